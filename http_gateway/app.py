@@ -29,7 +29,13 @@ from .compression import compress
 from .cross_origin import CrossOrigin
 from .docs.documentation import Documentation
 from .error_pages import ErrorPages
-from .headers import Metadata, check_idempotency_key, request_metadata, response_headers
+from .headers import (
+    Metadata,
+    check_idempotency_key,
+    is_printable,
+    request_metadata,
+    response_headers,
+)
 from .http_server import Server
 from .links import next_page
 from .load_shedding import LoadShedder
@@ -119,7 +125,7 @@ class Gateway:
             else:
                 observer.end(response.status, request.content.total_bytes, response.body_size)
         if match is not None and match.binding.cross_origin:
-            self._cross_origin.add_headers(response, request)
+            self._cross_origin.add_headers(response, request, match.binding)
         return response
 
     async def _page(
@@ -196,6 +202,10 @@ class Gateway:
             shown = await forms.response(reply, url, binding, request, request_id, more)
             if shown is not None:
                 return shown
+        for name, header in binding.response_headers:
+            value = getattr(reply, name)
+            if value and is_printable(value):
+                more[header] = value
         if binding.next_link is not None and (token := getattr(reply, binding.next_link)):
             more["Link"] = next_page(path, query, token)
         status, other = binding.success_status, binding.conditional_status

@@ -18,6 +18,7 @@ from aiohttp.http import RawRequestMessage
 from .headers import add_vary
 from .options import Options
 from .responses import Response
+from .routing.bindings import Binding
 from .routing.routes import Routes
 from .streams.response import StreamResponse
 
@@ -36,7 +37,7 @@ class CrossOrigin:
 
     def __init__(self, options: Options, routes: Routes) -> None:
         self._origins = options.cors_origins
-        self._request_headers = sorted({"content-type", *options.policy.headers.forwarded})
+        self._request_headers = {"content-type", *options.policy.headers.forwarded}
         self._routes = routes
 
     def preflight_headers(
@@ -50,28 +51,33 @@ class CrossOrigin:
         origin = self._allowed_origin(request.headers)
         if requested is None or origin is None:
             return {}
-        allowed = [method for method in methods if self._is_cross_origin(method, path)]
-        if requested not in allowed:
+        allowed = [method for method in methods if self._binding(method, path)]
+        binding = self._binding(requested, path)
+        if binding is None or requested not in allowed:
             return {}
+        of_fields = [field.header.lower() for field in binding.request_headers]
         return {
             "Access-Control-Allow-Origin": origin,
             "Access-Control-Allow-Methods": ", ".join(allowed),
-            "Access-Control-Allow-Headers": ", ".join(self._request_headers),
+            "Access-Control-Allow-Headers": ", ".join(sorted([*self._request_headers, *of_fields])),
             **_PREFLIGHT,
         }
 
-    def add_headers(self, response: Response | StreamResponse, request: web.BaseRequest) -> None:
+    def add_headers(
+        self, response: Response | StreamResponse, request: web.BaseRequest, binding: Binding
+    ) -> None:
         """Adds the headers to the response of a `cross_origin` binding."""
         origin = self._allowed_origin(request.headers)
         # A StreamResponse has been sent; bindings with the option are unary.
         if origin is not None and isinstance(response, Response):
-            response.headers.update(_headers(origin))
+            of_fields = [field.header for field in binding.response_headers]
+            response.headers.update(_headers(origin, of_fields))
             add_vary(response.headers, "Origin")
 
     def headers_of(self, request: web.BaseRequest | RawRequestMessage, path: str) -> dict[str, str]:
         """Returns the headers of a response for a request that was not routed."""
         origin = self._allowed_origin(request.headers)
-        if origin is None or not self._is_cross_origin(request.method, path):
+        if origin is None or self._binding(request.method, path) is None:
             return {}
         return {**_headers(origin), "Vary": "Origin"}
 
@@ -84,9 +90,10 @@ class CrossOrigin:
         match = _URL.fullmatch(quoted)
         return quoted if match and match["origin"].lower() in self._origins else None
 
-    def _is_cross_origin(self, method: str, path: str) -> bool:
+    def _binding(self, method: str, path: str) -> Binding | None:
+        """Returns the `cross_origin` binding of a method and path, or None."""
         match = self._routes.match(method, path)
-        return match is not None and match.binding.cross_origin
+        return match.binding if match is not None and match.binding.cross_origin else None
 
     def _allowed_origin(self, headers: Mapping[str, str]) -> str | None:
         """Returns the value of Access-Control-Allow-Origin; None if the origin is not allowed."""
@@ -99,8 +106,8 @@ class CrossOrigin:
         return origin if origin in self._origins else None
 
 
-def _headers(origin: str) -> dict[str, str]:
+def _headers(origin: str, of_fields: Iterable[str] = ()) -> dict[str, str]:
     return {
         "Access-Control-Allow-Origin": origin,
-        "Access-Control-Expose-Headers": "X-Request-Id, Retry-After",
+        "Access-Control-Expose-Headers": ", ".join(["X-Request-Id", "Retry-After", *of_fields]),
     }

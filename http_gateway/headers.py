@@ -46,7 +46,7 @@ def request_metadata(
                 metadata.append((name, printable(value)))
     if ACCEPT_LANGUAGE in headers:
         languages = ",".join(headers.getall(ACCEPT_LANGUAGE))
-        if _is_printable(languages):
+        if is_printable(languages):
             metadata.append((ACCEPT_LANGUAGE, languages))
     metadata += trace
     return tuple(metadata)
@@ -61,7 +61,7 @@ def _forwarded_for(request: web.BaseRequest) -> str:
     if not peer or FORWARDED_FOR not in request.headers:
         return peer or ""
     hops = ",".join(request.headers.getall(FORWARDED_FOR))[-MAX_FORWARDED_FOR:]
-    return f"{hops},{peer}" if _is_printable(hops) else peer
+    return f"{hops},{peer}" if is_printable(hops) else peer
 
 
 def check_idempotency_key(metadata: Metadata) -> None:
@@ -81,7 +81,7 @@ def response_headers(
     return {
         returned[name]: value
         for name, value in metadata
-        if name in returned and isinstance(value, str) and _is_printable(value)
+        if name in returned and isinstance(value, str) and is_printable(value)
     }
 
 
@@ -115,8 +115,9 @@ def quality(header: str, media_type: str) -> float:
 
 def printable(value: str) -> str:
     """Returns the value of a header as a value of metadata, or the placeholder."""
-    return value if _is_printable(value) else _UNPRINTABLE
+    return value if is_printable(value) else _UNPRINTABLE
 
 
-def _is_printable(value: str) -> bool:
+def is_printable(value: str) -> bool:
+    """Whether text can be the value of a header or of metadata."""
     return value.isascii() and value.isprintable()

@@ -56,6 +56,8 @@ class FieldOptions:
     limits_records: bool = False
     # For a field mask: the response field in which it selects fields.
     selects: str = ""
+    # For text of a request or response: the header that carries it instead of the body.
+    header: str = ""
     # For a field of a response: the token of the Link to the next page, the status of the
     # response if it is true, or the page that is shown after a form. JSON does not contain them.
     next_link: bool = False
@@ -69,7 +71,7 @@ class FieldOptions:
     @property
     def is_outside_json(self) -> bool:
         """Whether the field is sent as a header, as the status or as a page."""
-        return bool(self.next_link or self.status_if_true or self.form_page)
+        return bool(self.header or self.next_link or self.status_if_true or self.form_page)
 
 
 class FormOptions(NamedTuple):

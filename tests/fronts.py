@@ -3,7 +3,7 @@
 A test names an rpc and gives its request as JSON. Every front returns the HTTP status and the
 JSON body. The gRPC front converts with the stock json_format and the error details of
 google.rpc, so that it shares no code with the gateway. Every front returns the token of the
-next page.
+next page and the entity tag.
 """
 
 from __future__ import annotations
@@ -77,11 +77,15 @@ UNARY = {
 
 @dataclass(frozen=True)
 class Response:
-    """An HTTP status, a JSON body or None, and the token of the next page or an empty string."""
+    """An HTTP status and a JSON body or None.
+
+    The token of the next page and the entity tag are empty if there is none.
+    """
 
     status: int
     body: Any
     next: str = ""
+    etag: str = ""
 
     @property
     def code(self) -> str:
@@ -130,6 +134,13 @@ def query_fields(rpc: str) -> list[str]:
     return [f.json_name for f in fields if f.GetOptions().Extensions[http_pb2.in_query]]
 
 
+def header_fields(rpc: str) -> dict[str, str]:
+    """Returns the headers of the fields of a request that HTTP reads from headers."""
+    fields = METHODS[rpc].input_type.fields
+    headers = {f.json_name: f.GetOptions().Extensions[http_pb2.header] for f in fields}
+    return {name: header for name, header in headers.items() if header}
+
+
 class HttpFront:
     """JSON over HTTP, by the standard library's client."""
 
@@ -140,6 +151,7 @@ class HttpFront:
     def call(self, rpc: str, key: str | None, request: dict[str, Any]) -> Response:
         method, template, has_body = binding(rpc)
         rest, path = dict(request), template
+        in_head = {h: rest.pop(name) for name, h in header_fields(rpc).items() if name in rest}
         for variable in path_variables(rpc):
             path = path.replace(f"{{{variable}}}", quote(str(rest.pop(variable, "")), safe=""))
         in_query = {n: rest.pop(n) for n in list(rest) if not has_body or n in query_fields(rpc)}
@@ -147,7 +159,8 @@ class HttpFront:
         query = {n: json.dumps(v) if isinstance(v, bool) else v for n, v in in_query.items()}
         query = {n: v if isinstance(v, list) and v else [v] for n, v in query.items()}
         path = f"{path}?{urlencode(query, doseq=True)}" if query else path
-        return self.send(method, path, key, body=json.dumps(rest).encode() if has_body else None)
+        body = json.dumps(rest).encode() if has_body else None
+        return self.send(method, path, key, body=body, headers=in_head)
 
     def send(
         self,
@@ -166,7 +179,8 @@ class HttpFront:
         token = next_token(link) if link else ""
         if response_headers.get("content-type") == "application/x-ndjson":
             text = text.partition(b"\n")[0]
-        return Response(status, json.loads(text) if text else None, token)
+        etag = response_headers.get("etag", "")
+        return Response(status, json.loads(text) if text else None, token, etag)
 
     def exchange(
         self,
@@ -259,8 +273,8 @@ class GrpcFront:
             documented.check(method.name, response.status, response.code)
             return response
         status = success_status(method, reply)
-        token = getattr(reply, "next_page_token", "")
-        return Response(status, None if status == 204 else to_json(reply), token)
+        token, etag = (getattr(reply, name, "") for name in ("next_page_token", "etag"))
+        return Response(status, None if status == 204 else to_json(reply), token, etag)
 
     def stub(self, rpc: str) -> Any:
         method = METHODS[rpc]
@@ -292,7 +306,7 @@ def to_message(method: MethodDescriptor, request: dict[str, Any]) -> Any:
         message.update_mask.paths.extend(
             fields[key].name
             for key, value in request.items()
-            if key not in ("id", "allowMissing")
+            if key not in ("id", "allowMissing", "etag")
             and (value is not None or fields[key].GetOptions().Extensions[http_pb2.null_clears])
         )
     return json_format.ParseDict(request, message)
@@ -325,7 +339,10 @@ def _is_in_body(field: FieldDescriptor, value: Any) -> bool:
     extensions = field.GetOptions().Extensions
     if extensions[http_pb2.omit_empty] and not value:
         return False
-    return not (extensions[http_pb2.next_link] or extensions[http_pb2.status_if_true])
+    return not any(
+        extensions[option]
+        for option in (http_pb2.header, http_pb2.next_link, http_pb2.status_if_true)
+    )
 
 
 def _as_printed_field(field: FieldDescriptor, value: Any) -> Any:

@@ -15,9 +15,8 @@ from google.protobuf.descriptor import ServiceDescriptor
 from ..policy import DEFAULT, Annotations, ApiInfo, Policy
 from ..routing.bindings import ANY_METHOD, Binding, bindings_of
 from ..routing.query import MAX_PARAMETERS
-from . import parameters, webhooks
+from . import webhooks
 from .comments import comment
-from .headers import headers_of
 from .operations import Operations, tag_of
 from .paths import Paths, has_rest
 from .schemas import Schemas
@@ -72,8 +71,8 @@ def document(services: Sequence[ServiceDescriptor], policy: Policy = DEFAULT) ->
         "components": {
             "schemas": operations.schemas.components,
             "responses": operations.error_responses.components,
-            "parameters": parameters.components(policy),
-            "headers": headers_of(policy),
+            "parameters": operations.parameters,
+            "headers": operations.headers,
             **({"securitySchemes": policy.security} if policy.security else {}),
         },
     }

@@ -44,7 +44,13 @@ def of_message(
     `parents` are the enclosing messages; recursive fields are left out.
     """
     absent = {*excluded, annotations.row_errors_field(message)}
-    fields = [f for f in message.fields if f.name not in absent and not _has_free_keys(f)]
+    fields = [
+        field
+        for field in message.fields
+        if field.name not in absent
+        and not annotations.of_field(field).is_outside_json
+        and not _has_free_keys(field)
+    ]
     parents = (*parents, message)
     values = {field.json_name: of_field(field, annotations, parents) for field in fields}
     return {name: value for name, value in values.items() if value is not None}

@@ -22,7 +22,8 @@ def in_query(binding: Binding, annotations: Annotations) -> list[Fields]:
             (request.fields_by_name[name],) for name in sorted(in_query_of(request, annotations))
         ]
     csv_field = binding.request_records.csv_field if binding.request_records else None
-    elsewhere = frozenset({*binding.variables, binding.body, csv_field})
+    in_head = {field.name for field in binding.request_headers}
+    elsewhere = frozenset({*binding.variables, *in_head, binding.body, csv_field})
     return list(_parameters(request, (), elsewhere))
 
 
@@ -30,7 +31,8 @@ def not_in_body(binding: Binding, annotations: Annotations) -> frozenset[str]:
     """Returns the names of the fields that are excluded from a body of the whole request."""
     mask = {binding.update_mask.name} if binding.update_mask else set()
     in_query = in_query_of(binding.request_class.DESCRIPTOR, annotations)
-    return frozenset(binding.variables) | mask | in_query
+    in_head = {field.name for field in binding.request_headers}
+    return frozenset(binding.variables) | mask | in_query | in_head
 
 
 def _parameters(

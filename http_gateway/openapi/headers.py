@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.protobuf.descriptor import FieldDescriptor
+
 from ..policy import Policy
+from .comments import comment
+from .examples import declared
 
 
 def header(description: str, example: Any, kind: str = "string") -> dict[str, Any]:
     """Returns the description of a header."""
     return {"description": description, "schema": {"type": kind}, "example": example}
+
+
+def of_field(field: FieldDescriptor, policy: Policy) -> dict[str, Any]:
+    """Returns the description of a header that carries a field of a response."""
+    described = header(comment(field, policy), declared(field, policy.annotations))
+    return {name: value for name, value in described.items() if value}
 
 
 _REQUEST_ID = header(

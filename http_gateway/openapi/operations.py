@@ -13,6 +13,7 @@ from ..routing.bindings import Binding
 from . import bodies, field_locations, parameters
 from .comments import comment, sentences
 from .error_responses import ErrorResponses
+from .headers import headers_of, of_field
 from .paths import Path
 from .schemas import Schemas
 
@@ -31,12 +32,14 @@ _API = re.compile(r"\b[Aa]pi\b")
 
 
 class Operations:
-    """Builds operations. Their schemas and error responses become components."""
+    """Builds operations. Their schemas, error responses and headers become components."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self.schemas = Schemas(policy)
         self.error_responses = ErrorResponses(self.schemas)
+        self.parameters = parameters.components(policy)
+        self.headers = headers_of(policy)
         self._ids: set[str] = set()
 
     def of(self, binding: Binding, method: MethodDescriptor, verb: str, path: Path) -> Operation:
@@ -51,7 +54,7 @@ class Operations:
             **({"summary": sentences(text)[0].rstrip(".")} if text else {}),
             "description": "\n\n".join(filter(None, [text, _access(options)])),
             **_security(options, policy),
-            "parameters": _parameters(binding, method, path, policy),
+            "parameters": self._parameters(binding, method, path),
             **({"requestBody": body} if body else {}),
             "responses": {
                 str(binding.success_status): self._success(binding, method),
@@ -77,6 +80,10 @@ class Operations:
             names.append(policy.idempotency.replayed)
         if binding.next_link is not None:
             names.append("Link")
+        for name, in_head in binding.response_headers:
+            field = binding.response_class.DESCRIPTOR.fields_by_name[name]
+            self.headers.setdefault(in_head, of_field(field, policy))
+            names.append(in_head)
         content = {}
         if binding.success_status != 204:
             content = {"content": bodies.success_content(binding, self.schemas)}
@@ -85,6 +92,22 @@ class Operations:
             "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
             **content,
         }
+
+    def _parameters(
+        self, binding: Binding, method: MethodDescriptor, path: Path
+    ) -> list[dict[str, Any]]:
+        policy, names = self._policy, []
+        for name, in_head in binding.request_headers:
+            field = binding.request_class.DESCRIPTOR.fields_by_name[name]
+            names.append(in_head.replace("-", ""))
+            self.parameters.setdefault(names[-1], parameters.in_header(field, in_head, policy))
+        in_query = field_locations.in_query(binding, policy.annotations)
+        return [
+            *(parameters.in_path(each, policy) for each in path.parameters),
+            *(parameters.in_query(fields, policy) for fields in in_query),
+            *parameters.references(names),
+            *parameters.shared(idempotency_key=policy.idempotency.takes_key(method)),
+        ]
 
 
 def _error_media_type(binding: Binding, options: MethodOptions) -> str:
@@ -123,14 +146,3 @@ def _security(options: MethodOptions, policy: Policy) -> dict[str, Any]:
     if not options.scope:
         return {}
     return {"security": [{name: []} for name in policy.security], "x-scope": options.scope}
-
-
-def _parameters(
-    binding: Binding, method: MethodDescriptor, path: Path, policy: Policy
-) -> list[dict[str, Any]]:
-    in_query = field_locations.in_query(binding, policy.annotations)
-    return [
-        *(parameters.in_path(each, policy) for each in path.parameters),
-        *(parameters.in_query(fields, policy) for fields in in_query),
-        *parameters.shared(idempotency_key=policy.idempotency.takes_key(method)),
-    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -57,9 +58,12 @@ def components(policy: Policy) -> dict[str, Any]:
 def shared(*, idempotency_key: bool) -> list[Parameter]:
     """Returns references to the shared header parameters."""
     names = ["IdempotencyKey"] if idempotency_key else []
-    return [
-        {"$ref": f"#/components/parameters/{name}"} for name in (*names, "RequestId", "Timeout")
-    ]
+    return references([*names, "RequestId", "Timeout"])
+
+
+def references(names: Iterable[str]) -> list[Parameter]:
+    """Returns references to components."""
+    return [{"$ref": f"#/components/parameters/{name}"} for name in names]
 
 
 def in_path(path: PathParameter, policy: Policy) -> Parameter:
@@ -82,6 +86,11 @@ def in_query(fields: Fields, policy: Policy) -> Parameter:
     described = _described(field, schema_of(field, policy), policy)
     required = {"required": True} if all(map(bounds.is_required, fields)) else {}
     return {"name": json_path(fields), "in": "query", **required, **described}
+
+
+def in_header(field: FieldDescriptor, header: str, policy: Policy) -> Parameter:
+    """Returns the parameter for a field in a header."""
+    return {"name": header, "in": "header", **_described(field, _schema(field, policy), policy)}
 
 
 def schema_of(field: FieldDescriptor, policy: Policy) -> Schema:

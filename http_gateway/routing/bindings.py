@@ -25,6 +25,7 @@ from .bodies import (
 )
 from .fields import Setter, check_oneofs, in_query, path_field, setter
 from .forms import FormReader, form_reader
+from .header_fields import HeaderField, header_fields
 from .methods import METHODS
 from .query import QueryReader
 from .read_masks import ReadMask, read_mask_of
@@ -96,6 +97,9 @@ class Binding:
     read_mask: ReadMask | None
     # The response field with the next page token, which is sent as a Link header instead.
     next_link: str | None
+    # The fields of the request and of the response that headers carry.
+    request_headers: tuple[HeaderField, ...]
+    response_headers: tuple[HeaderField, ...]
     # Whether the response has a `debug_redact` field.
     holds_secret: bool
     # The records in the messages of a stream; None if that side does not stream.
@@ -162,13 +166,17 @@ def _build(
         requests = request_records(request, body, frozenset(paths), annotations)
     if method.server_streaming:
         replies = response_records(request, method.output_type, rule.response_body, annotations)
-    in_url = frozenset(paths) | in_query(request, annotations)
+    in_head = header_fields(request, annotations)
+    elsewhere = frozenset(paths) | {name for name, _ in in_head} | in_query(request, annotations)
     mask = None
     if requests is None:
-        mask = update_mask_of(http_method, request, body, in_url, annotations)
+        mask = update_mask_of(http_method, request, body, elsewhere, annotations)
     channel_method = _CHANNEL_METHODS[method.client_streaming, method.server_streaming]
     options = annotations.of_method(method)
     _check_options(options, rule.response_body, channel_method)
+    in_response_head = header_fields(method.output_type, annotations)
+    if channel_method != UNARY and (in_head or in_response_head):
+        raise BindingError("header is not supported for streaming methods")
     return Binding(
         http_method=http_method,
         template=template,
@@ -185,22 +193,26 @@ def _build(
         ),
         body=body,
         response_body=rule.response_body,
-        read_body=None if requests else body_reader(request, body, in_url, mask, annotations),
+        read_body=None if requests else body_reader(request, body, elsewhere, mask, annotations),
         row_arrays=row_arrays(request, annotations),
         takes_http_body=takes_http_body(request, body),
         returns_http_body=channel_method == UNARY and is_http_body(method.output_type),
         cross_origin=options.cross_origin,
         query=QueryReader(
             request,
-            frozenset(paths) | _in_body(request, body, requests, annotations),
+            frozenset(paths)
+            | {name for name, _ in in_head}
+            | _in_body(request, body, requests, annotations),
             annotations,
             # Mail programs add parameters to the links of pages.
             ignores_unknown=is_http_body(method.output_type),
         ),
-        form=form_reader(method, body, in_url, annotations),
+        form=form_reader(method, body, elsewhere, annotations),
         update_mask=mask,
         read_mask=read_mask_of(method, annotations),
         next_link=next_link(method, annotations),
+        request_headers=in_head,
+        response_headers=in_response_head,
         holds_secret=holds_secret(method.output_type),
         request_records=requests,
         response_records=replies,

@@ -16,13 +16,16 @@ from ..request_errors import RequestError, Violations, single_violation, validat
 from .bindings import Binding
 from .bodies import WHOLE
 from .fields import json_path, path_field
+from .header_fields import IF_MATCH, read_headers
 from .routes import Match
 
 _read_no_keys = reader(Empty.DESCRIPTOR)
 
 
 async def message_of(match: Match, query: str, request: Request, form: str | None = None) -> Any:
-    """Returns the request message with the fields of body, path and query. Raises RequestError.
+    """Returns the request message with the fields of body, path, query and headers.
+
+    Raises RequestError.
 
     The path takes precedence over the body. `form` is a submitted form, which was read already.
     """
@@ -53,6 +56,8 @@ async def message_of(match: Match, query: str, request: Request, form: str | Non
             raise single_violation(error.code, str(error), path) from None
     if query:
         binding.query.read(query, message)
+    if binding.request_headers or IF_MATCH in request.headers:
+        read_headers(binding.request_headers, request.headers, message)
     if binding.update_mask is not None:
         binding.update_mask.fill(message, body_keys)
     if binding.request_records is None and not message.IsInitialized():

@@ -354,6 +354,14 @@ class IdempotentResponseErased(RosterError):
     )
 
 
+class PreconditionFailed(RosterError):
+    reason = "PRECONDITION_FAILED"
+    message = (
+        "The resource changed after you read it, so nothing was changed. Read it again, apply your"
+        " change to its new state, and send it with the new ETag."
+    )
+
+
 class MethodNotImplemented(RosterError):
     reason = "METHOD_NOT_IMPLEMENTED"
     message = "The service does not implement this method."

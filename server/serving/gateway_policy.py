@@ -147,6 +147,8 @@ def _reasons(method: MethodDescriptor) -> Iterator[str]:
     if access.verified_email:
         yield "EMAIL_NOT_VERIFIED"
     yield from (_REASON.Name(number) for number in options[http_pb2.fails_with])
+    if "etag" in method.input_type.fields_by_name:
+        yield "PRECONDITION_FAILED"
     # A stream is unbounded; a record that is too long is a VALIDATION_ERROR.
     if not method.client_streaming:
         yield "PAYLOAD_TOO_LARGE"
@@ -273,7 +275,7 @@ _WEBHOOKS = Webhooks(
 )
 _ORDER_OF_ERRORS = (
     "If a request has several faults, an invalid API key is reported first (401), then 413 and 415,"
-    " 403, and last 400, 404 and 409."
+    " 403, and last 400, 404, 412 and 409."
 )
 POLICY = Policy(
     about=ApiInfo(

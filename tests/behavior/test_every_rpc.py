@@ -44,7 +44,12 @@ FIELDS = {
     for field in method.input_type.fields
     if field.json_name not in path_variables(rpc)
 }
-TEXTS = {name: case for name, case in FIELDS.items() if case[1].type == STRING}
+# Headers cannot contain control characters.
+TEXTS = {
+    name: (rpc, field)
+    for name, (rpc, field) in FIELDS.items()
+    if field.type == STRING and not field.GetOptions().Extensions[http_pb2.header]
+}
 
 
 # Keys and scopes
@@ -221,6 +226,7 @@ IN_BODY = {
         if owner == rpc
         and field.name != "update_mask"
         and not field.GetOptions().Extensions[http_pb2.in_query]
+        and not field.GetOptions().Extensions[http_pb2.header]
     ]
     for rpc in WITH_BODY
 }

@@ -39,6 +39,7 @@ from ..behavior.helpers import (
     create_subscriber_in,
     suppress,
 )
+from ..behavior.requests import REFERENCES, REQUESTS, create_all, resource_type
 from ..conftest import Account, new_account
 from ..fronts import METHODS, HttpFront, Response, binding
 from ..processes import Service, start
@@ -359,6 +360,12 @@ def _used(account: Account, rpc: str) -> Any:
     return account.call(rpc, id=field["id"])
 
 
+def _changed(account: Account, rpc: str) -> Any:
+    references = create_all(account)
+    named = {REFERENCES[rpc]: references[resource_type(rpc)]} if rpc in REFERENCES else {}
+    return account.call(rpc, **REQUESTS.get(rpc, {}), **named, etag='"5b1f0c3a9e27d486"')
+
+
 # Errors that need existing resources, each in a new account.
 CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
     "SUBSCRIBER_ALREADY_EXISTS": _duplicate("email", "ada@example.com"),
@@ -373,6 +380,7 @@ CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
     "WEBHOOK_LIMIT_REACHED": _webhooks,
     "API_KEY_EXPIRED": _expired,
     "LAST_ADMIN_KEY": _last_key,
+    "PRECONDITION_FAILED": _changed,
 }
 
 

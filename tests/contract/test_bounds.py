@@ -12,7 +12,12 @@ import grpc
 import pytest
 from google.api import annotations_pb2
 from google.protobuf import descriptor_pool
-from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor, MethodDescriptor
+from google.protobuf.descriptor import (
+    Descriptor,
+    EnumDescriptor,
+    FieldDescriptor,
+    MethodDescriptor,
+)
 from google.rpc import code_pb2
 
 import rosterd.http_gateway.request_errors
@@ -172,13 +177,48 @@ def test_every_rpc_declares_its_http_binding(method: MethodDescriptor) -> None:
     success = method.GetOptions().Extensions[http_pb2.success_status] or 200
 
     path = getattr(rule, verb)
-    others = [f.name for f in method.input_type.fields if f"{{{f.name}}}" not in path]
+    others = [
+        field.name
+        for field in method.input_type.fields
+        if f"{{{field.name}}}" not in path and not field.GetOptions().Extensions[http_pb2.header]
+    ]
     assert path.startswith("/api/")
     assert bool(rule.body) == (verb in ("post", "put", "patch") and bool(others))
     assert success in {"get": (200,), "delete": (204,)}.get(verb, (200, 201, 202))
     additional = [(b.WhichOneof("pattern"), b.patch) for b in rule.additional_bindings]
     is_update = verb == "put" and method.name.startswith("Update")
     assert additional == ([("patch", path)] if is_update else [])
+
+
+def header_of(message: Descriptor) -> str:
+    """Returns the header of the field `etag`; empty if there is none."""
+    field = message.fields_by_name.get("etag")
+    header: str = field.GetOptions().Extensions[http_pb2.header] if field is not None else ""
+    return header
+
+
+# Records and pages, which have no editors, and all that is stored about a person.
+WITHOUT_ETAG = {"HttpBody", "Link", "WebhookDelivery", "WebhookReplay"}
+WITHOUT_ETAG_IN = {"GetSubscriberPersonalData"}
+
+
+@each("method", UNARY.values())
+def test_every_single_resource_has_an_etag_that_its_changes_take(method: MethodDescriptor) -> None:
+    rule = method.GetOptions().Extensions[annotations_pb2.http]
+    verb = rule.WhichOneof("pattern")
+    first = next(iter(method.output_type.fields), None)
+    is_resource = (
+        first is not None
+        and first.message_type is not None
+        and not first.is_repeated
+        and first.message_type.name not in WITHOUT_ETAG
+        and method.name not in WITHOUT_ETAG_IN
+    )
+    refers = "{" in getattr(rule, verb) or "Account" in method.name
+    is_change = verb in ("put", "patch", "delete") or (verb == "post" and refers and is_resource)
+
+    assert header_of(method.output_type) == ("ETag" if is_resource else "")
+    assert header_of(method.input_type) == ("If-Match" if is_change else "")
 
 
 @each("method", METHODS.values())
@@ -209,7 +249,7 @@ STATUSES = {
     "UNIMPLEMENTED": {404, 405, 501},
     "ALREADY_EXISTS": {409},
     "FAILED_PRECONDITION": {409, 422},
-    "ABORTED": {409},
+    "ABORTED": {409, 412},
     "RESOURCE_EXHAUSTED": {413, 429},
     "DEADLINE_EXCEEDED": {408, 504},
     "INTERNAL": {500},

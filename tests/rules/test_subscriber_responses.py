@@ -66,6 +66,7 @@ def test_a_new_subscriber_has_the_json_of_its_message(row: SubscriberRow) -> Non
     assert ours == expected
     stored = pb.CreateSubscriberResponse.FromString(response.SerializeToString())
     assert stored == response.to_message()
+    assert stored.etag == response.etag
 
 
 @given(rows=st.lists(ROWS, max_size=3), view=VIEWS)

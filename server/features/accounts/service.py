@@ -12,6 +12,7 @@ from roster.v1.api_keys_pb2_grpc import ApiKeyServiceServicer
 
 from ...rpc.caller import account_id
 from ...rpc.errors import ApiKeyNotFound, LastAdminKey, invalid
+from ...rpc.etags import check_etag, etag_of, with_etag
 from ...rpc.messages import Context, changed_fields, milliseconds, timestamp
 from ...rpc.paging import page_in, token_of
 from ...storage.database import Database
@@ -34,7 +35,7 @@ class AccountService(AccountServiceServicer):
 
         def get(tx: Transaction) -> accounts_pb2.GetAccountResponse:
             row = store.find_account(account, tx)
-            return accounts_pb2.GetAccountResponse(account=_account(row, tx))
+            return with_etag(accounts_pb2.GetAccountResponse(account=_account(row, tx)))
 
         return await self._database.read(get)
 
@@ -47,10 +48,11 @@ class AccountService(AccountServiceServicer):
         changes = {field: value for field, value in new.items() if field in fields}
 
         def update(tx: Transaction) -> accounts_pb2.UpdateAccountResponse:
+            check_etag(request, lambda: etag_of(_account(store.find_account(account, tx), tx)))
             row = store.update_account(account, changes, tx)
             if "logo" in fields:
                 store.set_logo(account, logo_type, request.logo, tx)
-            return accounts_pb2.UpdateAccountResponse(account=_account(row, tx))
+            return with_etag(accounts_pb2.UpdateAccountResponse(account=_account(row, tx)))
 
         return await self._database.write(update)
 
@@ -76,7 +78,8 @@ class ApiKeyService(ApiKeyServiceServicer):
             row = store.create_key(
                 account, request.name, request.scope, secret_hash, tx, expires_at=expires_at
             )
-            return pb.CreateApiKeyResponse(api_key=_api_key(row), secret=secret)
+            reply = pb.CreateApiKeyResponse(api_key=_api_key(row), secret=secret)
+            return with_etag(reply, secret_hash.encode())
 
         return await self._database.write(create)
 
@@ -105,8 +108,10 @@ class ApiKeyService(ApiKeyServiceServicer):
         secret_hash = rules.hash_secret(secret)
 
         def rotate(tx: Transaction) -> pb.RotateApiKeyResponse:
+            check_etag(request, lambda: _key_etag(account, key_id, tx))
             row = store.rotate_key(account, key_id, secret_hash, tx)
-            return pb.RotateApiKeyResponse(api_key=_api_key(row), secret=secret)
+            reply = pb.RotateApiKeyResponse(api_key=_api_key(row), secret=secret)
+            return with_etag(reply, secret_hash.encode())
 
         response = await self._database.write(rotate)
         self._invalidate(key_id)
@@ -118,6 +123,7 @@ class ApiKeyService(ApiKeyServiceServicer):
         account, key_id = account_id(), checked_id(request.id, ApiKeyNotFound)
 
         def revoke(tx: Transaction) -> None:
+            check_etag(request, lambda: _key_etag(account, key_id, tx))
             if store.is_last_admin_key(account, key_id, tx):
                 raise LastAdminKey
             store.revoke_key(account, key_id, tx)
@@ -150,6 +156,12 @@ def _account(row: store.AccountRow | None, tx: Transaction) -> accounts_pb2.Acco
         logo=logo,
         created_at=timestamp(row.created_at),
     )
+
+
+def _key_etag(account_id: str, key_id: str, tx: Transaction) -> str:
+    """Returns the entity tag of a key, which changes with its secret. Raises ApiKeyNotFound."""
+    row = store.find_key(account_id, key_id, tx)
+    return etag_of(_api_key(row), store.secret_hash_of(account_id, key_id, tx).encode())
 
 
 def _api_key(row: store.ApiKeyRow) -> pb.ApiKey:

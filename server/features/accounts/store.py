@@ -76,9 +76,12 @@ _KEYS = Resource(
     hidden=(ApiKey.secret_hash,),
     changed=(ApiKey.secret_hash,),
 )
-page_of_keys, revoke_key = _KEYS.page, _KEYS.delete
+find_key, page_of_keys, revoke_key = _KEYS.find, _KEYS.page, _KEYS.delete
 newest_key_of_any_account = _KEYS.newest_id_of_any_account
 
+_SECRET_HASH = Statement(
+    lambda _: ApiKey.select(ApiKey.secret_hash).where(_KEYS.one), has_one_plan=True
+)
 _INSERT_ACCOUNT = Statement(
     lambda _: Account.insert(
         {column: param(column.name) for column in (*_ACCOUNT_COLUMNS, Account.email_key)}
@@ -268,6 +271,11 @@ def rotate_key(account_id: str, key_id: str, secret_hash: str, tx: Transaction) 
         raise ApiKeyExpired
     _KEYS.update(account_id, key, tx, secret_hash=secret_hash)
     return key
+
+
+def secret_hash_of(account_id: str, key_id: str, tx: Transaction) -> str:
+    """Returns the stored hash of the secret of an existing key."""
+    return str(tx.scalar(_SECRET_HASH, account_id=account_id, id=key_id))
 
 
 def is_last_admin_key(account_id: str, key_id: str, tx: Transaction) -> bool:

@@ -11,6 +11,7 @@ from roster.v1.custom_fields_pb2_grpc import CustomFieldServiceServicer
 
 from ...rpc.caller import account_id
 from ...rpc.errors import CustomFieldNotFound, invalid
+from ...rpc.etags import check_etag, etag_of, with_etag
 from ...rpc.messages import Context, changed_fields, timestamp
 from ...rpc.paging import page_in, token_of
 from ...storage.database import Database
@@ -43,7 +44,7 @@ class CustomFieldService(CustomFieldServiceServicer):
 
         def create(tx: Transaction) -> pb.CreateCustomFieldResponse:
             row = store.create(account, key, request.label, data_type, request.fallback, tx)
-            return pb.CreateCustomFieldResponse(custom_field=_custom_field(row))
+            return with_etag(pb.CreateCustomFieldResponse(custom_field=_custom_field(row)))
 
         return await self._database.write(create)
 
@@ -52,7 +53,7 @@ class CustomFieldService(CustomFieldServiceServicer):
     ) -> pb.GetCustomFieldResponse:
         account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
         row = await self._database.read(lambda tx: store.find(account, field_id, tx))
-        return pb.GetCustomFieldResponse(custom_field=_custom_field(row))
+        return with_etag(pb.GetCustomFieldResponse(custom_field=_custom_field(row)))
 
     async def ListCustomFields(
         self, request: pb.ListCustomFieldsRequest, _context: Context
@@ -75,8 +76,13 @@ class CustomFieldService(CustomFieldServiceServicer):
             raise invalid("label", "REQUIRED", "is required")
         field_id = checked_id(request.id, CustomFieldNotFound)
         changes = {field: getattr(request, field) for field in fields}
-        row = await self._database.write(lambda tx: store.update(account, field_id, changes, tx))
-        return pb.UpdateCustomFieldResponse(custom_field=_custom_field(row))
+
+        def update(tx: Transaction) -> pb.UpdateCustomFieldResponse:
+            check_etag(request, lambda: etag_of(_custom_field(store.find(account, field_id, tx))))
+            row = store.update(account, field_id, changes, tx)
+            return with_etag(pb.UpdateCustomFieldResponse(custom_field=_custom_field(row)))
+
+        return await self._database.write(update)
 
     async def DeleteCustomField(
         self, request: pb.DeleteCustomFieldRequest, _context: Context
@@ -84,9 +90,10 @@ class CustomFieldService(CustomFieldServiceServicer):
         account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
 
         def delete(tx: Transaction) -> None:
-            key = store.find(account, field_id, tx).key
+            before = store.find(account, field_id, tx)
+            check_etag(request, lambda: etag_of(_custom_field(before)))
             for filters in self._filters:
-                filters.release_custom_field(account, key, tx, force=request.force)
+                filters.release_custom_field(account, before.key, tx, force=request.force)
             store.delete(account, field_id, tx)
 
         await self._database.write(delete)

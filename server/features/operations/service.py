@@ -15,6 +15,7 @@ from roster.v1.operations_pb2_grpc import OperationServiceServicer
 
 from ...rpc.caller import account_id, current
 from ...rpc.errors import OperationNotFound, Unavailable, invalid
+from ...rpc.etags import check_etag, etag_of, with_etag
 from ...rpc.messages import Context, check_page
 from ...rpc.paging import page_in, token_of
 from ...rpc.streams import accept
@@ -88,7 +89,7 @@ class OperationService(OperationServiceServicer):
             if texts and not request.dry_run and name_revision(account, tx) != names_before:
                 # The filter could match other subscribers than those that were counted.
                 row = store.end(account, row, State.FAILED, tx)
-            return pb.BatchChangeSubscribersResponse(operation=_operation(row))
+            return with_etag(pb.BatchChangeSubscribersResponse(operation=_operation(row)))
 
         reply = await self._database.write(create)
         self._notify([account])
@@ -113,7 +114,7 @@ class OperationService(OperationServiceServicer):
         self, request: pb.GetOperationRequest, _context: Context
     ) -> pb.GetOperationResponse:
         row = await self._find(request.id)
-        return pb.GetOperationResponse(operation=_operation(row))
+        return with_etag(pb.GetOperationResponse(operation=_operation(row)))
 
     async def CancelOperation(
         self, request: pb.CancelOperationRequest, _context: Context
@@ -121,8 +122,9 @@ class OperationService(OperationServiceServicer):
         account, operation_id = account_id(), checked_id(request.id, OperationNotFound)
 
         def cancel(tx: Transaction) -> pb.CancelOperationResponse:
+            check_etag(request, lambda: etag_of(_operation(store.find(account, operation_id, tx))))
             row = store.cancel(account, operation_id, tx)
-            return pb.CancelOperationResponse(operation=_operation(row))
+            return with_etag(pb.CancelOperationResponse(operation=_operation(row)))
 
         return await self._database.write(cancel)
 

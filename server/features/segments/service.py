@@ -10,6 +10,7 @@ from roster.v1.segments_pb2_grpc import SegmentServiceServicer
 
 from ...rpc.caller import account_id
 from ...rpc.errors import SegmentNotFound, invalid
+from ...rpc.etags import check_etag, etag_of, with_etag
 from ...rpc.messages import Context, changed_fields, timestamp
 from ...rpc.paging import is_text, page_in, token_of
 from ...storage.database import Database
@@ -43,7 +44,7 @@ class SegmentService(SegmentServiceServicer):
         def create(tx: Transaction) -> pb.CreateSegmentResponse:
             _check(account, tree, tx)
             row = store.create(account, request.name, request.filter, tree, request.description, tx)
-            return pb.CreateSegmentResponse(segment=_segment(row))
+            return with_etag(pb.CreateSegmentResponse(segment=_segment(row)))
 
         return await self._database.write(create)
 
@@ -52,7 +53,7 @@ class SegmentService(SegmentServiceServicer):
     ) -> pb.GetSegmentResponse:
         account, segment_id = account_id(), checked_id(request.id, SegmentNotFound)
         row = await self._database.read(lambda tx: store.find(account, segment_id, tx))
-        return pb.GetSegmentResponse(segment=_segment(row))
+        return with_etag(pb.GetSegmentResponse(segment=_segment(row)))
 
     async def ListSegments(
         self, request: pb.ListSegmentsRequest, _context: Context
@@ -84,9 +85,11 @@ class SegmentService(SegmentServiceServicer):
         def update(tx: Transaction) -> pb.UpdateSegmentResponse:
             if tree is not None:
                 _check(account, tree, tx)
+            check_etag(request, lambda: etag_of(_segment(store.find(account, segment_id, tx))))
+            if tree is not None:
                 self._operations.change_segment(account, tx)
             row = store.update(account, segment_id, changes, tree, tx)
-            return pb.UpdateSegmentResponse(segment=_segment(row))
+            return with_etag(pb.UpdateSegmentResponse(segment=_segment(row)))
 
         return await self._database.write(update)
 
@@ -96,6 +99,7 @@ class SegmentService(SegmentServiceServicer):
         account, segment_id = account_id(), checked_id(request.id, SegmentNotFound)
 
         def delete(tx: Transaction) -> None:
+            check_etag(request, lambda: etag_of(_segment(store.find(account, segment_id, tx))))
             store.delete(account, segment_id, tx)
             self._operations.release_segment(account, segment_id, tx)
 

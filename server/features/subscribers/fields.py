@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, IntEnum
 from typing import Annotated, Any, NamedTuple, get_type_hints
+from zlib import crc32
 
 from ...values.clock import iso8601
 from ...values.texts import json_name
@@ -103,6 +104,19 @@ class SubscriberRow(NamedTuple):
         if full:
             self._add_full(subscriber)
         return subscriber
+
+    @property
+    def etag(self) -> str:
+        """The entity tag, which changes with what the API returns.
+
+        A change of the subscriber changes its revision. Tags can be renamed and deleted, and custom
+        fields deleted, without a change of their subscribers, so the names are in the tag as well:
+        an editor that sends the old names back would create the tags again.
+        """
+        names = "\0".join(self.tags)
+        if self.values:
+            names = "\0".join([names, "", *sorted(self.values)])
+        return f'"{self.revision:x}-{crc32(names.encode()):x}"'
 
     def _add_full(self, subscriber: dict[str, Any]) -> None:
         for field in ADDED_BY_FULL:

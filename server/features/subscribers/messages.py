@@ -28,7 +28,10 @@ _MAX_UNCHECKED_ITEMS = 800
 
 
 class SubscriberResponse(JsonResponse):
-    """A response that contains one subscriber. `message_type` is the type of its message."""
+    """A response that contains one subscriber. `message_type` is the type of its message.
+
+    The gateway reads `etag`.
+    """
 
     __slots__ = ("_message_type", "_row", "_selected")
 
@@ -42,8 +45,12 @@ class SubscriberResponse(JsonResponse):
         self._row = row
         self._selected = selected
 
+    @property
+    def etag(self) -> str:
+        return self._row.etag
+
     def to_message(self) -> pb.CreateSubscriberResponse | pb.GetSubscriberResponse:
-        message = self._message_type()
+        message = self._message_type(etag=self.etag)
         fill(message.subscriber, self._row, full=self._selected.is_full)
         self._selected.clear_others([message.subscriber])
         return message

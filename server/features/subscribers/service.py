@@ -11,6 +11,7 @@ from roster.v1.subscribers_pb2_grpc import SubscriberServiceServicer
 
 from ...rpc.caller import account_id, current
 from ...rpc.errors import SubscriberNotFound, invalid
+from ...rpc.etags import Conditional, check_etag
 from ...rpc.messages import (
     Context,
     changed_fields,
@@ -45,12 +46,21 @@ from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalData
 from .store import Changes, SubscriberStore
 from .store_history import Person, person_of
-from .store_reading import Reference, check_reference, find, find_each
+from .store_reading import Reference, check_reference, find, find_each, find_or_none
 
 
 class HasSubscriber(Protocol):
+    etag: str
+
     @property
     def subscriber(self) -> pb.Subscriber: ...
+
+
+class Changing(Conditional, Protocol):
+    """A request for a change of a subscriber."""
+
+    @property
+    def id(self) -> str: ...
 
 
 Reply = TypeVar("Reply", bound=HasSubscriber)
@@ -185,16 +195,17 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         if request.allow_missing and not is_id(request.id):
             return await self._upsert(request, changes, by)
         reference = check_reference(request.id)
-        if changes.has_profile_only:
+        if changes.has_profile_only and not request.etag:
             update = partial(_update_profiles, account, by)
             shared = SharedWork(("update", account, by), (reference, changes.profile), update)
             return await self._database.write(shared)
-        return await self._database.write(
-            lambda tx: _filled(
-                pb.UpdateSubscriberResponse(),
-                self._store.update(account, reference, changes, tx, by),
-            )
-        )
+
+        def change(tx: Transaction) -> pb.UpdateSubscriberResponse:
+            check_etag(request, lambda: find(account, reference, tx).etag)
+            row = self._store.update(account, reference, changes, tx, by)
+            return _filled(pb.UpdateSubscriberResponse(), row)
+
+        return await self._database.write(change)
 
     async def _upsert(
         self, request: pb.UpdateSubscriberRequest, changes: Changes, by: Actor
@@ -205,6 +216,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         new = _new_subscriber(request, rules.check_email(request.email or request.id))
 
         def upsert(tx: Transaction) -> pb.UpdateSubscriberResponse:
+            check_etag(request, lambda: _etag_or_none(account, reference, tx))
             row, created = self._store.upsert(account, new, changes, reference, tx, by)
             return _filled(pb.UpdateSubscriberResponse(created=created), row)
 
@@ -219,47 +231,61 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             suppressions=self._suppressions,
         )
         status = Status(request.status)
-        return await self._change(request.id, change, status, pb.ChangeSubscriberStatusResponse)
+        return await self._change(request, change, status, pb.ChangeSubscriberStatusResponse)
 
     async def AddSubscriberTags(
         self, request: pb.AddSubscriberTagsRequest, _context: Context
     ) -> pb.AddSubscriberTagsResponse:
         tags = distinct(list(request.tags))
         change = store_changes.add_tags
-        return await self._change(request.id, change, tags, pb.AddSubscriberTagsResponse)
+        return await self._change(request, change, tags, pb.AddSubscriberTagsResponse)
 
     async def RemoveSubscriberTags(
         self, request: pb.RemoveSubscriberTagsRequest, _context: Context
     ) -> pb.RemoveSubscriberTagsResponse:
         keys = {caseless_key(name) for name in request.tags}
         change = store_changes.remove_tags
-        return await self._change(request.id, change, keys, pb.RemoveSubscriberTagsResponse)
+        return await self._change(request, change, keys, pb.RemoveSubscriberTagsResponse)
 
     async def _change(
         self,
-        id_: str,
+        request: Changing,
         change: Callable[[str, Reference, Any, Transaction, Actor], SubscriberRow],
         value: Any,
         response: Callable[[], Reply],
     ) -> Reply:
-        account, by, reference = account_id(), _caller(), check_reference(id_)
-        return await self._database.write(
-            lambda tx: _filled(response(), change(account, reference, value, tx, by))
-        )
+        account, by, reference = account_id(), _caller(), check_reference(request.id)
+
+        def run(tx: Transaction) -> Reply:
+            check_etag(request, lambda: find(account, reference, tx).etag)
+            return _filled(response(), change(account, reference, value, tx, by))
+
+        return await self._database.write(run)
 
     async def DeleteSubscriber(
         self, request: pb.DeleteSubscriberRequest, _context: Context
     ) -> pb.DeleteSubscriberResponse:
         account, reference = account_id(), check_reference(request.id)
+
+        def check(tx: Transaction) -> None:
+            check_etag(request, lambda: find(account, reference, tx).etag)
+
+        def delete(tx: Transaction) -> None:
+            check(tx)
+            self._store.delete(account, reference, tx)
+
         if request.erase:
-            await self._erase(account, reference)
+            await self._erase(account, reference, check)
         else:
-            await self._database.write(partial(self._store.delete, account, reference))
+            await self._database.write(delete)
         return pb.DeleteSubscriberResponse()
 
-    async def _erase(self, account: str, reference: Reference) -> None:
+    async def _erase(
+        self, account: str, reference: Reference, check: Callable[[Transaction], None]
+    ) -> None:
         # An account can have many stored responses. Writers do not wait for the search.
         def search(tx: Transaction) -> tuple[Person, set[str]]:
+            check(tx)
             person = person_of(account, reference, tx)
             return person, self._personal_data.responses(account, person, tx)
 
@@ -267,6 +293,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         first = await self._personal_data.remove_early(account, person)
 
         def erase(tx: Transaction) -> None:
+            check(tx)
             person = person_of(account, reference, tx)
             self._store.delete(account, reference, tx)
             self._personal_data.remove(account, person, responses, first, tx)
@@ -281,6 +308,11 @@ def _find_each(
         return [find(account, references[0], tx)]
     found = find_each(account, references, tx)
     return [found.get(reference) or SubscriberNotFound() for reference in references]
+
+
+def _etag_or_none(account: str, reference: Reference, tx: Transaction) -> str | None:
+    row = find_or_none(account, reference, tx)
+    return None if row is None else row.etag
 
 
 def _update_profiles(
@@ -320,4 +352,5 @@ def _is_full(request: pb.BatchGetSubscribersRequest | pb.ExportSubscribersReques
 
 def _filled(reply: Reply, row: SubscriberRow, *, full: bool = False) -> Reply:
     fill(reply.subscriber, row, full=full)
+    reply.etag = row.etag
     return reply

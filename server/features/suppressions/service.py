@@ -12,6 +12,7 @@ from roster.v1.suppressions_pb2_grpc import SuppressionServiceServicer
 
 from ...rpc.caller import account_id, current
 from ...rpc.errors import Detail, SuppressionNotFound, ValidationError
+from ...rpc.etags import check_etag, etag_of, with_etag
 from ...rpc.messages import Context, check_bom, csv_header, timestamp
 from ...rpc.paging import Page, is_text, page_in, token_of
 from ...rpc.streams import accept, accept_with_first, prefetch
@@ -44,7 +45,7 @@ class SuppressionService(SuppressionServiceServicer):
     ) -> pb.GetSuppressionResponse:
         account, key = account_id(), _email_key(request.email)
         row = await self._database.read(lambda tx: self._suppressions.find(account, key, tx))
-        return pb.GetSuppressionResponse(suppression=_suppression(row))
+        return with_etag(pb.GetSuppressionResponse(suppression=_suppression(row)))
 
     async def ListSuppressions(
         self, request: pb.ListSuppressionsRequest, _context: Context
@@ -68,6 +69,8 @@ class SuppressionService(SuppressionServiceServicer):
         key_id = current().key_id
 
         def lift(tx: Transaction) -> None:
+            find = self._suppressions.find
+            check_etag(request, lambda: etag_of(_suppression(find(account, key, tx))))
             self._suppressions.delete(account, key, tx)
             self._subscribers.record_lifted(account, key, key_id, tx)
 

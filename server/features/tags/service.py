@@ -11,6 +11,7 @@ from roster.v1.tags_pb2_grpc import TagServiceServicer
 
 from ...rpc.caller import account_id
 from ...rpc.errors import TagNotFound, invalid
+from ...rpc.etags import check_etag, etag_of, with_etag
 from ...rpc.messages import Context, changed_fields, timestamp
 from ...rpc.paging import is_text, page_in, token_of
 from ...storage.database import Database
@@ -38,15 +39,17 @@ class TagService(TagServiceServicer):
     ) -> pb.CreateTagResponse:
         account = account_id()
         return await self._database.write(
-            lambda tx: pb.CreateTagResponse(
-                tag=_tag(store.create(account, request.name, request.description, tx))
+            lambda tx: with_etag(
+                pb.CreateTagResponse(
+                    tag=_tag(store.create(account, request.name, request.description, tx))
+                )
             )
         )
 
     async def GetTag(self, request: pb.GetTagRequest, _context: Context) -> pb.GetTagResponse:
         account, tag_id = account_id(), checked_id(request.id, TagNotFound)
         row = await self._database.read(lambda tx: store.find(account, tag_id, tx))
-        return pb.GetTagResponse(tag=_tag(row))
+        return with_etag(pb.GetTagResponse(tag=_tag(row)))
 
     async def ListTags(self, request: pb.ListTagsRequest, _context: Context) -> pb.ListTagsResponse:
         account, page = account_id(), page_in("tags", request, is_key=is_text)
@@ -70,11 +73,12 @@ class TagService(TagServiceServicer):
 
         def update(tx: Transaction) -> pb.UpdateTagResponse:
             before = store.find(account, tag_id, tx)
+            check_etag(request, lambda: etag_of(_tag(before)))
             row = store.update(account, tag_id, changes, tx)
             if row.name != before.name:
                 for filters in self._filters:
                     filters.rename_tag(account, before.name, row.name, tx)
-            return pb.UpdateTagResponse(tag=_tag(row))
+            return with_etag(pb.UpdateTagResponse(tag=_tag(row)))
 
         return await self._database.write(update)
 
@@ -84,9 +88,10 @@ class TagService(TagServiceServicer):
         account, tag_id = account_id(), checked_id(request.id, TagNotFound)
 
         def delete(tx: Transaction) -> None:
-            name = store.find(account, tag_id, tx).name
+            before = store.find(account, tag_id, tx)
+            check_etag(request, lambda: etag_of(_tag(before)))
             for filters in self._filters:
-                filters.release_tag(account, name, tx, force=request.force)
+                filters.release_tag(account, before.name, tx, force=request.force)
             store.delete(account, tag_id, tx)
 
         await self._database.write(delete)

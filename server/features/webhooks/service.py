@@ -13,6 +13,7 @@ from roster.v1.webhooks_pb2_grpc import WebhookServiceServicer
 
 from ...rpc.caller import account_id, current
 from ...rpc.errors import WebhookNotFound, invalid
+from ...rpc.etags import Conditional, check_etag, etag_of, with_etag
 from ...rpc.idempotency.idempotent_database import IdempotentDatabase
 from ...rpc.messages import Context, changed_fields, check_page, created_range
 from ...rpc.paging import page_in, token_of
@@ -65,7 +66,8 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
 
         def create(tx: Transaction) -> pb.CreateWebhookResponse:
             row = store.create(account, new, self._encrypting(account, secret), tx)
-            return pb.CreateWebhookResponse(webhook=messages.webhook(row), secret=secret)
+            reply = pb.CreateWebhookResponse(webhook=messages.webhook(row), secret=secret)
+            return with_etag(reply, row.secret)
 
         return await self._database.write(create)
 
@@ -74,7 +76,7 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
     ) -> pb.GetWebhookResponse:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
         row = await self._database.read(lambda tx: store_reading.find(account, webhook_id, tx))
-        return pb.GetWebhookResponse(webhook=messages.webhook(row))
+        return with_etag(pb.GetWebhookResponse(webhook=messages.webhook(row)), row.secret)
 
     async def ListWebhooks(
         self, request: pb.ListWebhooksRequest, _context: Context
@@ -95,8 +97,13 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
     ) -> pb.UpdateWebhookResponse:
         account, changes = account_id(), self._changes(request)
         webhook_id = checked_id(request.id, WebhookNotFound)
-        row = await self._database.write(lambda tx: store.update(account, webhook_id, changes, tx))
-        return pb.UpdateWebhookResponse(webhook=messages.webhook(row))
+
+        def update(tx: Transaction) -> pb.UpdateWebhookResponse:
+            _check(request, account, webhook_id, tx)
+            row = store.update(account, webhook_id, changes, tx)
+            return with_etag(pb.UpdateWebhookResponse(webhook=messages.webhook(row)), row.secret)
+
+        return await self._database.write(update)
 
     def _changes(self, request: pb.UpdateWebhookRequest) -> dict[str, Any]:
         """Returns the fields that a request changes. Raises ValidationError."""
@@ -112,7 +119,12 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         self, request: pb.DeleteWebhookRequest, _context: Context
     ) -> pb.DeleteWebhookResponse:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
-        await self._database.write(lambda tx: store.delete(account, webhook_id, tx))
+
+        def delete(tx: Transaction) -> None:
+            _check(request, account, webhook_id, tx)
+            store.delete(account, webhook_id, tx)
+
+        await self._database.write(delete)
         return pb.DeleteWebhookResponse()
 
     async def RotateWebhookSecret(
@@ -122,8 +134,10 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         webhook_id = checked_id(request.id, WebhookNotFound)
 
         def rotate(tx: Transaction) -> pb.RotateWebhookSecretResponse:
+            _check(request, account, webhook_id, tx)
             row = store.rotate(account, webhook_id, self._encrypting(account, secret), tx)
-            return pb.RotateWebhookSecretResponse(webhook=messages.webhook(row), secret=secret)
+            reply = pb.RotateWebhookSecretResponse(webhook=messages.webhook(row), secret=secret)
+            return with_etag(reply, row.secret)
 
         return await self._database.write(rotate)
 
@@ -171,6 +185,16 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         )
         check_page(response)
         return response
+
+
+def _check(request: Conditional, account_id: str, webhook_id: str, tx: Transaction) -> None:
+    """Checks the condition of a change. The entity tag also changes with the secret."""
+
+    def current() -> str:
+        row = store.find_to_change(account_id, webhook_id, tx)
+        return etag_of(messages.webhook(row), row.secret)
+
+    check_etag(request, current)
 
 
 def _filter(request: pb.ListEventsRequest) -> events.Filter:

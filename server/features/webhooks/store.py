@@ -65,7 +65,7 @@ def update(
     are sent. `enabled` and `event_types` apply to events from now on; of pending events see
     `expand_pending`. Raises WebhookNotFound.
     """
-    before = _find_to_change(account_id, webhook_id, tx)
+    before = find_to_change(account_id, webhook_id, tx)
     row = before._replace(**changes)
     if row == before:
         return before
@@ -84,7 +84,7 @@ def rotate(account_id: str, webhook_id: str, encrypt: Encrypt, tx: Transaction) 
 
     An even older secret is dropped. Raises WebhookNotFound.
     """
-    before = _find_to_change(account_id, webhook_id, tx)
+    before = find_to_change(account_id, webhook_id, tx)
     row = before._replace(
         secret=encrypt(webhook_id),
         old_secret=before.secret,
@@ -97,12 +97,12 @@ def rotate(account_id: str, webhook_id: str, encrypt: Encrypt, tx: Transaction) 
 
 def delete(account_id: str, webhook_id: str, tx: Transaction) -> None:
     """Deletes a webhook. Raises WebhookNotFound."""
-    _find_to_change(account_id, webhook_id, tx)
+    find_to_change(account_id, webhook_id, tx)
     WEBHOOKS.delete(account_id, webhook_id, tx)
     count_webhooks(account_id, count(account_id, tx), tx)
 
 
-def _find_to_change(account_id: str, webhook_id: str, tx: Transaction) -> WebhookRow:
+def find_to_change(account_id: str, webhook_id: str, tx: Transaction) -> WebhookRow:
     """Locks the queue and returns the webhook. Raises WebhookNotFound."""
     find(account_id, webhook_id, tx)
     store_queue.lock(account_id, tx)

@@ -168,7 +168,10 @@ func (*GetAccountRequest) Descriptor() ([]byte, []int) {
 type GetAccountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The account.
-	Account       *Account `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Account *Account `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,6 +213,13 @@ func (x *GetAccountResponse) GetAccount() *Account {
 	return nil
 }
 
+func (x *GetAccountResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Request message for UpdateAccount.
 type UpdateAccountRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -225,7 +235,12 @@ type UpdateAccountRequest struct {
 	Logo []byte `protobuf:"bytes,3,opt,name=logo,proto3" json:"logo,omitempty"`
 	// Fields to update: display_name, color, logo. Default: all non-empty fields (AIP-134).
 	// Over HTTP it is derived from the keys of the body with a value other than null.
-	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,5,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -288,11 +303,21 @@ func (x *UpdateAccountRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
+func (x *UpdateAccountRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The updated account.
 type UpdateAccountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The account after the update.
-	Account       *Account `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Account *Account `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -334,6 +359,13 @@ func (x *UpdateAccountResponse) GetAccount() *Account {
 	return nil
 }
 
+func (x *UpdateAccountResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 var File_roster_v1_accounts_proto protoreflect.FileDescriptor
 
 const file_roster_v1_accounts_proto_rawDesc = "" +
@@ -348,17 +380,21 @@ const file_roster_v1_accounts_proto_rawDesc = "" +
 	"\x04logo\x18\x06 \x01(\fB\x04\xaa\xb5\x18\x00R\x04logo\x12]\n" +
 	"\n" +
 	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\"\x13\n" +
-	"\x11GetAccountRequest\"J\n" +
+	"\x11GetAccountRequest\"~\n" +
 	"\x12GetAccountResponse\x124\n" +
-	"\aaccount\x18\x01 \x01(\v2\x12.roster.v1.AccountB\x06\xbaH\x03\xc8\x01\x01R\aaccount\"\xd9\x02\n" +
+	"\aaccount\x18\x01 \x01(\v2\x12.roster.v1.AccountB\x06\xbaH\x03\xc8\x01\x01R\aaccount\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xce\x03\n" +
 	"\x14UpdateAccountRequest\x12D\n" +
 	"\fdisplay_name\x18\x01 \x01(\tB!\xbaH\x04r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x12Analytical LettersR\vdisplayName\x12<\n" +
 	"\x05color\x18\x02 \x01(\tB&\xbaH\x18r\x162\x14^(#[0-9a-fA-F]{6})?$\xaa\xb5\x18\a#1a5fb4R\x05color\x12Q\n" +
 	"\x04logo\x18\x03 \x01(\fB=\xbaH\x06z\x04\x18\x80\x80\x04\xaa\xb5\x180R0lGODlhAQABAAAAACH5BAEAAAAALAAAAAABAAEAAAIBAAA=R\x04logo\x12;\n" +
 	"\vupdate_mask\x18\x04 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask:-\x8a\xb5\x18\x02id\x8a\xb5\x18\x05email\x8a\xb5\x18\remailVerified\x8a\xb5\x18\tcreatedAt\"M\n" +
+	"updateMask\x12j\n" +
+	"\x04etag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01:-\x8a\xb5\x18\x02id\x8a\xb5\x18\x05email\x8a\xb5\x18\remailVerified\x8a\xb5\x18\tcreatedAtB\a\n" +
+	"\x05_etag\"\x81\x01\n" +
 	"\x15UpdateAccountResponse\x124\n" +
-	"\aaccount\x18\x01 \x01(\v2\x12.roster.v1.AccountB\x06\xbaH\x03\xc8\x01\x01R\aaccount2\xf6\x01\n" +
+	"\aaccount\x18\x01 \x01(\v2\x12.roster.v1.AccountB\x06\xbaH\x03\xc8\x01\x01R\aaccount\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag2\xf6\x01\n" +
 	"\x0eAccountService\x12i\n" +
 	"\n" +
 	"GetAccount\x12\x1c.roster.v1.GetAccountRequest\x1a\x1d.roster.v1.GetAccountResponse\"\x1e\x92\xb5\x18\x06\n" +
@@ -410,6 +446,7 @@ func file_roster_v1_accounts_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_accounts_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

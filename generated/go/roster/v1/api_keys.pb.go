@@ -183,7 +183,10 @@ type CreateApiKeyResponse struct {
 	ApiKey *ApiKey `protobuf:"bytes,1,opt,name=api_key,json=apiKey,proto3" json:"api_key,omitempty"`
 	// The secret that authenticates requests: rk_, 40 base62 characters, and their CRC-32
 	// in 6 characters. Only its SHA-256 is stored, so it cannot be returned again.
-	Secret        string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	Secret string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -228,6 +231,13 @@ func (x *CreateApiKeyResponse) GetApiKey() *ApiKey {
 func (x *CreateApiKeyResponse) GetSecret() string {
 	if x != nil {
 		return x.Secret
+	}
+	return ""
+}
+
+func (x *CreateApiKeyResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
 	}
 	return ""
 }
@@ -385,7 +395,12 @@ func (x *ListApiKeysResponse) GetNextPageToken() string {
 type RotateApiKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the API key.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,2,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -427,13 +442,23 @@ func (x *RotateApiKeyRequest) GetId() string {
 	return ""
 }
 
+func (x *RotateApiKeyRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The API key and its new secret.
 type RotateApiKeyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The API key.
 	ApiKey *ApiKey `protobuf:"bytes,1,opt,name=api_key,json=apiKey,proto3" json:"api_key,omitempty"`
 	// The new secret. It is not returned again.
-	Secret        string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	Secret string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -482,11 +507,23 @@ func (x *RotateApiKeyResponse) GetSecret() string {
 	return ""
 }
 
+func (x *RotateApiKeyResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Request message for RevokeApiKey.
 type RevokeApiKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the API key.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,2,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -524,6 +561,13 @@ func (*RevokeApiKeyRequest) Descriptor() ([]byte, []int) {
 func (x *RevokeApiKeyRequest) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *RevokeApiKeyRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
 	}
 	return ""
 }
@@ -582,10 +626,11 @@ const file_roster_v1_api_keys_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB \xbaH\a\xc8\x01\x01r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x0enightly importR\x04name\x12C\n" +
 	"\x05scope\x18\x02 \x01(\tB-\xbaH!\xc8\x01\x01r\x1cR\x04readR\x05writeR\x05adminR\x06signup\xaa\xb5\x18\x05writeR\x05scope\x12h\n" +
 	"\n" +
-	"expires_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB-\xbaH\x0e\xb2\x01\v\x1a\a\b\xff\x82\xd1\xff\xaf\a@\x01\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\texpiresAt\"\x9c\x01\n" +
+	"expires_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB-\xbaH\x0e\xb2\x01\v\x1a\a\b\xff\x82\xd1\xff\xaf\a@\x01\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\texpiresAt\"\xd0\x01\n" +
 	"\x14CreateApiKeyResponse\x122\n" +
 	"\aapi_key\x18\x01 \x01(\v2\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01R\x06apiKey\x12P\n" +
-	"\x06secret\x18\x02 \x01(\tB8\xaa\xb5\x181rk_0000000000000000000000000000000000000000000000\x80\x01\x01R\x06secret\"\x84\x01\n" +
+	"\x06secret\x18\x02 \x01(\tB8\xaa\xb5\x181rk_0000000000000000000000000000000000000000000000\x80\x01\x01R\x06secret\x122\n" +
+	"\x04etag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x84\x01\n" +
 	"\x12ListApiKeysRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
@@ -596,14 +641,19 @@ const file_roster_v1_api_keys_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"E\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xba\x01\n" +
 	"\x13RotateApiKeyRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x9c\x01\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
+	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\xd0\x01\n" +
 	"\x14RotateApiKeyResponse\x122\n" +
 	"\aapi_key\x18\x01 \x01(\v2\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01R\x06apiKey\x12P\n" +
-	"\x06secret\x18\x02 \x01(\tB8\xaa\xb5\x181rk_0000000000000000000000000000000000000000000000\x80\x01\x01R\x06secret\"E\n" +
+	"\x06secret\x18\x02 \x01(\tB8\xaa\xb5\x181rk_0000000000000000000000000000000000000000000000\x80\x01\x01R\x06secret\x122\n" +
+	"\x04etag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xba\x01\n" +
 	"\x13RevokeApiKeyRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
+	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\x16\n" +
 	"\x14RevokeApiKeyResponse2\xf2\x03\n" +
 	"\rApiKeyService\x12u\n" +
 	"\fCreateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"$\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
@@ -668,6 +718,8 @@ func file_roster_v1_api_keys_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_api_keys_proto_msgTypes[5].OneofWrappers = []any{}
+	file_roster_v1_api_keys_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

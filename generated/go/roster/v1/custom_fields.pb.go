@@ -273,7 +273,10 @@ func (x *CreateCustomFieldRequest) GetFallback() string {
 type CreateCustomFieldResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The custom field as stored.
-	CustomField   *CustomField `protobuf:"bytes,1,opt,name=custom_field,json=customField,proto3" json:"custom_field,omitempty"`
+	CustomField *CustomField `protobuf:"bytes,1,opt,name=custom_field,json=customField,proto3" json:"custom_field,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -313,6 +316,13 @@ func (x *CreateCustomFieldResponse) GetCustomField() *CustomField {
 		return x.CustomField
 	}
 	return nil
+}
+
+func (x *CreateCustomFieldResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for GetCustomField.
@@ -366,7 +376,10 @@ func (x *GetCustomFieldRequest) GetId() string {
 type GetCustomFieldResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The custom field.
-	CustomField   *CustomField `protobuf:"bytes,1,opt,name=custom_field,json=customField,proto3" json:"custom_field,omitempty"`
+	CustomField *CustomField `protobuf:"bytes,1,opt,name=custom_field,json=customField,proto3" json:"custom_field,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -406,6 +419,13 @@ func (x *GetCustomFieldResponse) GetCustomField() *CustomField {
 		return x.CustomField
 	}
 	return nil
+}
+
+func (x *GetCustomFieldResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for ListCustomFields.
@@ -570,7 +590,12 @@ type UpdateCustomFieldRequest struct {
 	Fallback string `protobuf:"bytes,3,opt,name=fallback,proto3" json:"fallback,omitempty"`
 	// Fields to update: label, fallback. Default: all non-empty fields (AIP-134). Over HTTP
 	// it is derived from the keys of the body with a value other than null.
-	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,5,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -633,11 +658,21 @@ func (x *UpdateCustomFieldRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
+func (x *UpdateCustomFieldRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The updated custom field.
 type UpdateCustomFieldResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The custom field after the update.
-	CustomField   *CustomField `protobuf:"bytes,1,opt,name=custom_field,json=customField,proto3" json:"custom_field,omitempty"`
+	CustomField *CustomField `protobuf:"bytes,1,opt,name=custom_field,json=customField,proto3" json:"custom_field,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -679,6 +714,13 @@ func (x *UpdateCustomFieldResponse) GetCustomField() *CustomField {
 	return nil
 }
 
+func (x *UpdateCustomFieldResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Request message for DeleteCustomField.
 type DeleteCustomFieldRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -686,7 +728,12 @@ type DeleteCustomFieldRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Whether to delete the custom field even if segments name it, and to clear the filters
 	// of these segments.
-	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	Force bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,3,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -733,6 +780,13 @@ func (x *DeleteCustomFieldRequest) GetForce() bool {
 		return x.Force
 	}
 	return false
+}
+
+func (x *DeleteCustomFieldRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
 }
 
 // Empty: the custom field and its values were deleted.
@@ -799,13 +853,15 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x18CreateCustomFieldRequest\x126\n" +
 	"\x05label\x18\x01 \x01(\tB \xbaH\a\xc8\x01\x01r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x0eFavorite colorR\x05label\x12N\n" +
 	"\tdata_type\x18\x02 \x01(\x0e2\x1f.roster.v1.CustomField.DataTypeB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04TEXTR\bdataType\x120\n" +
-	"\bfallback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18\x04greyе\x18\x01R\bfallback:3\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"^\n" +
+	"\bfallback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18\x04greyе\x18\x01R\bfallback:3\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"\x92\x01\n" +
 	"\x19CreateCustomFieldResponse\x12A\n" +
-	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\"G\n" +
+	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"G\n" +
 	"\x15GetCustomFieldRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"[\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x8f\x01\n" +
 	"\x16GetCustomFieldResponse\x12A\n" +
-	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\"\x89\x01\n" +
+	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x89\x01\n" +
 	"\x17ListCustomFieldsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
@@ -816,18 +872,23 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xb3\x02\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xa8\x03\n" +
 	"\x18UpdateCustomFieldRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
 	"\x05label\x18\x02 \x01(\tB!\xbaH\x04r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x0eFavorite color\xb8\xb5\x18\x01R\x05label\x120\n" +
 	"\bfallback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18\x04greyе\x18\x01R\bfallback\x12;\n" +
 	"\vupdate_mask\x18\x04 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask:?\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bdataType\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"^\n" +
+	"updateMask\x12j\n" +
+	"\x04etag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01:?\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bdataType\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAtB\a\n" +
+	"\x05_etag\"\x92\x01\n" +
 	"\x19UpdateCustomFieldResponse\x12A\n" +
-	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\"j\n" +
+	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xdf\x01\n" +
 	"\x18DeleteCustomFieldRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1e\n" +
-	"\x05force\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05force\"\x1b\n" +
+	"\x05force\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05force\x12j\n" +
+	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\x1b\n" +
 	"\x19DeleteCustomFieldResponse2\x88\x06\n" +
 	"\x12CustomFieldService\x12\x95\x01\n" +
 	"\x11CreateCustomField\x12#.roster.v1.CreateCustomFieldRequest\x1a$.roster.v1.CreateCustomFieldResponse\"5\x88\xb5\x18\xc9\x01\x92\xb5\x18\t\n" +
@@ -905,6 +966,8 @@ func file_roster_v1_custom_fields_proto_init() {
 	}
 	file_roster_v1_http_proto_init()
 	file_roster_v1_custom_fields_proto_msgTypes[0].OneofWrappers = []any{}
+	file_roster_v1_custom_fields_proto_msgTypes[7].OneofWrappers = []any{}
+	file_roster_v1_custom_fields_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

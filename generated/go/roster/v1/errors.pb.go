@@ -147,6 +147,10 @@ const (
 	// not executed again, because it could create the person again. The key can be used
 	// again 24 hours after the first request.
 	Error_IDEMPOTENT_RESPONSE_ERASED Error_Reason = 47
+	// The resource has none of the entity tags in etag, or in the header If-Match: it changed
+	// after it was read. Nothing was changed. Read it again, and apply the change to its new
+	// state.
+	Error_PRECONDITION_FAILED Error_Reason = 48
 )
 
 // Enum value maps for Error_Reason.
@@ -196,6 +200,7 @@ var (
 		41: "LINK_NOT_FOUND",
 		42: "PUBLIC_URL_NOT_SET",
 		47: "IDEMPOTENT_RESPONSE_ERASED",
+		48: "PRECONDITION_FAILED",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -242,6 +247,7 @@ var (
 		"LINK_NOT_FOUND":              41,
 		"PUBLIC_URL_NOT_SET":          42,
 		"IDEMPOTENT_RESPONSE_ERASED":  47,
+		"PRECONDITION_FAILED":         48,
 	}
 )
 
@@ -658,7 +664,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\xfc\x10\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\xa0\x11\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -690,7 +696,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x06IN_USE\x10\x10\x12\x14\n" +
 	"\x10NAME_NOT_ALLOWED\x10\x11\x12\x12\n" +
-	"\x0eCONSENT_COLUMN\x10\x12\"\x9a\f\n" +
+	"\x0eCONSENT_COLUMN\x10\x12\"\xbe\f\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -737,7 +743,9 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x17OPERATION_LIMIT_REACHED\x10(\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\x1d\n" +
 	"\x0eLINK_NOT_FOUND\x10)\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12!\n" +
 	"\x12PUBLIC_URL_NOT_SET\x10*\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12)\n" +
-	"\x1aIDEMPOTENT_RESPONSE_ERASED\x10/\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\"?\n" +
+	"\x1aIDEMPOTENT_RESPONSE_ERASED\x10/\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\"\n" +
+	"\x13PRECONDITION_FAILED\x100\x1a\t\x8a\xb5\x18\x05\b\n" +
+	"\x10\x9c\x03\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

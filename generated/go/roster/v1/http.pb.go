@@ -533,6 +533,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*string)(nil),
+		Field:         50020,
+		Name:          "roster.v1.header",
+		Tag:           "bytes,50020,opt,name=header",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.EnumValueOptions)(nil),
 		ExtensionType: (*string)(nil),
 		Field:         50002,
@@ -694,6 +702,11 @@ var (
 	//
 	// optional bool form_page = 50019;
 	E_FormPage = &file_roster_v1_http_proto_extTypes[26]
+	// For text: the HTTP header that carries the field instead of the body. A field of a request
+	// is read from it, and one of a response is sent in it unless it is empty.
+	//
+	// optional string header = 50020;
+	E_Header = &file_roster_v1_http_proto_extTypes[27]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -704,7 +717,7 @@ var (
 	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[27]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[28]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -759,7 +772,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"omit_empty\x12\x1d.google.protobuf.FieldOptions\x18\xe0\x86\x03 \x01(\bR\tomitEmpty:9\n" +
 	"\aselects\x12\x1d.google.protobuf.FieldOptions\x18\xe1\x86\x03 \x01(\tR\aselects:F\n" +
 	"\x0elimits_records\x12\x1d.google.protobuf.FieldOptions\x18\xe2\x86\x03 \x01(\bR\rlimitsRecords:<\n" +
-	"\tform_page\x12\x1d.google.protobuf.FieldOptions\x18\xe3\x86\x03 \x01(\bR\bformPage:B\n" +
+	"\tform_page\x12\x1d.google.protobuf.FieldOptions\x18\xe3\x86\x03 \x01(\bR\bformPage:7\n" +
+	"\x06header\x12\x1d.google.protobuf.FieldOptions\x18\xe4\x86\x03 \x01(\tR\x06header:B\n" +
 	"\n" +
 	"media_type\x12!.google.protobuf.EnumValueOptions\x18҆\x03 \x01(\tR\tmediaTypeB\x02P\x01b\x06proto3"
 
@@ -817,14 +831,15 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	8,  // 24: roster.v1.selects:extendee -> google.protobuf.FieldOptions
 	8,  // 25: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
 	8,  // 26: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
-	9,  // 27: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 28: roster.v1.access:type_name -> roster.v1.Access
-	10, // 29: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	1,  // 30: roster.v1.form:type_name -> roster.v1.Form
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	28, // [28:31] is the sub-list for extension type_name
-	0,  // [0:28] is the sub-list for extension extendee
+	8,  // 27: roster.v1.header:extendee -> google.protobuf.FieldOptions
+	9,  // 28: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 29: roster.v1.access:type_name -> roster.v1.Access
+	10, // 30: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	1,  // 31: roster.v1.form:type_name -> roster.v1.Form
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	29, // [29:32] is the sub-list for extension type_name
+	0,  // [0:29] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -841,7 +856,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   5,
-			NumExtensions: 28,
+			NumExtensions: 29,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

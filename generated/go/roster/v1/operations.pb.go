@@ -421,7 +421,10 @@ func (x *BatchChangeSubscribersRequest) GetDryRun() bool {
 type BatchChangeSubscribersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The operation.
-	Operation     *Operation `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
+	Operation *Operation `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -461,6 +464,13 @@ func (x *BatchChangeSubscribersResponse) GetOperation() *Operation {
 		return x.Operation
 	}
 	return nil
+}
+
+func (x *BatchChangeSubscribersResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for ListOperations.
@@ -662,7 +672,10 @@ func (x *GetOperationRequest) GetId() string {
 type GetOperationResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The operation.
-	Operation     *Operation `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
+	Operation *Operation `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -704,11 +717,23 @@ func (x *GetOperationResponse) GetOperation() *Operation {
 	return nil
 }
 
+func (x *GetOperationResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Request message for CancelOperation.
 type CancelOperationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the operation.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,2,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -750,11 +775,21 @@ func (x *CancelOperationRequest) GetId() string {
 	return ""
 }
 
+func (x *CancelOperationRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The operation, which has ended.
 type CancelOperationResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The operation.
-	Operation     *Operation `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
+	Operation *Operation `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -794,6 +829,13 @@ func (x *CancelOperationResponse) GetOperation() *Operation {
 		return x.Operation
 	}
 	return nil
+}
+
+func (x *CancelOperationResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for WatchOperation.
@@ -1082,9 +1124,10 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\asegment\x18\x02 \x01(\tR\asegment\x12#\n" +
 	"\x03ids\x18\x03 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x90N\"\x06r\x04\x10\x01\x18\x1aR\x03ids\x126\n" +
 	"\x06action\x18\x04 \x01(\v2\x16.roster.v1.BatchActionB\x06\xbaH\x03\xc8\x01\x01R\x06action\x12&\n" +
-	"\adry_run\x18\x05 \x01(\bB\r\x88\xb5\x18\x01\xaa\xb5\x18\x05falseR\x06dryRun\"\\\n" +
+	"\adry_run\x18\x05 \x01(\bB\r\x88\xb5\x18\x01\xaa\xb5\x18\x05falseR\x06dryRun\"\x90\x01\n" +
 	"\x1eBatchChangeSubscribersResponse\x12:\n" +
-	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\"\x87\x01\n" +
+	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x87\x01\n" +
 	"\x15ListOperationsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
@@ -1099,13 +1142,17 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
 	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"E\n" +
 	"\x13GetOperationRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"R\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x86\x01\n" +
 	"\x14GetOperationResponse\x12:\n" +
-	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\"H\n" +
+	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xbd\x01\n" +
 	"\x16CancelOperationRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"U\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
+	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\x89\x01\n" +
 	"\x17CancelOperationResponse\x12:\n" +
-	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\"G\n" +
+	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"G\n" +
 	"\x15WatchOperationRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"T\n" +
 	"\x16WatchOperationResponse\x12:\n" +
@@ -1197,6 +1244,7 @@ func file_roster_v1_operations_proto_init() {
 	file_roster_v1_http_proto_init()
 	file_roster_v1_subscribers_proto_init()
 	file_roster_v1_operations_proto_msgTypes[0].OneofWrappers = []any{}
+	file_roster_v1_operations_proto_msgTypes[8].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -188,7 +188,10 @@ func (x *CreateSegmentRequest) GetDescription() string {
 type CreateSegmentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The segment as stored.
-	Segment       *Segment `protobuf:"bytes,1,opt,name=segment,proto3" json:"segment,omitempty"`
+	Segment *Segment `protobuf:"bytes,1,opt,name=segment,proto3" json:"segment,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -228,6 +231,13 @@ func (x *CreateSegmentResponse) GetSegment() *Segment {
 		return x.Segment
 	}
 	return nil
+}
+
+func (x *CreateSegmentResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for GetSegment.
@@ -280,7 +290,10 @@ func (x *GetSegmentRequest) GetId() string {
 type GetSegmentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The segment.
-	Segment       *Segment `protobuf:"bytes,1,opt,name=segment,proto3" json:"segment,omitempty"`
+	Segment *Segment `protobuf:"bytes,1,opt,name=segment,proto3" json:"segment,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -320,6 +333,13 @@ func (x *GetSegmentResponse) GetSegment() *Segment {
 		return x.Segment
 	}
 	return nil
+}
+
+func (x *GetSegmentResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for ListSegments.
@@ -486,7 +506,12 @@ type UpdateSegmentRequest struct {
 	Description string `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
 	// Fields to update: name, filter, description. Default: all non-empty fields (AIP-134).
 	// Over HTTP it is derived from the keys of the body with a value other than null.
-	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,5,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,5,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,6,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -556,11 +581,21 @@ func (x *UpdateSegmentRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
+func (x *UpdateSegmentRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The updated segment.
 type UpdateSegmentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The segment after the update.
-	Segment       *Segment `protobuf:"bytes,1,opt,name=segment,proto3" json:"segment,omitempty"`
+	Segment *Segment `protobuf:"bytes,1,opt,name=segment,proto3" json:"segment,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -602,11 +637,23 @@ func (x *UpdateSegmentResponse) GetSegment() *Segment {
 	return nil
 }
 
+func (x *UpdateSegmentResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Request message for DeleteSegment.
 type DeleteSegmentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the segment.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,2,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -644,6 +691,13 @@ func (*DeleteSegmentRequest) Descriptor() ([]byte, []int) {
 func (x *DeleteSegmentRequest) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *DeleteSegmentRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
 	}
 	return ""
 }
@@ -702,13 +756,15 @@ const file_roster_v1_segments_proto_rawDesc = "" +
 	"\x14CreateSegmentRequest\x126\n" +
 	"\x04name\x18\x01 \x01(\tB\"\xbaH\a\xc8\x01\x01r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10Active customersR\x04name\x12P\n" +
 	"\x06filter\x18\x02 \x01(\tB8\xbaH\b\xc8\x01\x01r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"е\x18\x01R\x06filter\x12L\n" +
-	"\vdescription\x18\x03 \x01(\tB*\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1aReceive the weekly letter.е\x18\x01R\vdescription: \x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"M\n" +
+	"\vdescription\x18\x03 \x01(\tB*\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1aReceive the weekly letter.е\x18\x01R\vdescription: \x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"\x81\x01\n" +
 	"\x15CreateSegmentResponse\x124\n" +
-	"\asegment\x18\x01 \x01(\v2\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01R\asegment\"C\n" +
+	"\asegment\x18\x01 \x01(\v2\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01R\asegment\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"C\n" +
 	"\x11GetSegmentRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"J\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"~\n" +
 	"\x12GetSegmentResponse\x124\n" +
-	"\asegment\x18\x01 \x01(\v2\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01R\asegment\"\x85\x01\n" +
+	"\asegment\x18\x01 \x01(\v2\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01R\asegment\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x85\x01\n" +
 	"\x13ListSegmentsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
@@ -719,18 +775,23 @@ const file_roster_v1_segments_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xff\x02\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xf4\x03\n" +
 	"\x14UpdateSegmentRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
 	"\x04name\x18\x02 \x01(\tB#\xbaH\x04r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10Active customers\xb8\xb5\x18\x01R\x04name\x12Q\n" +
 	"\x06filter\x18\x03 \x01(\tB9\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"\xb8\xb5\x18\x01е\x18\x01R\x06filter\x12L\n" +
 	"\vdescription\x18\x04 \x01(\tB*\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1aReceive the weekly letter.е\x18\x01R\vdescription\x12;\n" +
 	"\vupdate_mask\x18\x05 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask: \x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"M\n" +
+	"updateMask\x12j\n" +
+	"\x04etag\x18\x06 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01: \x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAtB\a\n" +
+	"\x05_etag\"\x81\x01\n" +
 	"\x15UpdateSegmentResponse\x124\n" +
-	"\asegment\x18\x01 \x01(\v2\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01R\asegment\"F\n" +
+	"\asegment\x18\x01 \x01(\v2\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01R\asegment\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xbb\x01\n" +
 	"\x14DeleteSegmentRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
+	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\x17\n" +
 	"\x15DeleteSegmentResponse2\xa1\x05\n" +
 	"\x0eSegmentService\x12\x82\x01\n" +
 	"\rCreateSegment\x12\x1f.roster.v1.CreateSegmentRequest\x1a .roster.v1.CreateSegmentResponse\".\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
@@ -804,6 +865,8 @@ func file_roster_v1_segments_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_segments_proto_msgTypes[7].OneofWrappers = []any{}
+	file_roster_v1_segments_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

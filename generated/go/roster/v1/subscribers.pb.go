@@ -1160,7 +1160,10 @@ func (x *CreateSubscriberRequest) GetCustomFields() *structpb.Struct {
 type CreateSubscriberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The subscriber as stored.
-	Subscriber    *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	Subscriber *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1200,6 +1203,13 @@ func (x *CreateSubscriberResponse) GetSubscriber() *Subscriber {
 		return x.Subscriber
 	}
 	return nil
+}
+
+func (x *CreateSubscriberResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // One row of a bulk creation or an import. The bounds of CreateSubscriber apply. A
@@ -1633,7 +1643,10 @@ func (x *GetSubscriberRequest) GetReadMask() *fieldmaskpb.FieldMask {
 type GetSubscriberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The subscriber.
-	Subscriber    *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	Subscriber *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1673,6 +1686,13 @@ func (x *GetSubscriberResponse) GetSubscriber() *Subscriber {
 		return x.Subscriber
 	}
 	return nil
+}
+
+func (x *GetSubscriberResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for BatchGetSubscribers. ids and emails together have 1 to 100 items.
@@ -2129,7 +2149,12 @@ type UpdateSubscriberRequest struct {
 	// Whether the owner of the address has confirmed the subscription. Applies only if
 	// allow_missing creates the subscriber, and is rejected without it: an update does not
 	// change the status.
-	IsConfirmed   bool `protobuf:"varint,9,opt,name=is_confirmed,json=isConfirmed,proto3" json:"is_confirmed,omitempty"`
+	IsConfirmed bool `protobuf:"varint,9,opt,name=is_confirmed,json=isConfirmed,proto3" json:"is_confirmed,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,10,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2227,13 +2252,23 @@ func (x *UpdateSubscriberRequest) GetIsConfirmed() bool {
 	return false
 }
 
+func (x *UpdateSubscriberRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The updated or created subscriber.
 type UpdateSubscriberResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The subscriber after the update.
 	Subscriber *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
 	// Whether allow_missing created the subscriber.
-	Created       bool `protobuf:"varint,2,opt,name=created,proto3" json:"created,omitempty"`
+	Created bool `protobuf:"varint,2,opt,name=created,proto3" json:"created,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2282,13 +2317,25 @@ func (x *UpdateSubscriberResponse) GetCreated() bool {
 	return false
 }
 
+func (x *UpdateSubscriberResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Request message for ChangeSubscriberStatus.
 type ChangeSubscriberStatusRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier or email address of the subscriber.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The new status.
-	Status        Subscriber_Status `protobuf:"varint,2,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
+	Status Subscriber_Status `protobuf:"varint,2,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,3,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2337,11 +2384,21 @@ func (x *ChangeSubscriberStatusRequest) GetStatus() Subscriber_Status {
 	return Subscriber_STATUS_UNSPECIFIED
 }
 
+func (x *ChangeSubscriberStatusRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The subscriber with its new status.
 type ChangeSubscriberStatusResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The subscriber after the change.
-	Subscriber    *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	Subscriber *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2383,6 +2440,13 @@ func (x *ChangeSubscriberStatusResponse) GetSubscriber() *Subscriber {
 	return nil
 }
 
+func (x *ChangeSubscriberStatusResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Request message for AddSubscriberTags.
 type AddSubscriberTagsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2390,7 +2454,12 @@ type AddSubscriberTagsRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Names of 1 to 100 tags, with the bounds of creation. Tags that do not exist yet are
 	// created.
-	Tags          []string `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
+	Tags []string `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,3,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2439,11 +2508,21 @@ func (x *AddSubscriberTagsRequest) GetTags() []string {
 	return nil
 }
 
+func (x *AddSubscriberTagsRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The subscriber with the added tags.
 type AddSubscriberTagsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The subscriber after the change.
-	Subscriber    *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	Subscriber *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2485,13 +2564,25 @@ func (x *AddSubscriberTagsResponse) GetSubscriber() *Subscriber {
 	return nil
 }
 
+func (x *AddSubscriberTagsResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Request message for RemoveSubscriberTags.
 type RemoveSubscriberTagsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier or email address of the subscriber.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Names of 1 to 100 tags, compared case-insensitively.
-	Tags          []string `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
+	Tags []string `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,3,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2540,11 +2631,21 @@ func (x *RemoveSubscriberTagsRequest) GetTags() []string {
 	return nil
 }
 
+func (x *RemoveSubscriberTagsRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The subscriber without the removed tags.
 type RemoveSubscriberTagsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The subscriber after the change.
-	Subscriber    *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	Subscriber *Subscriber `protobuf:"bytes,1,opt,name=subscriber,proto3" json:"subscriber,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2584,6 +2685,13 @@ func (x *RemoveSubscriberTagsResponse) GetSubscriber() *Subscriber {
 		return x.Subscriber
 	}
 	return nil
+}
+
+func (x *RemoveSubscriberTagsResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // A change of a subscriber.
@@ -4182,7 +4290,12 @@ type DeleteSubscriberRequest struct {
 	// persons that they name; all of these responses of the account are removed. Responses to
 	// sign-ups with a key of the scope signup are empty and are kept, so that a web page does
 	// not show who was erased. Default: false.
-	Erase         bool `protobuf:"varint,2,opt,name=erase,proto3" json:"erase,omitempty"`
+	Erase bool `protobuf:"varint,2,opt,name=erase,proto3" json:"erase,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,3,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4229,6 +4342,13 @@ func (x *DeleteSubscriberRequest) GetErase() bool {
 		return x.Erase
 	}
 	return false
+}
+
+func (x *DeleteSubscriberRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
 }
 
 // Empty: the subscriber was deleted.
@@ -4572,11 +4692,12 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04tags\x18\x05 \x03(\tB(\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
 	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields:\x89\x01\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x0fstatusChangedAt\x8a\xb5\x18\vconfirmedAt\x8a\xb5\x18\x0eunsubscribedAt\x8a\xb5\x18\aconsent\x8a\xb5\x18\n" +
-	"confirmUrl\x8a\xb5\x18\x0eunsubscribeUrl\"Y\n" +
+	"confirmUrl\x8a\xb5\x18\x0eunsubscribeUrl\"\x8d\x01\n" +
 	"\x18CreateSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\xb3\x03\n" +
+	"subscriber\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xb3\x03\n" +
 	"\x0eBulkSubscriber\x122\n" +
 	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12.\n" +
 	"\n" +
@@ -4625,11 +4746,12 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12D\n" +
 	"\x04view\x18\x02 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULL\xe0\xb5\x18\x01R\x04view\x12Z\n" +
 	"\tread_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskB!\xaa\xb5\x18\x0f\"id,email,tags\"\x8a\xb6\x18\n" +
-	"subscriberR\breadMask\"V\n" +
+	"subscriberR\breadMask\"\x8a\x01\n" +
 	"\x15GetSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\xe8\x01\n" +
+	"subscriber\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xe8\x01\n" +
 	"\x1aBatchGetSubscribersRequest\x12<\n" +
 	"\x03ids\x18\x01 \x03(\tB*\xbaH\x05\x92\x01\x02\x10d\xaa\xb5\x18\x1e[\"01M7Y2MPAQ036JVMBN3RCKGA5K\"]R\x03ids\x12J\n" +
 	"\x06emails\x18\x02 \x03(\tB2\xbaH\x05\x92\x01\x02\x10d\xaa\xb5\x18&[\"ada@example.com\", \"bob@example.com\"]R\x06emails\x12@\n" +
@@ -4662,7 +4784,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xbc\x05\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xb1\x06\n" +
 	"\x17UpdateSubscriberRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12>\n" +
 	"\x05email\x18\x02 \x01(\tB(\xbaH\x05r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x129\n" +
@@ -4675,34 +4797,47 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"updateMask\x12\\\n" +
 	"\rcustom_fields\x18\a \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x121\n" +
 	"\rallow_missing\x18\b \x01(\bB\f\xaa\xb5\x18\x04true\xf0\xb5\x18\x01R\fallowMissing\x12'\n" +
-	"\fis_confirmed\x18\t \x01(\bB\x04\x88\xb5\x18\x01R\visConfirmed:\x89\x01\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x0fstatusChangedAt\x8a\xb5\x18\vconfirmedAt\x8a\xb5\x18\x0eunsubscribedAt\x8a\xb5\x18\aconsent\x8a\xb5\x18\n" +
-	"confirmUrl\x8a\xb5\x18\x0eunsubscribeUrl\"z\n" +
+	"\fis_confirmed\x18\t \x01(\bB\x04\x88\xb5\x18\x01R\visConfirmed\x12j\n" +
+	"\x04etag\x18\n" +
+	" \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01:\x89\x01\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x0fstatusChangedAt\x8a\xb5\x18\vconfirmedAt\x8a\xb5\x18\x0eunsubscribedAt\x8a\xb5\x18\aconsent\x8a\xb5\x18\n" +
+	"confirmUrl\x8a\xb5\x18\x0eunsubscribeUrlB\a\n" +
+	"\x05_etag\"\xae\x01\n" +
 	"\x18UpdateSubscriberResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
 	"subscriber\x12\x1f\n" +
-	"\acreated\x18\x02 \x01(\bB\x05\xf8\xb5\x18\xc9\x01R\acreated\"\x94\x01\n" +
+	"\acreated\x18\x02 \x01(\bB\x05\xf8\xb5\x18\xc9\x01R\acreated\x122\n" +
+	"\x04etag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x89\x02\n" +
 	"\x1dChangeSubscriberStatusRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12N\n" +
-	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x18\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMEDR\x06status\"_\n" +
+	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x18\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMEDR\x06status\x12j\n" +
+	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\x93\x01\n" +
 	"\x1eChangeSubscriberStatusResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"x\n" +
+	"subscriber\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xed\x01\n" +
 	"\x18AddSubscriberTagsRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x127\n" +
-	"\x04tags\x18\x02 \x03(\tB#\xbaH\x0f\x92\x01\f\b\x01\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\t[\"early\"]R\x04tags\"Z\n" +
+	"\x04tags\x18\x02 \x03(\tB#\xbaH\x0f\x92\x01\f\b\x01\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\t[\"early\"]R\x04tags\x12j\n" +
+	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\x8e\x01\n" +
 	"\x19AddSubscriberTagsResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"{\n" +
+	"subscriber\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xf0\x01\n" +
 	"\x1bRemoveSubscriberTagsRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x127\n" +
-	"\x04tags\x18\x02 \x03(\tB#\xbaH\x0f\x92\x01\f\b\x01\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\t[\"early\"]R\x04tags\"]\n" +
+	"\x04tags\x18\x02 \x03(\tB#\xbaH\x0f\x92\x01\f\b\x01\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\t[\"early\"]R\x04tags\x12j\n" +
+	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\x91\x01\n" +
 	"\x1cRemoveSubscriberTagsResponse\x12=\n" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
-	"subscriber\"\xb7\t\n" +
+	"subscriber\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xb7\t\n" +
 	"\x16SubscriberHistoryEntry\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12N\n" +
 	"\x04type\x18\x02 \x01(\x0e2&.roster.v1.SubscriberHistoryEntry.TypeB\x12\xaa\xb5\x18\x0eSTATUS_CHANGEDR\x04type\x12]\n" +
@@ -4947,10 +5082,12 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x10_escape_formulas\"~\n" +
 	"\x19ExportSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12(\n" +
-	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineR\x05lines\"^\n" +
+	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineR\x05lines\"\xd3\x01\n" +
 	"\x17DeleteSubscriberRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12\x1e\n" +
-	"\x05erase\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05erase\"\x1a\n" +
+	"\x05erase\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05erase\x12j\n" +
+	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\x1a\n" +
 	"\x18DeleteSubscriberResponse2\xb5\x11\n" +
 	"\x11SubscriberService\x12\x8e\x01\n" +
 	"\x10CreateSubscriber\x12\".roster.v1.CreateSubscriberRequest\x1a#.roster.v1.CreateSubscriberResponse\"1\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
@@ -5200,10 +5337,15 @@ func file_roster_v1_subscribers_proto_init() {
 	file_roster_v1_webhooks_proto_init()
 	file_roster_v1_subscribers_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[5].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[14].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[16].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[18].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[20].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[22].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[32].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[33].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[35].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[37].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[39].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[41].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[42].OneofWrappers = []any{}

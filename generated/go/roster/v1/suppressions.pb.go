@@ -262,7 +262,10 @@ func (x *GetSuppressionRequest) GetEmail() string {
 type GetSuppressionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The suppression.
-	Suppression   *Suppression `protobuf:"bytes,1,opt,name=suppression,proto3" json:"suppression,omitempty"`
+	Suppression *Suppression `protobuf:"bytes,1,opt,name=suppression,proto3" json:"suppression,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -302,6 +305,13 @@ func (x *GetSuppressionResponse) GetSuppression() *Suppression {
 		return x.Suppression
 	}
 	return nil
+}
+
+func (x *GetSuppressionResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for ListSuppressions.
@@ -457,7 +467,12 @@ func (x *ListSuppressionsResponse) GetNextPageToken() string {
 type DeleteSuppressionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Email address, compared as on creation of a subscriber.
-	Email         string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
+	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,2,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -495,6 +510,13 @@ func (*DeleteSuppressionRequest) Descriptor() ([]byte, []int) {
 func (x *DeleteSuppressionRequest) GetEmail() string {
 	if x != nil {
 		return x.Email
+	}
+	return ""
+}
+
+func (x *DeleteSuppressionRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
 	}
 	return ""
 }
@@ -1210,9 +1232,10 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\n" +
 	"\x06MANUAL\x10\x06\"C\n" +
 	"\x15GetSuppressionRequest\x12*\n" +
-	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\"Z\n" +
+	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\"\x8e\x01\n" +
 	"\x16GetSuppressionResponse\x12@\n" +
-	"\vsuppression\x18\x01 \x01(\v2\x16.roster.v1.SuppressionB\x06\xbaH\x03\xc8\x01\x01R\vsuppression\"\x89\x01\n" +
+	"\vsuppression\x18\x01 \x01(\v2\x16.roster.v1.SuppressionB\x06\xbaH\x03\xc8\x01\x01R\vsuppression\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x89\x01\n" +
 	"\x17ListSuppressionsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
@@ -1223,9 +1246,11 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"F\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xbb\x01\n" +
 	"\x18DeleteSuppressionRequest\x12*\n" +
-	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\"\x1b\n" +
+	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\x12j\n" +
+	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\x1b\n" +
 	"\x19DeleteSuppressionResponse\"\xc7\x01\n" +
 	"\x16AddSuppressionsRequest\x12^\n" +
 	"\x06emails\x18\x01 \x03(\tBF\xbaH\r\x92\x01\n" +
@@ -1391,6 +1416,7 @@ func file_roster_v1_suppressions_proto_init() {
 	}
 	file_roster_v1_http_proto_init()
 	file_roster_v1_subscribers_proto_init()
+	file_roster_v1_suppressions_proto_msgTypes[5].OneofWrappers = []any{}
 	file_roster_v1_suppressions_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

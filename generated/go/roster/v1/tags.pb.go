@@ -159,7 +159,10 @@ func (x *CreateTagRequest) GetDescription() string {
 type CreateTagResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tag as stored.
-	Tag           *Tag `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	Tag *Tag `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -199,6 +202,13 @@ func (x *CreateTagResponse) GetTag() *Tag {
 		return x.Tag
 	}
 	return nil
+}
+
+func (x *CreateTagResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for GetTag.
@@ -251,7 +261,10 @@ func (x *GetTagRequest) GetId() string {
 type GetTagResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tag.
-	Tag           *Tag `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	Tag *Tag `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -291,6 +304,13 @@ func (x *GetTagResponse) GetTag() *Tag {
 		return x.Tag
 	}
 	return nil
+}
+
+func (x *GetTagResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for ListTags.
@@ -456,7 +476,12 @@ type UpdateTagRequest struct {
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	// Fields to update: name, description. Default: all non-empty fields (AIP-134). Over
 	// HTTP it is derived from the keys of the body with a value other than null.
-	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,5,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,11 +544,21 @@ func (x *UpdateTagRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
+func (x *UpdateTagRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The updated tag.
 type UpdateTagResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tag after the update.
-	Tag           *Tag `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	Tag *Tag `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -565,6 +600,13 @@ func (x *UpdateTagResponse) GetTag() *Tag {
 	return nil
 }
 
+func (x *UpdateTagResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Request message for DeleteTag.
 type DeleteTagRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -572,7 +614,12 @@ type DeleteTagRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Whether to delete the tag even if segments name it, and to clear the filters of these
 	// segments.
-	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	Force bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,3,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -619,6 +666,13 @@ func (x *DeleteTagRequest) GetForce() bool {
 		return x.Force
 	}
 	return false
+}
+
+func (x *DeleteTagRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
 }
 
 // Empty: the tag was deleted.
@@ -671,13 +725,15 @@ const file_roster_v1_tags_proto_rawDesc = "" +
 	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\"\xa2\x01\n" +
 	"\x10CreateTagRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\a\xc8\x01\x01r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x03vipR\x04name\x12N\n" +
-	"\vdescription\x18\x02 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.е\x18\x01R\vdescription:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\"=\n" +
+	"\vdescription\x18\x02 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.е\x18\x01R\vdescription:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\"q\n" +
 	"\x11CreateTagResponse\x12(\n" +
-	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\"?\n" +
+	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"?\n" +
 	"\rGetTagRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\":\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"n\n" +
 	"\x0eGetTagResponse\x12(\n" +
-	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\"\x81\x01\n" +
+	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x81\x01\n" +
 	"\x0fListTagsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
@@ -688,18 +744,23 @@ const file_roster_v1_tags_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x90\x02\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x85\x03\n" +
 	"\x10UpdateTagRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12*\n" +
 	"\x04name\x18\x02 \x01(\tB\x16\xbaH\x04r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\xb8\xb5\x18\x01R\x04name\x12N\n" +
 	"\vdescription\x18\x03 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.е\x18\x01R\vdescription\x12;\n" +
 	"\vupdate_mask\x18\x04 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\"=\n" +
+	"updateMask\x12j\n" +
+	"\x04etag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAtB\a\n" +
+	"\x05_etag\"q\n" +
 	"\x11UpdateTagResponse\x12(\n" +
-	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\"b\n" +
+	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xd7\x01\n" +
 	"\x10DeleteTagRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1e\n" +
-	"\x05force\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05force\"\x13\n" +
+	"\x05force\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05force\x12j\n" +
+	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\x13\n" +
 	"\x11DeleteTagResponse2\xc7\x04\n" +
 	"\n" +
 	"TagService\x12q\n" +
@@ -772,6 +833,8 @@ func file_roster_v1_tags_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_tags_proto_msgTypes[7].OneofWrappers = []any{}
+	file_roster_v1_tags_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

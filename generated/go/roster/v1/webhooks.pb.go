@@ -655,7 +655,10 @@ type CreateWebhookResponse struct {
 	Webhook *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
 	// The secret that signs deliveries: whsec_ and 32 bytes in base64. It is encrypted at
 	// rest and not returned again.
-	Secret        string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	Secret string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -700,6 +703,13 @@ func (x *CreateWebhookResponse) GetWebhook() *Webhook {
 func (x *CreateWebhookResponse) GetSecret() string {
 	if x != nil {
 		return x.Secret
+	}
+	return ""
+}
+
+func (x *CreateWebhookResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
 	}
 	return ""
 }
@@ -754,7 +764,10 @@ func (x *GetWebhookRequest) GetId() string {
 type GetWebhookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The webhook.
-	Webhook       *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
+	Webhook *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -794,6 +807,13 @@ func (x *GetWebhookResponse) GetWebhook() *Webhook {
 		return x.Webhook
 	}
 	return nil
+}
+
+func (x *GetWebhookResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for ListWebhooks.
@@ -964,7 +984,12 @@ type UpdateWebhookRequest struct {
 	// Fields to update: url, description, event_types, enabled. Default: all non-empty
 	// fields (AIP-134). Over HTTP it is derived from the keys of the body with a value
 	// other than null.
-	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,6,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,6,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,7,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1041,11 +1066,21 @@ func (x *UpdateWebhookRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
+func (x *UpdateWebhookRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The updated webhook.
 type UpdateWebhookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The webhook after the update.
-	Webhook       *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
+	Webhook *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1087,11 +1122,23 @@ func (x *UpdateWebhookResponse) GetWebhook() *Webhook {
 	return nil
 }
 
+func (x *UpdateWebhookResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Request message for DeleteWebhook.
 type DeleteWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the webhook.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,2,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1129,6 +1176,13 @@ func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
 func (x *DeleteWebhookRequest) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *DeleteWebhookRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
 	}
 	return ""
 }
@@ -1174,7 +1228,12 @@ func (*DeleteWebhookResponse) Descriptor() ([]byte, []int) {
 type RotateWebhookSecretRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the webhook.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,2,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1216,13 +1275,23 @@ func (x *RotateWebhookSecretRequest) GetId() string {
 	return ""
 }
 
+func (x *RotateWebhookSecretRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The webhook and its new secret.
 type RotateWebhookSecretResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The webhook.
 	Webhook *Webhook `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
 	// The new secret. It is not returned again.
-	Secret        string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	Secret string `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1267,6 +1336,13 @@ func (x *RotateWebhookSecretResponse) GetWebhook() *Webhook {
 func (x *RotateWebhookSecretResponse) GetSecret() string {
 	if x != nil {
 		return x.Secret
+	}
+	return ""
+}
+
+func (x *RotateWebhookSecretResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
 	}
 	return ""
 }
@@ -2341,14 +2417,16 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"eventTypes\x12'\n" +
 	"\aenabled\x18\x04 \x01(\bB\b\xaa\xb5\x18\x04trueH\x00R\aenabled\x88\x01\x01:B\x8a\xb5\x18\x02id\x8a\xb5\x18\x0edisabledReason\x8a\xb5\x18\ffailingSince\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAtB\n" +
 	"\n" +
-	"\b_enabled\"\xa0\x01\n" +
+	"\b_enabled\"\xd4\x01\n" +
 	"\x15CreateWebhookResponse\x124\n" +
 	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\x12Q\n" +
-	"\x06secret\x18\x02 \x01(\tB9\xaa\xb5\x182whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\x80\x01\x01R\x06secret\"C\n" +
+	"\x06secret\x18\x02 \x01(\tB9\xaa\xb5\x182whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\x80\x01\x01R\x06secret\x122\n" +
+	"\x04etag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"C\n" +
 	"\x11GetWebhookRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"J\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"~\n" +
 	"\x12GetWebhookResponse\x124\n" +
-	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\"\x85\x01\n" +
+	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x85\x01\n" +
 	"\x13ListWebhooksRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
@@ -2359,7 +2437,7 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xdb\x03\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xd0\x04\n" +
 	"\x14UpdateWebhookRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12M\n" +
 	"\x03url\x18\x02 \x01(\tB;\xbaH\x05r\x03\x18\x80\x10\x90\xb5\x18\x01\xaa\xb5\x18 https://example.com/hooks/roster\xb2\xb5\x18\x03uri\xb8\xb5\x18\x01R\x03url\x12K\n" +
@@ -2368,17 +2446,25 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"eventTypes\x12\"\n" +
 	"\aenabled\x18\x05 \x01(\bB\b\xaa\xb5\x18\x04trueR\aenabled\x12;\n" +
 	"\vupdate_mask\x18\x06 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask:B\x8a\xb5\x18\x02id\x8a\xb5\x18\x0edisabledReason\x8a\xb5\x18\ffailingSince\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"M\n" +
+	"updateMask\x12j\n" +
+	"\x04etag\x18\a \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01:B\x8a\xb5\x18\x02id\x8a\xb5\x18\x0edisabledReason\x8a\xb5\x18\ffailingSince\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAtB\a\n" +
+	"\x05_etag\"\x81\x01\n" +
 	"\x15UpdateWebhookResponse\x124\n" +
-	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\"F\n" +
+	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xbb\x01\n" +
 	"\x14DeleteWebhookRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x17\n" +
-	"\x15DeleteWebhookResponse\"L\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
+	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\x17\n" +
+	"\x15DeleteWebhookResponse\"\xc1\x01\n" +
 	"\x1aRotateWebhookSecretRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\xa6\x01\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
+	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\xda\x01\n" +
 	"\x1bRotateWebhookSecretResponse\x124\n" +
 	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\x12Q\n" +
-	"\x06secret\x18\x02 \x01(\tB9\xaa\xb5\x182whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\x80\x01\x01R\x06secret\"D\n" +
+	"\x06secret\x18\x02 \x01(\tB9\xaa\xb5\x182whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\x80\x01\x01R\x06secret\x122\n" +
+	"\x04etag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"D\n" +
 	"\x12TestWebhookRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x92\x01\n" +
 	"\x13TestWebhookResponse\x12>\n" +
@@ -2614,6 +2700,9 @@ func file_roster_v1_webhooks_proto_init() {
 	file_roster_v1_webhooks_proto_msgTypes[2].OneofWrappers = []any{}
 	file_roster_v1_webhooks_proto_msgTypes[3].OneofWrappers = []any{}
 	file_roster_v1_webhooks_proto_msgTypes[4].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[10].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[12].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -29,7 +29,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18roster/v1/accounts.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xaf\x02\n\x07\x41\x63\x63ount\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12$\n\x05\x65mail\x18\x02 \x01(\tB\x15\xaa\xb5\x18\x11owner@example.com\x12 \n\x0e\x65mail_verified\x18\x03 \x01(\x08\x42\x08\xaa\xb5\x18\x04true\x12,\n\x0c\x64isplay_name\x18\x04 \x01(\tB\x16\xaa\xb5\x18\x12\x41nalytical Letters\x12\x1a\n\x05\x63olor\x18\x05 \x01(\tB\x0b\xaa\xb5\x18\x07#1a5fb4\x12\x12\n\x04logo\x18\x06 \x01(\x0c\x42\x04\xaa\xb5\x18\x00\x12R\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\"\x13\n\x11GetAccountRequest\"A\n\x12GetAccountResponse\x12+\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x12.roster.v1.AccountB\x06\xbaH\x03\xc8\x01\x01\"\xb3\x02\n\x14UpdateAccountRequest\x12\x37\n\x0c\x64isplay_name\x18\x01 \x01(\tB!\xbaH\x04r\x02\x18\x64\x90\xb5\x18\x01\xaa\xb5\x18\x12\x41nalytical Letters\x12\x35\n\x05\x63olor\x18\x02 \x01(\tB&\xbaH\x18r\x16\x32\x14^(#[0-9a-fA-F]{6})?$\xaa\xb5\x18\x07#1a5fb4\x12K\n\x04logo\x18\x03 \x01(\x0c\x42=\xbaH\x06z\x04\x18\x80\x80\x04\xaa\xb5\x18\x30R0lGODlhAQABAAAAACH5BAEAAAAALAAAAAABAAEAAAIBAAA=\x12/\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMask:-\x8a\xb5\x18\x02id\x8a\xb5\x18\x05\x65mail\x8a\xb5\x18\remailVerified\x8a\xb5\x18\tcreatedAt\"D\n\x15UpdateAccountResponse\x12+\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x12.roster.v1.AccountB\x06\xbaH\x03\xc8\x01\x01\x32\xf6\x01\n\x0e\x41\x63\x63ountService\x12i\n\nGetAccount\x12\x1c.roster.v1.GetAccountRequest\x1a\x1d.roster.v1.GetAccountResponse\"\x1e\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x0e\x12\x0c/api/account\x12y\n\rUpdateAccount\x12\x1f.roster.v1.UpdateAccountRequest\x1a .roster.v1.UpdateAccountResponse\"%\x90\x02\x02\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x11\x32\x0c/api/account:\x01*B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18roster/v1/accounts.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xaf\x02\n\x07\x41\x63\x63ount\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12$\n\x05\x65mail\x18\x02 \x01(\tB\x15\xaa\xb5\x18\x11owner@example.com\x12 \n\x0e\x65mail_verified\x18\x03 \x01(\x08\x42\x08\xaa\xb5\x18\x04true\x12,\n\x0c\x64isplay_name\x18\x04 \x01(\tB\x16\xaa\xb5\x18\x12\x41nalytical Letters\x12\x1a\n\x05\x63olor\x18\x05 \x01(\tB\x0b\xaa\xb5\x18\x07#1a5fb4\x12\x12\n\x04logo\x18\x06 \x01(\x0c\x42\x04\xaa\xb5\x18\x00\x12R\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\"\x13\n\x11GetAccountRequest\"o\n\x12GetAccountResponse\x12+\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x12.roster.v1.AccountB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xa2\x03\n\x14UpdateAccountRequest\x12\x37\n\x0c\x64isplay_name\x18\x01 \x01(\tB!\xbaH\x04r\x02\x18\x64\x90\xb5\x18\x01\xaa\xb5\x18\x12\x41nalytical Letters\x12\x35\n\x05\x63olor\x18\x02 \x01(\tB&\xbaH\x18r\x16\x32\x14^(#[0-9a-fA-F]{6})?$\xaa\xb5\x18\x07#1a5fb4\x12K\n\x04logo\x18\x03 \x01(\x0c\x42=\xbaH\x06z\x04\x18\x80\x80\x04\xaa\xb5\x18\x30R0lGODlhAQABAAAAACH5BAEAAAAALAAAAAABAAEAAAIBAAA=\x12/\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x64\n\x04\x65tag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01:-\x8a\xb5\x18\x02id\x8a\xb5\x18\x05\x65mail\x8a\xb5\x18\remailVerified\x8a\xb5\x18\tcreatedAtB\x07\n\x05_etag\"r\n\x15UpdateAccountResponse\x12+\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x12.roster.v1.AccountB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag2\xf6\x01\n\x0e\x41\x63\x63ountService\x12i\n\nGetAccount\x12\x1c.roster.v1.GetAccountRequest\x1a\x1d.roster.v1.GetAccountResponse\"\x1e\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x0e\x12\x0c/api/account\x12y\n\rUpdateAccount\x12\x1f.roster.v1.UpdateAccountRequest\x1a .roster.v1.UpdateAccountResponse\"%\x90\x02\x02\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x11\x32\x0c/api/account:\x01*B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -53,16 +53,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ACCOUNT'].fields_by_name['created_at']._serialized_options = b'\272H\003\310\001\001\252\265\030\0302026-11-21T03:33:16.247Z'
   _globals['_GETACCOUNTRESPONSE'].fields_by_name['account']._loaded_options = None
   _globals['_GETACCOUNTRESPONSE'].fields_by_name['account']._serialized_options = b'\272H\003\310\001\001'
+  _globals['_GETACCOUNTRESPONSE'].fields_by_name['etag']._loaded_options = None
+  _globals['_GETACCOUNTRESPONSE'].fields_by_name['etag']._serialized_options = b'\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\004ETag'
   _globals['_UPDATEACCOUNTREQUEST'].fields_by_name['display_name']._loaded_options = None
   _globals['_UPDATEACCOUNTREQUEST'].fields_by_name['display_name']._serialized_options = b'\272H\004r\002\030d\220\265\030\001\252\265\030\022Analytical Letters'
   _globals['_UPDATEACCOUNTREQUEST'].fields_by_name['color']._loaded_options = None
   _globals['_UPDATEACCOUNTREQUEST'].fields_by_name['color']._serialized_options = b'\272H\030r\0262\024^(#[0-9a-fA-F]{6})?$\252\265\030\007#1a5fb4'
   _globals['_UPDATEACCOUNTREQUEST'].fields_by_name['logo']._loaded_options = None
   _globals['_UPDATEACCOUNTREQUEST'].fields_by_name['logo']._serialized_options = b'\272H\006z\004\030\200\200\004\252\265\0300R0lGODlhAQABAAAAACH5BAEAAAAALAAAAAABAAEAAAIBAAA='
+  _globals['_UPDATEACCOUNTREQUEST'].fields_by_name['etag']._loaded_options = None
+  _globals['_UPDATEACCOUNTREQUEST'].fields_by_name['etag']._serialized_options = b'\272H,r*\030\350\0072%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\010If-Match'
   _globals['_UPDATEACCOUNTREQUEST']._loaded_options = None
   _globals['_UPDATEACCOUNTREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\005email\212\265\030\remailVerified\212\265\030\tcreatedAt'
   _globals['_UPDATEACCOUNTRESPONSE'].fields_by_name['account']._loaded_options = None
   _globals['_UPDATEACCOUNTRESPONSE'].fields_by_name['account']._serialized_options = b'\272H\003\310\001\001'
+  _globals['_UPDATEACCOUNTRESPONSE'].fields_by_name['etag']._loaded_options = None
+  _globals['_UPDATEACCOUNTRESPONSE'].fields_by_name['etag']._serialized_options = b'\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\004ETag'
   _globals['_ACCOUNTSERVICE'].methods_by_name['GetAccount']._loaded_options = None
   _globals['_ACCOUNTSERVICE'].methods_by_name['GetAccount']._serialized_options = b'\222\265\030\006\n\004read\202\323\344\223\002\016\022\014/api/account'
   _globals['_ACCOUNTSERVICE'].methods_by_name['UpdateAccount']._loaded_options = None
@@ -72,11 +78,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETACCOUNTREQUEST']._serialized_start=493
   _globals['_GETACCOUNTREQUEST']._serialized_end=512
   _globals['_GETACCOUNTRESPONSE']._serialized_start=514
-  _globals['_GETACCOUNTRESPONSE']._serialized_end=579
-  _globals['_UPDATEACCOUNTREQUEST']._serialized_start=582
-  _globals['_UPDATEACCOUNTREQUEST']._serialized_end=889
-  _globals['_UPDATEACCOUNTRESPONSE']._serialized_start=891
-  _globals['_UPDATEACCOUNTRESPONSE']._serialized_end=959
-  _globals['_ACCOUNTSERVICE']._serialized_start=962
-  _globals['_ACCOUNTSERVICE']._serialized_end=1208
+  _globals['_GETACCOUNTRESPONSE']._serialized_end=625
+  _globals['_UPDATEACCOUNTREQUEST']._serialized_start=628
+  _globals['_UPDATEACCOUNTREQUEST']._serialized_end=1046
+  _globals['_UPDATEACCOUNTRESPONSE']._serialized_start=1048
+  _globals['_UPDATEACCOUNTRESPONSE']._serialized_end=1162
+  _globals['_ACCOUNTSERVICE']._serialized_start=1165
+  _globals['_ACCOUNTSERVICE']._serialized_end=1411
 # @@protoc_insertion_point(module_scope)

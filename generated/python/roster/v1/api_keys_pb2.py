@@ -28,7 +28,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18roster/v1/api_keys.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\x92\x02\n\x06\x41piKey\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12 \n\x04name\x18\x02 \x01(\tB\x12\xaa\xb5\x18\x0enightly import\x12\x18\n\x05scope\x18\x03 \x01(\tB\t\xaa\xb5\x18\x05write\x12R\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12L\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x39\x39-01-01T00:00:00.000Z\"\xe2\x01\n\x13\x43reateApiKeyRequest\x12.\n\x04name\x18\x01 \x01(\tB \xbaH\x07r\x02\x18\x64\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x0enightly import\x12<\n\x05scope\x18\x02 \x01(\tB-\xbaH!r\x1cR\x04readR\x05writeR\x05\x61\x64minR\x06signup\xc8\x01\x01\xaa\xb5\x18\x05write\x12]\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB-\xbaH\x0e\xb2\x01\x0b\x1a\x07\x08\xff\x82\xd1\xff\xaf\x07@\x01\xaa\xb5\x18\x18\x32\x30\x39\x39-01-01T00:00:00.000Z\"\x8c\x01\n\x14\x43reateApiKeyResponse\x12*\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01\x12H\n\x06secret\x18\x02 \x01(\tB8\x80\x01\x01\xaa\xb5\x18\x31rk_0000000000000000000000000000000000000000000000\"l\n\x12ListApiKeysRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xc8\x01\"\x9b\x01\n\x13ListApiKeysResponse\x12#\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x11.roster.v1.ApiKey\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1d\n\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01\"A\n\x13RotateApiKeyRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"\x8c\x01\n\x14RotateApiKeyResponse\x12*\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01\x12H\n\x06secret\x18\x02 \x01(\tB8\x80\x01\x01\xaa\xb5\x18\x31rk_0000000000000000000000000000000000000000000000\"A\n\x13RevokeApiKeyRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"\x16\n\x14RevokeApiKeyResponse2\xf2\x03\n\rApiKeyService\x12u\n\x0c\x43reateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"$\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0e\"\t/api/keys:\x01*\x12j\n\x0bListApiKeys\x12\x1d.roster.v1.ListApiKeysRequest\x1a\x1e.roster.v1.ListApiKeysResponse\"\x1c\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0b\x12\t/api/keys\x12\x7f\n\x0cRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\".\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x02\x08\x1f\x82\xd3\xe4\x93\x02\x17\"\x15/api/keys/{id}/rotate\x12}\n\x0cRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\",\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x02\x08\x1e\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18roster/v1/api_keys.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\x92\x02\n\x06\x41piKey\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12 \n\x04name\x18\x02 \x01(\tB\x12\xaa\xb5\x18\x0enightly import\x12\x18\n\x05scope\x18\x03 \x01(\tB\t\xaa\xb5\x18\x05write\x12R\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12L\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x39\x39-01-01T00:00:00.000Z\"\xe2\x01\n\x13\x43reateApiKeyRequest\x12.\n\x04name\x18\x01 \x01(\tB \xbaH\x07r\x02\x18\x64\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x0enightly import\x12<\n\x05scope\x18\x02 \x01(\tB-\xbaH!r\x1cR\x04readR\x05writeR\x05\x61\x64minR\x06signup\xc8\x01\x01\xaa\xb5\x18\x05write\x12]\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB-\xbaH\x0e\xb2\x01\x0b\x1a\x07\x08\xff\x82\xd1\xff\xaf\x07@\x01\xaa\xb5\x18\x18\x32\x30\x39\x39-01-01T00:00:00.000Z\"\xba\x01\n\x14\x43reateApiKeyResponse\x12*\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01\x12H\n\x06secret\x18\x02 \x01(\tB8\x80\x01\x01\xaa\xb5\x18\x31rk_0000000000000000000000000000000000000000000000\x12,\n\x04\x65tag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"l\n\x12ListApiKeysRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xc8\x01\"\x9b\x01\n\x13ListApiKeysResponse\x12#\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x11.roster.v1.ApiKey\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1d\n\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01\"\xb0\x01\n\x13RotateApiKeyRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x64\n\x04\x65tag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x42\x07\n\x05_etag\"\xba\x01\n\x14RotateApiKeyResponse\x12*\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01\x12H\n\x06secret\x18\x02 \x01(\tB8\x80\x01\x01\xaa\xb5\x18\x31rk_0000000000000000000000000000000000000000000000\x12,\n\x04\x65tag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xb0\x01\n\x13RevokeApiKeyRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x64\n\x04\x65tag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x42\x07\n\x05_etag\"\x16\n\x14RevokeApiKeyResponse2\xf2\x03\n\rApiKeyService\x12u\n\x0c\x43reateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"$\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0e\"\t/api/keys:\x01*\x12j\n\x0bListApiKeys\x12\x1d.roster.v1.ListApiKeysRequest\x1a\x1e.roster.v1.ListApiKeysResponse\"\x1c\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0b\x12\t/api/keys\x12\x7f\n\x0cRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\".\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x02\x08\x1f\x82\xd3\xe4\x93\x02\x17\"\x15/api/keys/{id}/rotate\x12}\n\x0cRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\",\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x02\x08\x1e\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -56,6 +56,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CREATEAPIKEYRESPONSE'].fields_by_name['api_key']._serialized_options = b'\272H\003\310\001\001'
   _globals['_CREATEAPIKEYRESPONSE'].fields_by_name['secret']._loaded_options = None
   _globals['_CREATEAPIKEYRESPONSE'].fields_by_name['secret']._serialized_options = b'\200\001\001\252\265\0301rk_0000000000000000000000000000000000000000000000'
+  _globals['_CREATEAPIKEYRESPONSE'].fields_by_name['etag']._loaded_options = None
+  _globals['_CREATEAPIKEYRESPONSE'].fields_by_name['etag']._serialized_options = b'\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\004ETag'
   _globals['_LISTAPIKEYSREQUEST'].fields_by_name['limit']._loaded_options = None
   _globals['_LISTAPIKEYSREQUEST'].fields_by_name['limit']._serialized_options = b'\272H\004\032\002(\000\252\265\030\00220'
   _globals['_LISTAPIKEYSREQUEST'].fields_by_name['page']._loaded_options = None
@@ -72,12 +74,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTAPIKEYSRESPONSE'].fields_by_name['next_page_token']._serialized_options = b'\240\265\030\001'
   _globals['_ROTATEAPIKEYREQUEST'].fields_by_name['id']._loaded_options = None
   _globals['_ROTATEAPIKEYREQUEST'].fields_by_name['id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
+  _globals['_ROTATEAPIKEYREQUEST'].fields_by_name['etag']._loaded_options = None
+  _globals['_ROTATEAPIKEYREQUEST'].fields_by_name['etag']._serialized_options = b'\272H,r*\030\350\0072%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\010If-Match'
   _globals['_ROTATEAPIKEYRESPONSE'].fields_by_name['api_key']._loaded_options = None
   _globals['_ROTATEAPIKEYRESPONSE'].fields_by_name['api_key']._serialized_options = b'\272H\003\310\001\001'
   _globals['_ROTATEAPIKEYRESPONSE'].fields_by_name['secret']._loaded_options = None
   _globals['_ROTATEAPIKEYRESPONSE'].fields_by_name['secret']._serialized_options = b'\200\001\001\252\265\0301rk_0000000000000000000000000000000000000000000000'
+  _globals['_ROTATEAPIKEYRESPONSE'].fields_by_name['etag']._loaded_options = None
+  _globals['_ROTATEAPIKEYRESPONSE'].fields_by_name['etag']._serialized_options = b'\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\004ETag'
   _globals['_REVOKEAPIKEYREQUEST'].fields_by_name['id']._loaded_options = None
   _globals['_REVOKEAPIKEYREQUEST'].fields_by_name['id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
+  _globals['_REVOKEAPIKEYREQUEST'].fields_by_name['etag']._loaded_options = None
+  _globals['_REVOKEAPIKEYREQUEST'].fields_by_name['etag']._serialized_options = b'\272H,r*\030\350\0072%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\010If-Match'
   _globals['_APIKEYSERVICE'].methods_by_name['CreateApiKey']._loaded_options = None
   _globals['_APIKEYSERVICE'].methods_by_name['CreateApiKey']._serialized_options = b'\210\265\030\311\001\222\265\030\007\n\005admin\202\323\344\223\002\016\"\t/api/keys:\001*'
   _globals['_APIKEYSERVICE'].methods_by_name['ListApiKeys']._loaded_options = None
@@ -91,19 +99,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CREATEAPIKEYREQUEST']._serialized_start=431
   _globals['_CREATEAPIKEYREQUEST']._serialized_end=657
   _globals['_CREATEAPIKEYRESPONSE']._serialized_start=660
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=800
-  _globals['_LISTAPIKEYSREQUEST']._serialized_start=802
-  _globals['_LISTAPIKEYSREQUEST']._serialized_end=910
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=913
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=1068
-  _globals['_ROTATEAPIKEYREQUEST']._serialized_start=1070
-  _globals['_ROTATEAPIKEYREQUEST']._serialized_end=1135
-  _globals['_ROTATEAPIKEYRESPONSE']._serialized_start=1138
-  _globals['_ROTATEAPIKEYRESPONSE']._serialized_end=1278
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=1280
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=1345
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=1347
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=1369
-  _globals['_APIKEYSERVICE']._serialized_start=1372
-  _globals['_APIKEYSERVICE']._serialized_end=1870
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=846
+  _globals['_LISTAPIKEYSREQUEST']._serialized_start=848
+  _globals['_LISTAPIKEYSREQUEST']._serialized_end=956
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=959
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=1114
+  _globals['_ROTATEAPIKEYREQUEST']._serialized_start=1117
+  _globals['_ROTATEAPIKEYREQUEST']._serialized_end=1293
+  _globals['_ROTATEAPIKEYRESPONSE']._serialized_start=1296
+  _globals['_ROTATEAPIKEYRESPONSE']._serialized_end=1482
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=1485
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=1661
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=1663
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=1685
+  _globals['_APIKEYSERVICE']._serialized_start=1688
+  _globals['_APIKEYSERVICE']._serialized_end=2186
 # @@protoc_insertion_point(module_scope)

@@ -156,6 +156,11 @@ class CreateCustomFieldResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CUSTOM_FIELD_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def custom_field(self) -> Global___CustomField:
         """The custom field as stored."""
@@ -164,10 +169,11 @@ class CreateCustomFieldResponse(_message.Message):
         self,
         *,
         custom_field: Global___CustomField | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["custom_field", b"custom_field"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_field", b"custom_field"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_field", b"custom_field", "etag", b"etag"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -204,6 +210,11 @@ class GetCustomFieldResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CUSTOM_FIELD_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def custom_field(self) -> Global___CustomField:
         """The custom field."""
@@ -212,10 +223,11 @@ class GetCustomFieldResponse(_message.Message):
         self,
         *,
         custom_field: Global___CustomField | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["custom_field", b"custom_field"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_field", b"custom_field"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_field", b"custom_field", "etag", b"etag"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -308,6 +320,7 @@ class UpdateCustomFieldRequest(_message.Message):
     LABEL_FIELD_NUMBER: _builtins.int
     FALLBACK_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the custom field."""
     label: _builtins.str
@@ -315,6 +328,12 @@ class UpdateCustomFieldRequest(_message.Message):
     fallback: _builtins.str
     """New text rendered if a subscriber has no value: at most 1,000 characters. Tabs and
     line breaks are allowed. An empty string removes it.
+    """
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
     """
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
@@ -329,12 +348,15 @@ class UpdateCustomFieldRequest(_message.Message):
         label: _builtins.str = ...,
         fallback: _builtins.str = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["update_mask", b"update_mask"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fallback", b"fallback", "id", b"id", "label", b"label", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "fallback", b"fallback", "id", b"id", "label", b"label", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___UpdateCustomFieldRequest: _TypeAlias = UpdateCustomFieldRequest  # noqa: Y015
 
@@ -345,6 +367,11 @@ class UpdateCustomFieldResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CUSTOM_FIELD_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def custom_field(self) -> Global___CustomField:
         """The custom field after the update."""
@@ -353,10 +380,11 @@ class UpdateCustomFieldResponse(_message.Message):
         self,
         *,
         custom_field: Global___CustomField | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["custom_field", b"custom_field"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_field", b"custom_field"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_field", b"custom_field", "etag", b"etag"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -370,23 +398,33 @@ class DeleteCustomFieldRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     FORCE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the custom field."""
     force: _builtins.bool
     """Whether to delete the custom field even if segments name it, and to clear the filters
     of these segments.
     """
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         force: _builtins.bool = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["force", b"force", "id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "force", b"force", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___DeleteCustomFieldRequest: _TypeAlias = DeleteCustomFieldRequest  # noqa: Y015
 

@@ -179,6 +179,11 @@ class Error(_message.Message):
         not executed again, because it could create the person again. The key can be used
         again 24 hours after the first request.
         """
+        PRECONDITION_FAILED: Error._Reason.ValueType  # 48
+        """The resource has none of the entity tags in etag, or in the header If-Match: it changed
+        after it was read. Nothing was changed. Read it again, and apply the change to its new
+        state.
+        """
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
@@ -311,6 +316,11 @@ class Error(_message.Message):
     response named a person whose data was erased. It cannot be returned, and the request is
     not executed again, because it could create the person again. The key can be used
     again 24 hours after the first request.
+    """
+    PRECONDITION_FAILED: Error.Reason.ValueType  # 48
+    """The resource has none of the entity tags in etag, or in the header If-Match: it changed
+    after it was read. Nothing was changed. Read it again, and apply the change to its new
+    state.
     """
 
     @_typing.final

@@ -202,6 +202,7 @@ OMIT_EMPTY_FIELD_NUMBER: _builtins.int
 SELECTS_FIELD_NUMBER: _builtins.int
 LIMITS_RECORDS_FIELD_NUMBER: _builtins.int
 FORM_PAGE_FIELD_NUMBER: _builtins.int
+HEADER_FIELD_NUMBER: _builtins.int
 MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 no_control_characters: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FileOptions, _builtins.bool]
 """Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
@@ -306,6 +307,10 @@ the response while it sends the body, the error names the values that return few
 form_page: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a google.api.HttpBody of a response: the page that is shown after a form was
 submitted. JSON does not contain the field.
+"""
+header: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.str]
+"""For text: the HTTP header that carries the field instead of the body. A field of a request
+is read from it, and one of a response is sent in it unless it is empty.
 """
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that selects the format of a streamed response: the media type of the

@@ -330,6 +330,11 @@ class BatchChangeSubscribersResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     OPERATION_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def operation(self) -> Global___Operation:
         """The operation."""
@@ -338,10 +343,11 @@ class BatchChangeSubscribersResponse(_message.Message):
         self,
         *,
         operation: Global___Operation | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "operation", b"operation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -452,6 +458,11 @@ class GetOperationResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     OPERATION_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def operation(self) -> Global___Operation:
         """The operation."""
@@ -460,10 +471,11 @@ class GetOperationResponse(_message.Message):
         self,
         *,
         operation: Global___Operation | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "operation", b"operation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -476,18 +488,28 @@ class CancelOperationRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the operation."""
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___CancelOperationRequest: _TypeAlias = CancelOperationRequest  # noqa: Y015
 
@@ -498,6 +520,11 @@ class CancelOperationResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     OPERATION_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def operation(self) -> Global___Operation:
         """The operation."""
@@ -506,10 +533,11 @@ class CancelOperationResponse(_message.Message):
         self,
         *,
         operation: Global___Operation | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "operation", b"operation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -107,6 +107,11 @@ class CreateSegmentResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SEGMENT_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def segment(self) -> Global___Segment:
         """The segment as stored."""
@@ -115,10 +120,11 @@ class CreateSegmentResponse(_message.Message):
         self,
         *,
         segment: Global___Segment | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["segment", b"segment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["segment", b"segment"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "segment", b"segment"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -153,6 +159,11 @@ class GetSegmentResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SEGMENT_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def segment(self) -> Global___Segment:
         """The segment."""
@@ -161,10 +172,11 @@ class GetSegmentResponse(_message.Message):
         self,
         *,
         segment: Global___Segment | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["segment", b"segment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["segment", b"segment"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "segment", b"segment"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -258,6 +270,7 @@ class UpdateSegmentRequest(_message.Message):
     FILTER_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the segment."""
     name: _builtins.str
@@ -267,6 +280,12 @@ class UpdateSegmentRequest(_message.Message):
     description: _builtins.str
     """New description: at most 500 characters. Tabs and line breaks are allowed. An empty
     string clears it.
+    """
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
     """
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
@@ -282,12 +301,15 @@ class UpdateSegmentRequest(_message.Message):
         filter: _builtins.str = ...,
         description: _builtins.str = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["update_mask", b"update_mask"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "filter", b"filter", "id", b"id", "name", b"name", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "description", b"description", "etag", b"etag", "filter", b"filter", "id", b"id", "name", b"name", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___UpdateSegmentRequest: _TypeAlias = UpdateSegmentRequest  # noqa: Y015
 
@@ -298,6 +320,11 @@ class UpdateSegmentResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SEGMENT_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def segment(self) -> Global___Segment:
         """The segment after the update."""
@@ -306,10 +333,11 @@ class UpdateSegmentResponse(_message.Message):
         self,
         *,
         segment: Global___Segment | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["segment", b"segment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["segment", b"segment"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "segment", b"segment"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -322,18 +350,28 @@ class DeleteSegmentRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the segment."""
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___DeleteSegmentRequest: _TypeAlias = DeleteSegmentRequest  # noqa: Y015
 

@@ -307,6 +307,11 @@ class CreateSubscriberResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SUBSCRIBER_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def subscriber(self) -> Global___Subscriber:
         """The subscriber as stored."""
@@ -315,10 +320,11 @@ class CreateSubscriberResponse(_message.Message):
         self,
         *,
         subscriber: Global___Subscriber | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "subscriber", b"subscriber"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -635,6 +641,11 @@ class GetSubscriberResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SUBSCRIBER_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def subscriber(self) -> Global___Subscriber:
         """The subscriber."""
@@ -643,10 +654,11 @@ class GetSubscriberResponse(_message.Message):
         self,
         *,
         subscriber: Global___Subscriber | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "subscriber", b"subscriber"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -912,6 +924,7 @@ class UpdateSubscriberRequest(_message.Message):
     CUSTOM_FIELDS_FIELD_NUMBER: _builtins.int
     ALLOW_MISSING_FIELD_NUMBER: _builtins.int
     IS_CONFIRMED_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier or email address of the subscriber."""
     email: _builtins.str
@@ -930,6 +943,12 @@ class UpdateSubscriberRequest(_message.Message):
     """Whether the owner of the address has confirmed the subscription. Applies only if
     allow_missing creates the subscriber, and is rejected without it: an update does not
     change the status.
+    """
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
     """
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -963,12 +982,15 @@ class UpdateSubscriberRequest(_message.Message):
         custom_fields: _struct_pb2.Struct | None = ...,
         allow_missing: _builtins.bool = ...,
         is_confirmed: _builtins.bool = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields", "update_mask", b"update_mask"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "custom_fields", b"custom_fields", "etag", b"etag", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_missing", b"allow_missing", "custom_fields", b"custom_fields", "email", b"email", "first_name", b"first_name", "id", b"id", "is_confirmed", b"is_confirmed", "last_name", b"last_name", "tags", b"tags", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "allow_missing", b"allow_missing", "custom_fields", b"custom_fields", "email", b"email", "etag", b"etag", "first_name", b"first_name", "id", b"id", "is_confirmed", b"is_confirmed", "last_name", b"last_name", "tags", b"tags", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___UpdateSubscriberRequest: _TypeAlias = UpdateSubscriberRequest  # noqa: Y015
 
@@ -980,8 +1002,13 @@ class UpdateSubscriberResponse(_message.Message):
 
     SUBSCRIBER_FIELD_NUMBER: _builtins.int
     CREATED_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     created: _builtins.bool
     """Whether allow_missing created the subscriber."""
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def subscriber(self) -> Global___Subscriber:
         """The subscriber after the update."""
@@ -991,10 +1018,11 @@ class UpdateSubscriberResponse(_message.Message):
         *,
         subscriber: Global___Subscriber | None = ...,
         created: _builtins.bool = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "subscriber", b"subscriber"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "etag", b"etag", "subscriber", b"subscriber"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1008,21 +1036,31 @@ class ChangeSubscriberStatusRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier or email address of the subscriber."""
     status: Global___Subscriber.Status.ValueType
     """The new status."""
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         status: Global___Subscriber.Status.ValueType = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___ChangeSubscriberStatusRequest: _TypeAlias = ChangeSubscriberStatusRequest  # noqa: Y015
 
@@ -1033,6 +1071,11 @@ class ChangeSubscriberStatusResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SUBSCRIBER_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def subscriber(self) -> Global___Subscriber:
         """The subscriber after the change."""
@@ -1041,10 +1084,11 @@ class ChangeSubscriberStatusResponse(_message.Message):
         self,
         *,
         subscriber: Global___Subscriber | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "subscriber", b"subscriber"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1058,8 +1102,15 @@ class AddSubscriberTagsRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier or email address of the subscriber."""
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
+    """
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of 1 to 100 tags, with the bounds of creation. Tags that do not exist yet are
@@ -1071,12 +1122,15 @@ class AddSubscriberTagsRequest(_message.Message):
         *,
         id: _builtins.str = ...,
         tags: _abc.Iterable[_builtins.str] | None = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___AddSubscriberTagsRequest: _TypeAlias = AddSubscriberTagsRequest  # noqa: Y015
 
@@ -1087,6 +1141,11 @@ class AddSubscriberTagsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SUBSCRIBER_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def subscriber(self) -> Global___Subscriber:
         """The subscriber after the change."""
@@ -1095,10 +1154,11 @@ class AddSubscriberTagsResponse(_message.Message):
         self,
         *,
         subscriber: Global___Subscriber | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "subscriber", b"subscriber"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1112,8 +1172,15 @@ class RemoveSubscriberTagsRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier or email address of the subscriber."""
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
+    """
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of 1 to 100 tags, compared case-insensitively."""
@@ -1123,12 +1190,15 @@ class RemoveSubscriberTagsRequest(_message.Message):
         *,
         id: _builtins.str = ...,
         tags: _abc.Iterable[_builtins.str] | None = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___RemoveSubscriberTagsRequest: _TypeAlias = RemoveSubscriberTagsRequest  # noqa: Y015
 
@@ -1139,6 +1209,11 @@ class RemoveSubscriberTagsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SUBSCRIBER_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def subscriber(self) -> Global___Subscriber:
         """The subscriber after the change."""
@@ -1147,10 +1222,11 @@ class RemoveSubscriberTagsResponse(_message.Message):
         self,
         *,
         subscriber: Global___Subscriber | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["subscriber", b"subscriber"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "subscriber", b"subscriber"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2596,6 +2672,7 @@ class DeleteSubscriberRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     ERASE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier or email address of the subscriber."""
     erase: _builtins.bool
@@ -2615,17 +2692,26 @@ class DeleteSubscriberRequest(_message.Message):
     sign-ups with a key of the scope signup are empty and are kept, so that a web page does
     not show who was erased. Default: false.
     """
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         erase: _builtins.bool = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["erase", b"erase", "id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "erase", b"erase", "etag", b"etag", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___DeleteSubscriberRequest: _TypeAlias = DeleteSubscriberRequest  # noqa: Y015
 

@@ -29,7 +29,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14roster/v1/tags.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xd3\x01\n\x03Tag\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x15\n\x04name\x18\x02 \x01(\tB\x07\xaa\xb5\x18\x03vip\x12\x35\n\x0b\x64\x65scription\x18\x03 \x01(\tB \xaa\xb5\x18\x1cPeople whom we know by name.\x12R\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\"\x8f\x01\n\x10\x43reateTagRequest\x12#\n\x04name\x18\x01 \x01(\tB\x15\xbaH\x07r\x02\x18\x64\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\x12\x41\n\x0b\x64\x65scription\x18\x02 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.\xd0\xb5\x18\x01:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\"8\n\x11\x43reateTagResponse\x12#\n\x03tag\x18\x01 \x01(\x0b\x32\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01\";\n\rGetTagRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"5\n\x0eGetTagResponse\x12#\n\x03tag\x18\x01 \x01(\x0b\x32\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01\"i\n\x0fListTagsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0f\"\x91\x01\n\x10ListTagsResponse\x12\x1c\n\x04tags\x18\x01 \x03(\x0b\x32\x0e.roster.v1.Tag\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1d\n\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01\"\xed\x01\n\x10UpdateTagRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12$\n\x04name\x18\x02 \x01(\tB\x16\xbaH\x04r\x02\x18\x64\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\xb8\xb5\x18\x01\x12\x41\n\x0b\x64\x65scription\x18\x03 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.\xd0\xb5\x18\x01\x12/\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMask:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\"8\n\x11UpdateTagResponse\x12#\n\x03tag\x18\x01 \x01(\x0b\x32\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01\"W\n\x10\x44\x65leteTagRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x17\n\x05\x66orce\x18\x02 \x01(\x08\x42\x08\xaa\xb5\x18\x04true\"\x13\n\x11\x44\x65leteTagResponse2\xc7\x04\n\nTagService\x12q\n\tCreateTag\x12\x1b.roster.v1.CreateTagRequest\x1a\x1c.roster.v1.CreateTagResponse\")\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x01\x0c\x82\xd3\xe4\x93\x02\x0e\"\t/api/tags:\x01*\x12\x64\n\x06GetTag\x12\x18.roster.v1.GetTagRequest\x1a\x19.roster.v1.GetTagResponse\"%\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\x06\x82\xd3\xe4\x93\x02\x10\x12\x0e/api/tags/{id}\x12`\n\x08ListTags\x12\x1a.roster.v1.ListTagsRequest\x1a\x1b.roster.v1.ListTagsResponse\"\x1b\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x0b\x12\t/api/tags\x12\x87\x01\n\tUpdateTag\x12\x1b.roster.v1.UpdateTagRequest\x1a\x1c.roster.v1.UpdateTagResponse\"?\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02\x06\x0c\x82\xd3\xe4\x93\x02(\x1a\x0e/api/tags/{id}:\x01*Z\x13\x32\x0e/api/tags/{id}:\x01*\x12t\n\tDeleteTag\x12\x1b.roster.v1.DeleteTagRequest\x1a\x1c.roster.v1.DeleteTagResponse\",\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02\x06&\x82\xd3\xe4\x93\x02\x10*\x0e/api/tags/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14roster/v1/tags.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xd3\x01\n\x03Tag\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x15\n\x04name\x18\x02 \x01(\tB\x07\xaa\xb5\x18\x03vip\x12\x35\n\x0b\x64\x65scription\x18\x03 \x01(\tB \xaa\xb5\x18\x1cPeople whom we know by name.\x12R\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\"\x8f\x01\n\x10\x43reateTagRequest\x12#\n\x04name\x18\x01 \x01(\tB\x15\xbaH\x07r\x02\x18\x64\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\x12\x41\n\x0b\x64\x65scription\x18\x02 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.\xd0\xb5\x18\x01:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\"f\n\x11\x43reateTagResponse\x12#\n\x03tag\x18\x01 \x01(\x0b\x32\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\";\n\rGetTagRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"c\n\x0eGetTagResponse\x12#\n\x03tag\x18\x01 \x01(\x0b\x32\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"i\n\x0fListTagsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0f\"\x91\x01\n\x10ListTagsResponse\x12\x1c\n\x04tags\x18\x01 \x03(\x0b\x32\x0e.roster.v1.Tag\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1d\n\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01\"\xdc\x02\n\x10UpdateTagRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12$\n\x04name\x18\x02 \x01(\tB\x16\xbaH\x04r\x02\x18\x64\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\xb8\xb5\x18\x01\x12\x41\n\x0b\x64\x65scription\x18\x03 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.\xd0\xb5\x18\x01\x12/\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x64\n\x04\x65tag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAtB\x07\n\x05_etag\"f\n\x11UpdateTagResponse\x12#\n\x03tag\x18\x01 \x01(\x0b\x32\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xc6\x01\n\x10\x44\x65leteTagRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x17\n\x05\x66orce\x18\x02 \x01(\x08\x42\x08\xaa\xb5\x18\x04true\x12\x64\n\x04\x65tag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x42\x07\n\x05_etag\"\x13\n\x11\x44\x65leteTagResponse2\xc7\x04\n\nTagService\x12q\n\tCreateTag\x12\x1b.roster.v1.CreateTagRequest\x1a\x1c.roster.v1.CreateTagResponse\")\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x01\x0c\x82\xd3\xe4\x93\x02\x0e\"\t/api/tags:\x01*\x12\x64\n\x06GetTag\x12\x18.roster.v1.GetTagRequest\x1a\x19.roster.v1.GetTagResponse\"%\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\x06\x82\xd3\xe4\x93\x02\x10\x12\x0e/api/tags/{id}\x12`\n\x08ListTags\x12\x1a.roster.v1.ListTagsRequest\x1a\x1b.roster.v1.ListTagsResponse\"\x1b\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x0b\x12\t/api/tags\x12\x87\x01\n\tUpdateTag\x12\x1b.roster.v1.UpdateTagRequest\x1a\x1c.roster.v1.UpdateTagResponse\"?\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02\x06\x0c\x82\xd3\xe4\x93\x02(\x1a\x0e/api/tags/{id}:\x01*Z\x13\x32\x0e/api/tags/{id}:\x01*\x12t\n\tDeleteTag\x12\x1b.roster.v1.DeleteTagRequest\x1a\x1c.roster.v1.DeleteTagResponse\",\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02\x06&\x82\xd3\xe4\x93\x02\x10*\x0e/api/tags/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -53,10 +53,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CREATETAGREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\tcreatedAt'
   _globals['_CREATETAGRESPONSE'].fields_by_name['tag']._loaded_options = None
   _globals['_CREATETAGRESPONSE'].fields_by_name['tag']._serialized_options = b'\272H\003\310\001\001'
+  _globals['_CREATETAGRESPONSE'].fields_by_name['etag']._loaded_options = None
+  _globals['_CREATETAGRESPONSE'].fields_by_name['etag']._serialized_options = b'\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\004ETag'
   _globals['_GETTAGREQUEST'].fields_by_name['id']._loaded_options = None
   _globals['_GETTAGREQUEST'].fields_by_name['id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
   _globals['_GETTAGRESPONSE'].fields_by_name['tag']._loaded_options = None
   _globals['_GETTAGRESPONSE'].fields_by_name['tag']._serialized_options = b'\272H\003\310\001\001'
+  _globals['_GETTAGRESPONSE'].fields_by_name['etag']._loaded_options = None
+  _globals['_GETTAGRESPONSE'].fields_by_name['etag']._serialized_options = b'\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\004ETag'
   _globals['_LISTTAGSREQUEST'].fields_by_name['limit']._loaded_options = None
   _globals['_LISTTAGSREQUEST'].fields_by_name['limit']._serialized_options = b'\272H\004\032\002(\000\252\265\030\00220'
   _globals['_LISTTAGSREQUEST'].fields_by_name['page']._loaded_options = None
@@ -77,14 +81,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UPDATETAGREQUEST'].fields_by_name['name']._serialized_options = b'\272H\004r\002\030d\220\265\030\001\252\265\030\003vip\270\265\030\001'
   _globals['_UPDATETAGREQUEST'].fields_by_name['description']._loaded_options = None
   _globals['_UPDATETAGREQUEST'].fields_by_name['description']._serialized_options = b'\272H\005r\003\030\364\003\252\265\030\034People whom we know by name.\320\265\030\001'
+  _globals['_UPDATETAGREQUEST'].fields_by_name['etag']._loaded_options = None
+  _globals['_UPDATETAGREQUEST'].fields_by_name['etag']._serialized_options = b'\272H,r*\030\350\0072%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\010If-Match'
   _globals['_UPDATETAGREQUEST']._loaded_options = None
   _globals['_UPDATETAGREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\tcreatedAt'
   _globals['_UPDATETAGRESPONSE'].fields_by_name['tag']._loaded_options = None
   _globals['_UPDATETAGRESPONSE'].fields_by_name['tag']._serialized_options = b'\272H\003\310\001\001'
+  _globals['_UPDATETAGRESPONSE'].fields_by_name['etag']._loaded_options = None
+  _globals['_UPDATETAGRESPONSE'].fields_by_name['etag']._serialized_options = b'\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\004ETag'
   _globals['_DELETETAGREQUEST'].fields_by_name['id']._loaded_options = None
   _globals['_DELETETAGREQUEST'].fields_by_name['id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
   _globals['_DELETETAGREQUEST'].fields_by_name['force']._loaded_options = None
   _globals['_DELETETAGREQUEST'].fields_by_name['force']._serialized_options = b'\252\265\030\004true'
+  _globals['_DELETETAGREQUEST'].fields_by_name['etag']._loaded_options = None
+  _globals['_DELETETAGREQUEST'].fields_by_name['etag']._serialized_options = b'\272H,r*\030\350\0072%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\010If-Match'
   _globals['_TAGSERVICE'].methods_by_name['CreateTag']._loaded_options = None
   _globals['_TAGSERVICE'].methods_by_name['CreateTag']._serialized_options = b'\210\265\030\311\001\222\265\030\007\n\005write\232\265\030\001\014\202\323\344\223\002\016\"\t/api/tags:\001*'
   _globals['_TAGSERVICE'].methods_by_name['GetTag']._loaded_options = None
@@ -100,23 +110,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CREATETAGREQUEST']._serialized_start=398
   _globals['_CREATETAGREQUEST']._serialized_end=541
   _globals['_CREATETAGRESPONSE']._serialized_start=543
-  _globals['_CREATETAGRESPONSE']._serialized_end=599
-  _globals['_GETTAGREQUEST']._serialized_start=601
-  _globals['_GETTAGREQUEST']._serialized_end=660
-  _globals['_GETTAGRESPONSE']._serialized_start=662
-  _globals['_GETTAGRESPONSE']._serialized_end=715
-  _globals['_LISTTAGSREQUEST']._serialized_start=717
-  _globals['_LISTTAGSREQUEST']._serialized_end=822
-  _globals['_LISTTAGSRESPONSE']._serialized_start=825
-  _globals['_LISTTAGSRESPONSE']._serialized_end=970
-  _globals['_UPDATETAGREQUEST']._serialized_start=973
-  _globals['_UPDATETAGREQUEST']._serialized_end=1210
-  _globals['_UPDATETAGRESPONSE']._serialized_start=1212
-  _globals['_UPDATETAGRESPONSE']._serialized_end=1268
-  _globals['_DELETETAGREQUEST']._serialized_start=1270
-  _globals['_DELETETAGREQUEST']._serialized_end=1357
-  _globals['_DELETETAGRESPONSE']._serialized_start=1359
-  _globals['_DELETETAGRESPONSE']._serialized_end=1378
-  _globals['_TAGSERVICE']._serialized_start=1381
-  _globals['_TAGSERVICE']._serialized_end=1964
+  _globals['_CREATETAGRESPONSE']._serialized_end=645
+  _globals['_GETTAGREQUEST']._serialized_start=647
+  _globals['_GETTAGREQUEST']._serialized_end=706
+  _globals['_GETTAGRESPONSE']._serialized_start=708
+  _globals['_GETTAGRESPONSE']._serialized_end=807
+  _globals['_LISTTAGSREQUEST']._serialized_start=809
+  _globals['_LISTTAGSREQUEST']._serialized_end=914
+  _globals['_LISTTAGSRESPONSE']._serialized_start=917
+  _globals['_LISTTAGSRESPONSE']._serialized_end=1062
+  _globals['_UPDATETAGREQUEST']._serialized_start=1065
+  _globals['_UPDATETAGREQUEST']._serialized_end=1413
+  _globals['_UPDATETAGRESPONSE']._serialized_start=1415
+  _globals['_UPDATETAGRESPONSE']._serialized_end=1517
+  _globals['_DELETETAGREQUEST']._serialized_start=1520
+  _globals['_DELETETAGREQUEST']._serialized_end=1718
+  _globals['_DELETETAGRESPONSE']._serialized_start=1720
+  _globals['_DELETETAGRESPONSE']._serialized_end=1739
+  _globals['_TAGSERVICE']._serialized_start=1742
+  _globals['_TAGSERVICE']._serialized_end=2325
 # @@protoc_insertion_point(module_scope)

@@ -89,6 +89,11 @@ class CreateTagResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TAG_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def tag(self) -> Global___Tag:
         """The tag as stored."""
@@ -97,10 +102,11 @@ class CreateTagResponse(_message.Message):
         self,
         *,
         tag: Global___Tag | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["tag", b"tag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["tag", b"tag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "tag", b"tag"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -135,6 +141,11 @@ class GetTagResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TAG_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def tag(self) -> Global___Tag:
         """The tag."""
@@ -143,10 +154,11 @@ class GetTagResponse(_message.Message):
         self,
         *,
         tag: Global___Tag | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["tag", b"tag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["tag", b"tag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "tag", b"tag"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -239,6 +251,7 @@ class UpdateTagRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the tag."""
     name: _builtins.str
@@ -248,6 +261,12 @@ class UpdateTagRequest(_message.Message):
     description: _builtins.str
     """New description: at most 500 characters. Tabs and line breaks are allowed. An empty
     string clears it.
+    """
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
     """
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
@@ -262,12 +281,15 @@ class UpdateTagRequest(_message.Message):
         name: _builtins.str = ...,
         description: _builtins.str = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["update_mask", b"update_mask"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "id", b"id", "name", b"name", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "description", b"description", "etag", b"etag", "id", b"id", "name", b"name", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___UpdateTagRequest: _TypeAlias = UpdateTagRequest  # noqa: Y015
 
@@ -278,6 +300,11 @@ class UpdateTagResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TAG_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def tag(self) -> Global___Tag:
         """The tag after the update."""
@@ -286,10 +313,11 @@ class UpdateTagResponse(_message.Message):
         self,
         *,
         tag: Global___Tag | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["tag", b"tag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["tag", b"tag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "tag", b"tag"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -303,23 +331,33 @@ class DeleteTagRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     FORCE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the tag."""
     force: _builtins.bool
     """Whether to delete the tag even if segments name it, and to clear the filters of these
     segments.
     """
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         force: _builtins.bool = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["force", b"force", "id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "force", b"force", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___DeleteTagRequest: _TypeAlias = DeleteTagRequest  # noqa: Y015
 

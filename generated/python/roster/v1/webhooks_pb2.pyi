@@ -363,9 +363,14 @@ class CreateWebhookResponse(_message.Message):
 
     WEBHOOK_FIELD_NUMBER: _builtins.int
     SECRET_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     secret: _builtins.str
     """The secret that signs deliveries: whsec_ and 32 bytes in base64. It is encrypted at
     rest and not returned again.
+    """
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
     """
     @_builtins.property
     def webhook(self) -> Global___Webhook:
@@ -376,10 +381,11 @@ class CreateWebhookResponse(_message.Message):
         *,
         webhook: Global___Webhook | None = ...,
         secret: _builtins.str = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["webhook", b"webhook"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["secret", b"secret", "webhook", b"webhook"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "secret", b"secret", "webhook", b"webhook"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -414,6 +420,11 @@ class GetWebhookResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     WEBHOOK_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def webhook(self) -> Global___Webhook:
         """The webhook."""
@@ -422,10 +433,11 @@ class GetWebhookResponse(_message.Message):
         self,
         *,
         webhook: Global___Webhook | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["webhook", b"webhook"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["webhook", b"webhook"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "webhook", b"webhook"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -519,6 +531,7 @@ class UpdateWebhookRequest(_message.Message):
     EVENT_TYPES_FIELD_NUMBER: _builtins.int
     ENABLED_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the webhook."""
     url: _builtins.str
@@ -531,6 +544,12 @@ class UpdateWebhookRequest(_message.Message):
     """
     enabled: _builtins.bool
     """Whether events are sent to the webhook."""
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
+    """
     @_builtins.property
     def event_types(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """New event types to subscribe to, with the bounds of creation. Empty for all event
@@ -553,12 +572,15 @@ class UpdateWebhookRequest(_message.Message):
         event_types: _abc.Iterable[_builtins.str] | None = ...,
         enabled: _builtins.bool = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["update_mask", b"update_mask"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "enabled", b"enabled", "event_types", b"event_types", "id", b"id", "update_mask", b"update_mask", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "description", b"description", "enabled", b"enabled", "etag", b"etag", "event_types", b"event_types", "id", b"id", "update_mask", b"update_mask", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___UpdateWebhookRequest: _TypeAlias = UpdateWebhookRequest  # noqa: Y015
 
@@ -569,6 +591,11 @@ class UpdateWebhookResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     WEBHOOK_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def webhook(self) -> Global___Webhook:
         """The webhook after the update."""
@@ -577,10 +604,11 @@ class UpdateWebhookResponse(_message.Message):
         self,
         *,
         webhook: Global___Webhook | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["webhook", b"webhook"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["webhook", b"webhook"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "webhook", b"webhook"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -593,18 +621,28 @@ class DeleteWebhookRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the webhook."""
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___DeleteWebhookRequest: _TypeAlias = DeleteWebhookRequest  # noqa: Y015
 
@@ -632,18 +670,28 @@ class RotateWebhookSecretRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the webhook."""
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___RotateWebhookSecretRequest: _TypeAlias = RotateWebhookSecretRequest  # noqa: Y015
 
@@ -655,8 +703,13 @@ class RotateWebhookSecretResponse(_message.Message):
 
     WEBHOOK_FIELD_NUMBER: _builtins.int
     SECRET_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     secret: _builtins.str
     """The new secret. It is not returned again."""
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def webhook(self) -> Global___Webhook:
         """The webhook."""
@@ -666,10 +719,11 @@ class RotateWebhookSecretResponse(_message.Message):
         *,
         webhook: Global___Webhook | None = ...,
         secret: _builtins.str = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["webhook", b"webhook"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["secret", b"secret", "webhook", b"webhook"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "secret", b"secret", "webhook", b"webhook"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

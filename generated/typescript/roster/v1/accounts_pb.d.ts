@@ -101,6 +101,14 @@ export declare type GetAccountResponse = Message<"roster.v1.GetAccountResponse">
    * @generated from field: roster.v1.Account account = 1;
    */
   account?: Account | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -147,6 +155,16 @@ export declare type UpdateAccountRequest = Message<"roster.v1.UpdateAccountReque
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
   updateMask?: FieldMask | undefined;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 5;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -167,6 +185,14 @@ export declare type UpdateAccountResponse = Message<"roster.v1.UpdateAccountResp
    * @generated from field: roster.v1.Account account = 1;
    */
   account?: Account | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**

@@ -119,6 +119,14 @@ export declare type CreateApiKeyResponse = Message<"roster.v1.CreateApiKeyRespon
    * @generated from field: string secret = 2;
    */
   secret: string;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 3;
+   */
+  etag: string;
 };
 
 /**
@@ -224,6 +232,16 @@ export declare type RotateApiKeyRequest = Message<"roster.v1.RotateApiKeyRequest
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 2;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -251,6 +269,14 @@ export declare type RotateApiKeyResponse = Message<"roster.v1.RotateApiKeyRespon
    * @generated from field: string secret = 2;
    */
   secret: string;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 3;
+   */
+  etag: string;
 };
 
 /**
@@ -271,6 +297,16 @@ export declare type RevokeApiKeyRequest = Message<"roster.v1.RevokeApiKeyRequest
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 2;
+   */
+  etag?: string | undefined;
 };
 
 /**

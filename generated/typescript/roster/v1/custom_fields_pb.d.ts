@@ -183,6 +183,14 @@ export declare type CreateCustomFieldResponse = Message<"roster.v1.CreateCustomF
    * @generated from field: roster.v1.CustomField custom_field = 1;
    */
   customField?: CustomField | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -224,6 +232,14 @@ export declare type GetCustomFieldResponse = Message<"roster.v1.GetCustomFieldRe
    * @generated from field: roster.v1.CustomField custom_field = 1;
    */
   customField?: CustomField | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -353,6 +369,16 @@ export declare type UpdateCustomFieldRequest = Message<"roster.v1.UpdateCustomFi
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
   updateMask?: FieldMask | undefined;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 5;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -373,6 +399,14 @@ export declare type UpdateCustomFieldResponse = Message<"roster.v1.UpdateCustomF
    * @generated from field: roster.v1.CustomField custom_field = 1;
    */
   customField?: CustomField | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -401,6 +435,16 @@ export declare type DeleteCustomFieldRequest = Message<"roster.v1.DeleteCustomFi
    * @generated from field: bool force = 2;
    */
   force: boolean;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 3;
+   */
+  etag?: string | undefined;
 };
 
 /**

@@ -608,6 +608,15 @@ export enum Error_Reason {
    * @generated from enum value: IDEMPOTENT_RESPONSE_ERASED = 47;
    */
   IDEMPOTENT_RESPONSE_ERASED = 47,
+
+  /**
+   * The resource has none of the entity tags in etag, or in the header If-Match: it changed
+   * after it was read. Nothing was changed. Read it again, and apply the change to its new
+   * state.
+   *
+   * @generated from enum value: PRECONDITION_FAILED = 48;
+   */
+  PRECONDITION_FAILED = 48,
 }
 
 /**

@@ -386,6 +386,14 @@ export declare const limits_records: GenExtension<FieldOptions, boolean>;
 export declare const form_page: GenExtension<FieldOptions, boolean>;
 
 /**
+ * For text: the HTTP header that carries the field instead of the body. A field of a request
+ * is read from it, and one of a response is sent in it unless it is empty.
+ *
+ * @generated from extension: string header = 50020;
+ */
+export declare const header: GenExtension<FieldOptions, string>;
+
+/**
  * For an enum that selects the format of a streamed response: the media type of the
  * value, such as "text/csv". HTTP selects the format from the request, so that the
  * response can begin before the first record. If the field is unspecified, the Accept

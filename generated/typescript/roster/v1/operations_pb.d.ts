@@ -360,6 +360,14 @@ export declare type BatchChangeSubscribersResponse = Message<"roster.v1.BatchCha
    * @generated from field: roster.v1.Operation operation = 1;
    */
   operation?: Operation | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -485,6 +493,14 @@ export declare type GetOperationResponse = Message<"roster.v1.GetOperationRespon
    * @generated from field: roster.v1.Operation operation = 1;
    */
   operation?: Operation | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -505,6 +521,16 @@ export declare type CancelOperationRequest = Message<"roster.v1.CancelOperationR
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 2;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -525,6 +551,14 @@ export declare type CancelOperationResponse = Message<"roster.v1.CancelOperation
    * @generated from field: roster.v1.Operation operation = 1;
    */
   operation?: Operation | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**

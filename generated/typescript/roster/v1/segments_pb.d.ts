@@ -116,6 +116,14 @@ export declare type CreateSegmentResponse = Message<"roster.v1.CreateSegmentResp
    * @generated from field: roster.v1.Segment segment = 1;
    */
   segment?: Segment | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -156,6 +164,14 @@ export declare type GetSegmentResponse = Message<"roster.v1.GetSegmentResponse">
    * @generated from field: roster.v1.Segment segment = 1;
    */
   segment?: Segment | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -292,6 +308,16 @@ export declare type UpdateSegmentRequest = Message<"roster.v1.UpdateSegmentReque
    * @generated from field: google.protobuf.FieldMask update_mask = 5;
    */
   updateMask?: FieldMask | undefined;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 6;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -312,6 +338,14 @@ export declare type UpdateSegmentResponse = Message<"roster.v1.UpdateSegmentResp
    * @generated from field: roster.v1.Segment segment = 1;
    */
   segment?: Segment | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -332,6 +366,16 @@ export declare type DeleteSegmentRequest = Message<"roster.v1.DeleteSegmentReque
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 2;
+   */
+  etag?: string | undefined;
 };
 
 /**

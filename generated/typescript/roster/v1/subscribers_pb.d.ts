@@ -342,6 +342,14 @@ export declare type CreateSubscriberResponse = Message<"roster.v1.CreateSubscrib
    * @generated from field: roster.v1.Subscriber subscriber = 1;
    */
   subscriber?: Subscriber | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -701,6 +709,14 @@ export declare type GetSubscriberResponse = Message<"roster.v1.GetSubscriberResp
    * @generated from field: roster.v1.Subscriber subscriber = 1;
    */
   subscriber?: Subscriber | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -1061,6 +1077,16 @@ export declare type UpdateSubscriberRequest = Message<"roster.v1.UpdateSubscribe
    * @generated from field: bool is_confirmed = 9;
    */
   isConfirmed: boolean;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 10;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -1088,6 +1114,14 @@ export declare type UpdateSubscriberResponse = Message<"roster.v1.UpdateSubscrib
    * @generated from field: bool created = 2;
    */
   created: boolean;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 3;
+   */
+  etag: string;
 };
 
 /**
@@ -1115,6 +1149,16 @@ export declare type ChangeSubscriberStatusRequest = Message<"roster.v1.ChangeSub
    * @generated from field: roster.v1.Subscriber.Status status = 2;
    */
   status: Subscriber_Status;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 3;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -1135,6 +1179,14 @@ export declare type ChangeSubscriberStatusResponse = Message<"roster.v1.ChangeSu
    * @generated from field: roster.v1.Subscriber subscriber = 1;
    */
   subscriber?: Subscriber | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -1163,6 +1215,16 @@ export declare type AddSubscriberTagsRequest = Message<"roster.v1.AddSubscriberT
    * @generated from field: repeated string tags = 2;
    */
   tags: string[];
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 3;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -1183,6 +1245,14 @@ export declare type AddSubscriberTagsResponse = Message<"roster.v1.AddSubscriber
    * @generated from field: roster.v1.Subscriber subscriber = 1;
    */
   subscriber?: Subscriber | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -1210,6 +1280,16 @@ export declare type RemoveSubscriberTagsRequest = Message<"roster.v1.RemoveSubsc
    * @generated from field: repeated string tags = 2;
    */
   tags: string[];
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 3;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -1230,6 +1310,14 @@ export declare type RemoveSubscriberTagsResponse = Message<"roster.v1.RemoveSubs
    * @generated from field: roster.v1.Subscriber subscriber = 1;
    */
   subscriber?: Subscriber | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -2882,6 +2970,16 @@ export declare type DeleteSubscriberRequest = Message<"roster.v1.DeleteSubscribe
    * @generated from field: bool erase = 2;
    */
   erase: boolean;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 3;
+   */
+  etag?: string | undefined;
 };
 
 /**

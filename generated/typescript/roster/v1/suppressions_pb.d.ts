@@ -132,6 +132,14 @@ export declare type GetSuppressionResponse = Message<"roster.v1.GetSuppressionRe
    * @generated from field: roster.v1.Suppression suppression = 1;
    */
   suppression?: Suppression | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -237,6 +245,16 @@ export declare type DeleteSuppressionRequest = Message<"roster.v1.DeleteSuppress
    * @generated from field: string email = 1;
    */
   email: string;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 2;
+   */
+  etag?: string | undefined;
 };
 
 /**

@@ -93,6 +93,14 @@ export declare type CreateTagResponse = Message<"roster.v1.CreateTagResponse"> &
    * @generated from field: roster.v1.Tag tag = 1;
    */
   tag?: Tag | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -133,6 +141,14 @@ export declare type GetTagResponse = Message<"roster.v1.GetTagResponse"> & {
    * @generated from field: roster.v1.Tag tag = 1;
    */
   tag?: Tag | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -263,6 +279,16 @@ export declare type UpdateTagRequest = Message<"roster.v1.UpdateTagRequest"> & {
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
   updateMask?: FieldMask | undefined;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 5;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -283,6 +309,14 @@ export declare type UpdateTagResponse = Message<"roster.v1.UpdateTagResponse"> &
    * @generated from field: roster.v1.Tag tag = 1;
    */
   tag?: Tag | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -311,6 +345,16 @@ export declare type DeleteTagRequest = Message<"roster.v1.DeleteTagRequest"> & {
    * @generated from field: bool force = 2;
    */
   force: boolean;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 3;
+   */
+  etag?: string | undefined;
 };
 
 /**

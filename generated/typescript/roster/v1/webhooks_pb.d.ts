@@ -429,6 +429,14 @@ export declare type CreateWebhookResponse = Message<"roster.v1.CreateWebhookResp
    * @generated from field: string secret = 2;
    */
   secret: string;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 3;
+   */
+  etag: string;
 };
 
 /**
@@ -469,6 +477,14 @@ export declare type GetWebhookResponse = Message<"roster.v1.GetWebhookResponse">
    * @generated from field: roster.v1.Webhook webhook = 1;
    */
   webhook?: Webhook | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -614,6 +630,16 @@ export declare type UpdateWebhookRequest = Message<"roster.v1.UpdateWebhookReque
    * @generated from field: google.protobuf.FieldMask update_mask = 6;
    */
   updateMask?: FieldMask | undefined;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 7;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -634,6 +660,14 @@ export declare type UpdateWebhookResponse = Message<"roster.v1.UpdateWebhookResp
    * @generated from field: roster.v1.Webhook webhook = 1;
    */
   webhook?: Webhook | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -654,6 +688,16 @@ export declare type DeleteWebhookRequest = Message<"roster.v1.DeleteWebhookReque
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 2;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -688,6 +732,16 @@ export declare type RotateWebhookSecretRequest = Message<"roster.v1.RotateWebhoo
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 2;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -715,6 +769,14 @@ export declare type RotateWebhookSecretResponse = Message<"roster.v1.RotateWebho
    * @generated from field: string secret = 2;
    */
   secret: string;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 3;
+   */
+  etag: string;
 };
 
 /**
