@@ -208,7 +208,10 @@ class Recorder:
                 return send(account, account.key, query="?color=green")
         assert reason.endswith("_NOT_FOUND"), reason
         text = f"{operation.target}{operation.body!r}"
-        is_about_missing = MISSING in text or MISSING_EMAIL in text
+        # The subscribers of examples do not exist either.
+        is_about_missing = (
+            MISSING in text or MISSING_EMAIL in text or reason == "SUBSCRIBER_NOT_FOUND"
+        )
         if reason == "SEGMENT_NOT_FOUND" and operation.rpc == "BatchChangeSubscribers":
             batch = {"segment": MISSING, "action": {"delete": True}}
             return send(account, account.key, body=json.dumps(batch).encode())

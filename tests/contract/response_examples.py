@@ -103,7 +103,7 @@ def _create_resources(account: Account, webhook_url: str) -> dict[str, str]:
     # Without deliveries until it is tested.
     webhook = {"url": webhook_url, "eventTypes": ["tag.deleted"], "enabled": False}
     colors = {"customFields": {"favorite_color": "blue"}}
-    created = {
+    return {
         "webhooks": _create(account, "CreateWebhook", **webhook),
         "tags": _create(account, "CreateTag"),
         "custom-fields": _create(account, "CreateCustomField"),
@@ -111,7 +111,6 @@ def _create_resources(account: Account, webhook_url: str) -> dict[str, str]:
         "keys": _create(account, "CreateApiKey"),
         "subscribers": _create(account, "CreateSubscriber", **colors),
     }
-    return {**created, "merge-tags": created["subscribers"]}
 
 
 def _create(account: Account, name: str, **fields: Any) -> str:

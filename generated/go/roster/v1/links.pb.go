@@ -703,9 +703,9 @@ var File_roster_v1_links_proto protoreflect.FileDescriptor
 
 const file_roster_v1_links_proto_rawDesc = "" +
 	"\n" +
-	"\x15roster/v1/links.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\xb4\x01\n" +
-	"\x1cCreateSubscriberLinksRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12d\n" +
+	"\x15roster/v1/links.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\xa9\x01\n" +
+	"\x1cCreateSubscriberLinksRequest\x12#\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12d\n" +
 	"\bpurposes\x18\x02 \x03(\x0e2\x17.roster.v1.Link.PurposeB/\xbaH\x0e\x92\x01\v\x10\x02\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x1a[\"CONFIRM\", \"UNSUBSCRIBE\"]R\bpurposes\"\xf7\x02\n" +
 	"\x1dCreateSubscriberLinksResponse\x12`\n" +
 	"\vconfirm_url\x18\x01 \x01(\tB:\xaa\xb5\x183https://news.example.com/c/Ed4YkG7vLq2mWnR8sXbT5cZp\x80\x01\x01H\x00R\n" +

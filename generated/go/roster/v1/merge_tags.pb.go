@@ -180,11 +180,11 @@ var File_roster_v1_merge_tags_proto protoreflect.FileDescriptor
 
 const file_roster_v1_merge_tags_proto_rawDesc = "" +
 	"\n" +
-	"\x1aroster/v1/merge_tags.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x14roster/v1/http.proto\"\x8a\x02\n" +
+	"\x1aroster/v1/merge_tags.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x14roster/v1/http.proto\"\xff\x01\n" +
 	"\x16RenderMergeTagsRequest\x12N\n" +
 	"\asubject\x18\x01 \x01(\tB4\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18(Hello {{firstName | fallback: \"friend\"}}R\asubject\x12U\n" +
-	"\x04body\x18\x02 \x01(\tBA\xbaH\x06r\x04\x18\xa0\xc2\x1e\xaa\xb5\x180<p>You like {{customFields.favorite_color}}.</p>е\x18\x01R\x04body\x12I\n" +
-	"\rsubscriber_id\x18\x03 \x01(\tB$\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\"\xe7\x04\n" +
+	"\x04body\x18\x02 \x01(\tBA\xbaH\x06r\x04\x18\xa0\xc2\x1e\xaa\xb5\x180<p>You like {{customFields.favorite_color}}.</p>е\x18\x01R\x04body\x12>\n" +
+	"\rsubscriber_id\x18\x03 \x01(\tB\x19\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x0fada@example.comR\fsubscriberId\"\xe7\x04\n" +
 	"\x17RenderMergeTagsResponse\x12'\n" +
 	"\asubject\x18\x01 \x01(\tB\r\xaa\xb5\x18\tHello AdaR\asubject\x12-\n" +
 	"\x04body\x18\x02 \x01(\tB\x19\xaa\xb5\x18\x15<p>You like blue.</p>R\x04body\x12 \n" +

@@ -27,7 +27,7 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aroster/v1/merge_tags.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x14roster/v1/http.proto\"\xed\x01\n\x16RenderMergeTagsRequest\x12\x45\n\x07subject\x18\x01 \x01(\tB4\xbaH\x05r\x03\x18\xe8\x07\xaa\xb5\x18(Hello {{firstName | fallback: \"friend\"}}\x12O\n\x04\x62ody\x18\x02 \x01(\tBA\xbaH\x06r\x04\x18\xa0\xc2\x1e\xaa\xb5\x18\x30<p>You like {{customFields.favorite_color}}.</p>\xd0\xb5\x18\x01\x12;\n\rsubscriber_id\x18\x03 \x01(\tB$\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"\xa1\x04\n\x17RenderMergeTagsResponse\x12\x1e\n\x07subject\x18\x01 \x01(\tB\r\xaa\xb5\x18\tHello Ada\x12\'\n\x04\x62ody\x18\x02 \x01(\tB\x19\xaa\xb5\x18\x15<p>You like blue.</p>\x12\x17\n\x07unknown\x18\x03 \x03(\tB\x06\xaa\xb5\x18\x02[]\x12\xd0\x01\n\x07headers\x18\x04 \x03(\x0b\x32/.roster.v1.RenderMergeTagsResponse.HeadersEntryB\x8d\x01\xaa\xb5\x18\x84\x01{\"List-Unsubscribe\": \"<https://news.example.com/u/EhQ3fJ9tVb6rKzP1wMxC7yNs>\", \"List-Unsubscribe-Post\": \"List-Unsubscribe=One-Click\"}\x80\xb6\x18\x01\x12m\n\x0bsuggestions\x18\x05 \x03(\x0b\x32\x33.roster.v1.RenderMergeTagsResponse.SuggestionsEntryB#\xaa\xb5\x18\x1b{\"first_name\": \"firstName\"}\x80\xb6\x18\x01\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10SuggestionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\xa2\x01\n\x0fMergeTagService\x12\x8e\x01\n\x0fRenderMergeTags\x12!.roster.v1.RenderMergeTagsRequest\x1a\".roster.v1.RenderMergeTagsResponse\"4\x90\x02\x01\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x02\x05*\x82\xd3\xe4\x93\x02\x1b\"\x16/api/merge-tags/render:\x01*B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aroster/v1/merge_tags.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x14roster/v1/http.proto\"\xe2\x01\n\x16RenderMergeTagsRequest\x12\x45\n\x07subject\x18\x01 \x01(\tB4\xbaH\x05r\x03\x18\xe8\x07\xaa\xb5\x18(Hello {{firstName | fallback: \"friend\"}}\x12O\n\x04\x62ody\x18\x02 \x01(\tBA\xbaH\x06r\x04\x18\xa0\xc2\x1e\xaa\xb5\x18\x30<p>You like {{customFields.favorite_color}}.</p>\xd0\xb5\x18\x01\x12\x30\n\rsubscriber_id\x18\x03 \x01(\tB\x19\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x0f\x61\x64\x61@example.com\"\xa1\x04\n\x17RenderMergeTagsResponse\x12\x1e\n\x07subject\x18\x01 \x01(\tB\r\xaa\xb5\x18\tHello Ada\x12\'\n\x04\x62ody\x18\x02 \x01(\tB\x19\xaa\xb5\x18\x15<p>You like blue.</p>\x12\x17\n\x07unknown\x18\x03 \x03(\tB\x06\xaa\xb5\x18\x02[]\x12\xd0\x01\n\x07headers\x18\x04 \x03(\x0b\x32/.roster.v1.RenderMergeTagsResponse.HeadersEntryB\x8d\x01\xaa\xb5\x18\x84\x01{\"List-Unsubscribe\": \"<https://news.example.com/u/EhQ3fJ9tVb6rKzP1wMxC7yNs>\", \"List-Unsubscribe-Post\": \"List-Unsubscribe=One-Click\"}\x80\xb6\x18\x01\x12m\n\x0bsuggestions\x18\x05 \x03(\x0b\x32\x33.roster.v1.RenderMergeTagsResponse.SuggestionsEntryB#\xaa\xb5\x18\x1b{\"first_name\": \"firstName\"}\x80\xb6\x18\x01\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10SuggestionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\xa2\x01\n\x0fMergeTagService\x12\x8e\x01\n\x0fRenderMergeTags\x12!.roster.v1.RenderMergeTagsRequest\x1a\".roster.v1.RenderMergeTagsResponse\"4\x90\x02\x01\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x02\x05*\x82\xd3\xe4\x93\x02\x1b\"\x16/api/merge-tags/render:\x01*B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,7 +40,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RENDERMERGETAGSREQUEST'].fields_by_name['body']._loaded_options = None
   _globals['_RENDERMERGETAGSREQUEST'].fields_by_name['body']._serialized_options = b'\272H\006r\004\030\240\302\036\252\265\0300<p>You like {{customFields.favorite_color}}.</p>\320\265\030\001'
   _globals['_RENDERMERGETAGSREQUEST'].fields_by_name['subscriber_id']._loaded_options = None
-  _globals['_RENDERMERGETAGSREQUEST'].fields_by_name['subscriber_id']._serialized_options = b'\272H\003\310\001\001\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
+  _globals['_RENDERMERGETAGSREQUEST'].fields_by_name['subscriber_id']._serialized_options = b'\272H\003\310\001\001\252\265\030\017ada@example.com'
   _globals['_RENDERMERGETAGSRESPONSE_HEADERSENTRY']._loaded_options = None
   _globals['_RENDERMERGETAGSRESPONSE_HEADERSENTRY']._serialized_options = b'8\001'
   _globals['_RENDERMERGETAGSRESPONSE_SUGGESTIONSENTRY']._loaded_options = None
@@ -58,13 +58,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MERGETAGSERVICE'].methods_by_name['RenderMergeTags']._loaded_options = None
   _globals['_MERGETAGSERVICE'].methods_by_name['RenderMergeTags']._serialized_options = b'\220\002\001\222\265\030\006\n\004read\232\265\030\002\005*\202\323\344\223\002\033\"\026/api/merge-tags/render:\001*'
   _globals['_RENDERMERGETAGSREQUEST']._serialized_start=123
-  _globals['_RENDERMERGETAGSREQUEST']._serialized_end=360
-  _globals['_RENDERMERGETAGSRESPONSE']._serialized_start=363
-  _globals['_RENDERMERGETAGSRESPONSE']._serialized_end=908
-  _globals['_RENDERMERGETAGSRESPONSE_HEADERSENTRY']._serialized_start=810
-  _globals['_RENDERMERGETAGSRESPONSE_HEADERSENTRY']._serialized_end=856
-  _globals['_RENDERMERGETAGSRESPONSE_SUGGESTIONSENTRY']._serialized_start=858
-  _globals['_RENDERMERGETAGSRESPONSE_SUGGESTIONSENTRY']._serialized_end=908
-  _globals['_MERGETAGSERVICE']._serialized_start=911
-  _globals['_MERGETAGSERVICE']._serialized_end=1073
+  _globals['_RENDERMERGETAGSREQUEST']._serialized_end=349
+  _globals['_RENDERMERGETAGSRESPONSE']._serialized_start=352
+  _globals['_RENDERMERGETAGSRESPONSE']._serialized_end=897
+  _globals['_RENDERMERGETAGSRESPONSE_HEADERSENTRY']._serialized_start=799
+  _globals['_RENDERMERGETAGSRESPONSE_HEADERSENTRY']._serialized_end=845
+  _globals['_RENDERMERGETAGSRESPONSE_SUGGESTIONSENTRY']._serialized_start=847
+  _globals['_RENDERMERGETAGSRESPONSE_SUGGESTIONSENTRY']._serialized_end=897
+  _globals['_MERGETAGSERVICE']._serialized_start=900
+  _globals['_MERGETAGSERVICE']._serialized_end=1062
 # @@protoc_insertion_point(module_scope)
