@@ -101,10 +101,15 @@ def test_pages_equal_the_filtered_list(tx: Transaction, forgotten: int) -> None:
         ]
         expected = expected[::-1] if descending else expected
         limits = Filter(after, filters, first_id, end_id)
+        continued = None
         for number in (1, 2, 3):
-            rows, total = page(OURS, limits, Page(number, 4), tx, descending=descending)
+            found = page(OURS, limits, Page(number, 4), tx, descending=descending)
+            rows, total, following = found
             there = expected[4 * (number - 1) : 4 * number]
             assert (sequences(rows), total) == (there, len(expected)), (limits, descending)
+            assert (following is not None) == (len(expected) > 4 * number), (limits, descending)
+            assert continued in (None, found), (limits, descending)
+            continued = following and page(OURS, limits, following, tx, descending=descending)
 
 
 ROWS = 2_000
@@ -141,7 +146,7 @@ def test_page_uses_an_index_of_the_account_without_a_sort(
 ) -> None:
     recording = RecordingTransaction(many)
 
-    rows, _ = page(OURS, Filter(**FILTERS[name]), Page(2, 10), recording, descending=descending)
+    rows, _, _ = page(OURS, Filter(**FILTERS[name]), Page(2, 10), recording, descending=descending)
 
     assert len(rows) == 10
     assert len(recording.recorded) <= 6
