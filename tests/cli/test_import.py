@@ -535,10 +535,10 @@ CONSENT = (
     [
         (HEADER, [], UNKNOWN),
         ("email,Accepts Marketing\na@example.com,x\n", [], CONSENT),
-        (HEADER, ["--map", "Who"], "--map 'Who' must be COLUMN=FIELD."),
+        (HEADER, ["--map", "Who"], "--map 'Who' must be COLUMN=FIELD, such as"),
         (HEADER, ["--map", "Who=email", "--map", "#2="], f"{UNKNOWN[:45]} Blog (#3). Use"),
         ("email\n", ["--ignore-column", "x"], "--ignore-column 'x' names a column that is missing"),
-        ("email\n", ["--status-map", "x"], "--status-map 'x' must be WORD=STATUS."),
+        ("email\n", ["--status-map", "x"], "--status-map 'x' must be WORD=STATUS, such as"),
         ("email\n", ["--add-tag", ""], "--add-tag '' must be a tag name"),
         ("email\n", ["--charset", "x"], "--charset must be"),
         ("email\n", ["--filter", "x"], "--filter "),
