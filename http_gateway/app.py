@@ -177,7 +177,7 @@ class Gateway:
                 metadata = (*metadata, *form.metadata)
                 text = forms.text_of(form, request)
             message = await message_of(match, query, request, text)
-            check_idempotency_key(metadata)
+            check_idempotency_key(request)
             if binding.channel_method != UNARY:
                 exchange = Exchange(request, request_id, binding, message)
                 return await exchange.respond(method, metadata, timeout)

@@ -33,8 +33,9 @@ def request_metadata(
 
     Those in `forwarded` are sent in addition to the trace context.
 
-    Metadata allows only printable ASCII. Any other value cannot be a valid key, and is replaced
-    by a placeholder that is not one either. Accept-Language, which is optional, is omitted.
+    Metadata allows only printable ASCII. Any other value cannot be a valid key: its words that are
+    not printable are replaced by a placeholder that is not one either, so that the scheme of
+    Authorization is kept. Accept-Language, which is optional, is omitted.
     """
     headers = request.headers
     metadata: list[tuple[str, str | bytes]] = [("x-request-id", request_id)]
@@ -64,12 +65,12 @@ def _forwarded_for(request: web.BaseRequest) -> str:
     return f"{hops},{peer}" if is_printable(hops) else peer
 
 
-def check_idempotency_key(metadata: Metadata) -> None:
-    """Raises RequestError if the idempotency key was replaced by the placeholder.
+def check_idempotency_key(request: web.BaseRequest) -> None:
+    """Raises RequestError if the idempotency key cannot be sent as metadata.
 
     Otherwise two requests with different keys would share the placeholder.
     """
-    if (IDEMPOTENCY_KEY, _UNPRINTABLE) in metadata:
+    if not all(map(is_printable, request.headers.getall(IDEMPOTENCY_KEY, ()))):
         raise single_violation("INVALID_CHARACTER", "must be printable ASCII", "Idempotency-Key")
 
 
@@ -114,8 +115,11 @@ def quality(header: str, media_type: str) -> float:
 
 
 def printable(value: str) -> str:
-    """Returns the value of a header as a value of metadata, or the placeholder."""
-    return value if is_printable(value) else _UNPRINTABLE
+    """Returns the value of a header as a value of metadata, with placeholders for some words."""
+    if is_printable(value):
+        return value
+    words = value.split(" ")
+    return " ".join(word if is_printable(word) else _UNPRINTABLE for word in words)
 
 
 def is_printable(value: str) -> bool:
