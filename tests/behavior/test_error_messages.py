@@ -72,6 +72,12 @@ def messages_of(error: Any) -> list[str]:
         ),
         (
             "ListSubscribers",
+            {"filter": "favorite_color = blue"},
+            "names an unknown field: favorite_color; did you mean customFields.favorite_color?"
+            " (column 1)",
+        ),
+        (
+            "ListSubscribers",
             {"filter": "tags:a and tags:b"},
             "operators are upper case: AND (column 8)",
         ),

@@ -42,14 +42,17 @@ _NAMES = (
     *("email", "email.domain", "status", "tags", "customFields"),
     *map(json_name, (*PROFILE, *_TIMES)),
 )
+# The fields of every account.
+_FIXED = {"email", "email.domain", "status", "tags", *_TIMES_BY_NAME, *_PROFILE_BY_NAME}
 # In the order in which messages list them.
 _ANY_ORDER = ("=", "!=", "<", "<=", ">", ">=", ":")
 _EQUALITY = ("=", "!=", ":")
 _OPERATORS = {Kind.TAG: (":",), Kind.BOOLEAN_VALUE: _EQUALITY}
 
 
-def uses_custom_fields(tree: Any) -> bool:
-    return any(custom_key(comparison.field) for comparison in comparisons(tree))
+def needs_types(tree: Any) -> bool:
+    """Whether a filter has custom fields, or unknown fields for which one may be suggested."""
+    return any(comparison.field not in _FIXED for comparison in comparisons(tree))
 
 
 def custom_key(field: str) -> str:

@@ -20,7 +20,7 @@ from ....values.texts import caseless_key, json_name
 from ...custom_fields.store import types as custom_field_types
 from ..fields import SubscriberRow
 from ..rules import check_email, search_text
-from .conditions import conditions_of, uses_custom_fields
+from .conditions import conditions_of, needs_types
 from .plan import Order, PagePosition, Planned, plan_of
 from .syntax import parse
 from .tree import EVERYONE, And, Condition, Kind, joined, range_of
@@ -117,7 +117,7 @@ class FilterExpressions:
 
     async def _conditions(self, texts: Sequence[str]) -> Any:
         tree, types = joined(And, [parse(text) for text in texts]), {}
-        if uses_custom_fields(tree):
+        if needs_types(tree):
             types = await self._database.read(partial(custom_field_types, account_id()))
         return conditions_of(tree, types)
 
