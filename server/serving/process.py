@@ -88,6 +88,7 @@ def run(
     lifecycle = Lifecycle(report if options.role.is_supervised else announce)
     uvloop.run(_run(service, options, lifecycle))
     ignore_signals()
+    log.info("stopped")
 
 
 async def _run(service: Service, options: ProcessOptions, lifecycle: Lifecycle) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -164,7 +165,7 @@ main()
 
 
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.verify)])
-def test_closed_terminal_stops_the_service(
+def test_closed_terminal_stops_the_service_and_each_process_logs_its_end(
     postgres: Postgres, tmp_path: Path, workers: str
 ) -> None:
     ours, theirs = os.openpty()
@@ -172,7 +173,6 @@ def test_closed_terminal_stops_the_service(
         "ROSTER_DATABASE_URL": postgres.new_database(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
         "ROSTER_WORKERS": workers,
-        "ROSTER_LOG_LEVEL": "error",
     }
     code = RUN_ON_TERMINAL.format(terminal=os.ttyname(theirs))
     with serving(tmp_path, code=code, **settings) as service:
@@ -189,3 +189,5 @@ def test_closed_terminal_stops_the_service(
 
         assert service.ended() == 0
         assert service.traces() == []
+        messages = [json.loads(line)["message"] for line in service.log.read_text().splitlines()]
+        assert (messages.count("stopped"), messages[-1]) == (int(workers), "stopped")
