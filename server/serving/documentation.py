@@ -8,6 +8,8 @@ from rosterd.http_gateway.docs.documentation import Documentation, Guide
 
 from ..config import API_KEY
 
+# The gRPC port in the guides.
+_GRPC_PORT = 50051
 _FOLDER = files("rosterd.server") / "guides"
 # The guides by group, in the order of the navigation.
 _GUIDES = {
@@ -20,15 +22,20 @@ _GUIDES = {
 }
 
 
-def documentation() -> Documentation:
-    """Returns the guides, and the values in code samples."""
+def documentation(grpc_port: int = _GRPC_PORT) -> Documentation:
+    """Returns the guides, and the values in code samples, with the gRPC port of this process."""
+    grpc_address = f"127.0.0.1:{grpc_port}"
+
+    def text_of(name: str) -> str:
+        text = (_FOLDER / f"{name}.md").read_text("utf-8")
+        return text.replace(f"127.0.0.1:{_GRPC_PORT}", grpc_address)
+
     images = (file for file in _FOLDER.iterdir() if file.name.endswith(".svg"))
     return Documentation(
         guides=tuple(
-            Guide(name, group, (_FOLDER / f"{name}.md").read_text("utf-8"))
-            for group, names in _GUIDES.items()
-            for name in names
+            Guide(name, group, text_of(name)) for group, names in _GUIDES.items() for name in names
         ),
         images={image.name: image.read_text("utf-8") for image in images},
+        grpc_address=grpc_address,
         key_variable=API_KEY,
     )

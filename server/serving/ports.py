@@ -10,6 +10,7 @@ from typing import cast
 import grpc
 
 from rosterd.http_gateway.app import Gateway
+from rosterd.http_gateway.docs.documentation import Documentation
 from rosterd.http_gateway.http_server import Listener
 from rosterd.http_gateway.options import Options
 
@@ -18,7 +19,6 @@ from ..observability.observability import Observability
 from ..observability.sources import of_http
 from ..security.tls import Identity, ServerIdentity
 from ..values.addresses import Address
-from .documentation import documentation
 from .gateway_policy import POLICY
 from .grpc_options import core_options
 from .options import PortOptions, ProcessOptions
@@ -78,6 +78,7 @@ def _configuration(identity: Identity) -> grpc.ServerCertificateConfiguration:
 async def listen_http(
     channel: grpc.aio.Channel,
     options: ProcessOptions,
+    documentation: Documentation,
     observability: Observability,
     stack: AsyncExitStack,
 ) -> tuple[str, Gateway]:
@@ -94,7 +95,7 @@ async def listen_http(
         cors_origins=options.settings.cors_origins,
         strict_transport_seconds=STRICT_TRANSPORT_SECONDS if tls else 0,
     )
-    gateway = Gateway(channel, SERVICES, gateway_options, observability.requests, documentation())
+    gateway = Gateway(channel, SERVICES, gateway_options, observability.requests, documentation)
     server = gateway.server()
     observability.exposition.add(observability.stats.http_samples)
     observability.exposition.add(of_http(server))

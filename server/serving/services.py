@@ -34,6 +34,7 @@ from ..security.encryption import Encryption
 from ..storage.databases import database_at
 from ..values.addresses import Address
 from .core import running_core, start_background_work
+from .documentation import documentation
 from .gateway_policy import POLICY
 from .grpc_options import MAX_METADATA_BYTES
 from .observability import start_observability
@@ -77,7 +78,9 @@ class GrpcService:
                 grpc = await listen_grpc(core.app, self.grpc, stack, options.role)
                 if options.http is not None:
                     channel = self._channel(core.app, grpc)
-                    http_url, gateway = await listen_http(channel, options, observability, stack)
+                    http_url, gateway = await listen_http(
+                        channel, options, documentation(grpc.port), observability, stack
+                    )
                     drain_gateway = gateway.drain
                     core.app.links.set_default_url(http_url)
                 await core.open()
@@ -117,7 +120,9 @@ class HttpOnly:
             observability, metrics_url = await start_observability(self.options, stack)
             target = self.upstream.target
             channel = UpstreamChannel(target, SERVICES, POLICY.idempotency, self._credentials())
-            http_url, gateway = await listen_http(channel, self.options, observability, stack)
+            http_url, gateway = await listen_http(
+                channel, self.options, documentation(), observability, stack
+            )
             await lifecycle.serving(Ready(http_url, upstream=target, metrics=metrics_url))
             gateway.drain()
             await asyncio.sleep(DRAIN_SECONDS)

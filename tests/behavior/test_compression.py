@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -37,6 +38,14 @@ def test_root_redirects_to_the_reference(
         "0",
         b"",
     )
+
+
+def test_guides_and_reference_show_the_grpc_port_of_the_service(account: Account) -> None:
+    for path in ("/docs", "/docs/guides/quick-start"):
+        _, _, page = get(account, path)
+
+        text = re.sub(b"<[^>]+>", b"", page)
+        assert (account.service.grpc.encode() in text, b":50051" in text) == (True, False), path
 
 
 @pytest.mark.parametrize("path", PAGES)
