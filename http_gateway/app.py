@@ -15,7 +15,6 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-import orjson
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
 from grpc.aio import AioRpcError, Channel
@@ -45,7 +44,7 @@ from .pages import REDIRECTS, pages_of
 from .request import Request
 from .request_errors import RequestError
 from .request_ids import request_id_of
-from .responses import CLIENT_CLOSED_REQUEST, Response
+from .responses import CLIENT_CLOSED_REQUEST, Response, json_body
 from .routing.bindings import UNARY, Binding
 from .routing.requests import message_of
 from .routing.routes import Match, Routes
@@ -215,7 +214,7 @@ class Gateway:
         body = binding.write(reply) if isinstance(reply, Message) else reply.to_json()
         if binding.read_mask is not None:
             binding.read_mask.apply(message, body)
-        response = Response(status, request_id, orjson.dumps(body), more=more)
+        response = Response(status, request_id, json_body(body), more=more)
         if not binding.holds_secret:
             await compress(response, request)
         return response

@@ -20,7 +20,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import orjson
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
@@ -34,7 +33,7 @@ from .codec.transcode import writer
 from .policy import ErrorPolicy, Policy
 from .request_errors import INVALID_REQUEST, Detail, HttpError, error_code_of, request_error
 from .request_ids import new_request_id
-from .responses import CLIENT_CLOSED_REQUEST, Response
+from .responses import CLIENT_CLOSED_REQUEST, Response, json_body
 
 log = logging.getLogger(__name__)
 
@@ -211,10 +210,11 @@ def response(
     """Returns the response for an error."""
     if error.status == 401:
         more = {"WWW-Authenticate": "Bearer", **(more or {})}
-    return Response(error.status, request_id, to_json(error, request_id), more=more, close=close)
+    body = json_body(as_json(error, request_id))
+    return Response(error.status, request_id, body, more=more, close=close)
 
 
-def to_json(error: HttpError, request_id: str) -> bytes:
+def as_json(error: HttpError, request_id: str) -> dict[str, Any]:
     body = {
         "code": error.code,
         "message": error.message,
@@ -225,7 +225,7 @@ def to_json(error: HttpError, request_id: str) -> bytes:
         + list(error.more),
         "requestId": request_id,
     }
-    return orjson.dumps({"error": body})
+    return {"error": body}
 
 
 def error_response(

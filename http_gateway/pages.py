@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import orjson
 from aiohttp import web
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.empty_pb2 import Empty
@@ -22,7 +21,7 @@ from .load_shedding import LoadShedder
 from .openapi.document import document, webhooks_document
 from .openapi.webhooks import sent_by
 from .policy import Policy
-from .responses import HTML, JSON, Response
+from .responses import HTML, JSON, Response, json_body
 from .routing.query import QueryReader
 from .static_content import StaticContent
 
@@ -135,9 +134,9 @@ def _html(page: HtmlPage) -> StaticContent:
 
 
 def _json(content: dict[str, Any]) -> StaticContent:
-    return StaticContent(orjson.dumps(content), JSON)
+    return StaticContent(json_body(content), JSON)
 
 
 def _state(status: int, state: str, request_id: str, details: Sequence[Any] = ()) -> Response:
     body = {"status": state, "details": details} if details else {"status": state}
-    return Response(status, request_id, orjson.dumps(body))
+    return Response(status, request_id, json_body(body))

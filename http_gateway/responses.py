@@ -12,6 +12,9 @@ from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
+from typing import Any
+
+import orjson
 
 from .options import Options
 from .request import Request
@@ -28,6 +31,11 @@ CLIENT_CLOSED_REQUEST = 499
 _PHRASES = {CLIENT_CLOSED_REQUEST: "Client Closed Request"} | {
     status.value: status.phrase for status in HTTPStatus
 }
+
+
+def json_body(value: Any) -> bytes:
+    """Returns JSON with a final newline, so that a shell prompt does not follow it on its line."""
+    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
 
 
 class Response:

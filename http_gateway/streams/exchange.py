@@ -13,7 +13,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
-import orjson
 from grpc.aio import AioRpcError
 
 from .. import errors
@@ -24,7 +23,7 @@ from ..connections import Connection
 from ..headers import Metadata, response_headers
 from ..request import Request
 from ..request_errors import RequestError
-from ..responses import Response
+from ..responses import Response, json_body
 from ..routing.bindings import Binding
 from .client_stream import RequestMessages, parser_of
 from .formats import choose_format
@@ -98,7 +97,7 @@ class Exchange:
             self._messages.error.close = True
             raise self._messages.error from None
         status = self._binding.success_status
-        data = None if status == 204 else orjson.dumps(self._binding.write(reply))
+        data = None if status == 204 else json_body(self._binding.write(reply))
         headers = self._request.options.policy.headers
         more = response_headers(await call.trailing_metadata(), headers)
         return Response(status, self._request_id, data, more=more, close=is_unread(self._request))

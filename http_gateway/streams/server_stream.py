@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import orjson
 from grpc.aio import AioRpcError
 
 from .. import errors
@@ -138,7 +139,7 @@ class ResponseWriter:
                 raise ConnectionAbortedError("the format has no errors")
             if is_unread(self._request):
                 self._response.keep_alive = False
-            body = errors.to_json(error, self._request_id)
+            body = orjson.dumps(errors.as_json(error, self._request_id))
             await self._response.write(response_format.encode_error(body))
         elif response_format.end:
             await self._response.write(response_format.end)

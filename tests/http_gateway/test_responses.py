@@ -49,6 +49,16 @@ def test_response_has_date_and_length_and_hides_the_software(service: Service) -
     assert int(headers[b"content-length"]) == len(body)
 
 
+def test_json_ends_with_a_newline(http_account: Account) -> None:
+    key = f"Authorization: Bearer {http_account.key}\n"
+    for path in ("/api/tags", "/api/tags/missing", "/healthz"):
+        request = f"GET {path} HTTP/1.1\nHost: x\n{key}\n"
+        _, headers, body = parts(exchange(http_account.service, request))
+
+        assert headers[b"content-type"] == b"application/json"
+        assert body.endswith(b"}\n"), path
+
+
 def test_no_content_has_neither_length_nor_type(http_account: Account) -> None:
     tag = http_account.ok("CreateTag", name="vip")["tag"]
 

@@ -19,7 +19,11 @@ from .html import DOCUMENT, SITE, section, text_of
 def test_page_is_served_with_its_security_headers(http: HttpFront, rendered: str) -> None:
     status, headers, text = http.exchange("GET", "/docs")
 
-    assert (status, text.decode()) == (200, rendered)
+    def without_ports(html: str) -> str:
+        return re.sub(r"\b\d{5}\b", "PORT", html)
+
+    assert status == 200
+    assert without_ports(text.decode()) == without_ports(rendered)
     assert headers["content-type"] == "text/html; charset=utf-8"
     assert headers["content-security-policy"] == SITE.reference().policy
     assert headers["x-content-type-options"] == "nosniff"
