@@ -13,7 +13,7 @@ _GRPC_PORT = 50051
 _FOLDER = files("rosterd.server") / "guides"
 # The guides by group, in the order of the navigation.
 _GUIDES = {
-    "Get started": ("quick-start", "authentication"),
+    "Get started": ("quick-start", "fields", "authentication"),
     "Concepts": ("statuses", "consent", "pagination", "errors", "idempotency"),
     "Guides": (
         *("import", "sign-up", "double-opt-in", "filters", "segments"),
