@@ -119,7 +119,7 @@ def test_pages_are_never_rejected() -> None:
             await gateway.occupy()
             client = await gateway.client()
             health = await send_request(client, b"GET /healthz?now HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert (health.status, health.body) == (200, b'{"status":"ok"}')
+            assert (health.status, health.body) == (200, b'{"status":"ok"}\n')
 
     run(main())
 
