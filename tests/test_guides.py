@@ -13,6 +13,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from roster.v1.operations_pb2 import Operation
 from rosterd.http_gateway.load_shedding import LoadShedder
 from rosterd.http_gateway.openapi.document import document as openapi
 from rosterd.http_gateway.options import Options
@@ -158,6 +159,13 @@ def test_table_of_statuses_is_complete() -> None:
     rows = table(document("statuses"), "status | meaning")
 
     assert [name for name, _ in rows] == [f"`{status.name}`" for status in Status]
+
+
+def test_table_of_states_is_complete() -> None:
+    rows = table(document("segments"), "state | meaning")
+    _unspecified, *states = Operation.State.keys()
+
+    assert [name for name, _ in rows] == [f"`{state}`" for state in states]
 
 
 def test_documented_scopes_agree_with_the_code() -> None:

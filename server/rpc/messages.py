@@ -16,6 +16,7 @@ from roster.v1.subscribers_pb2 import ImportSubscribersRequest
 
 from ..values.addresses import normal_ip
 from ..values.ids import first_id_at
+from ..values.texts import json_name
 from .errors import Detail, ValidationError, invalid
 
 # The largest message, in bytes: what gRPC clients and servers accept by default.
@@ -145,8 +146,11 @@ def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:
         return set(allowed)
     unknown = [path for path in paths if path not in allowed]
     if unknown:
+        # In TypeScript and JSON, the fields have these names; in a mask they do not.
+        hints = {json_name(name): f"; did you mean {name}?" for name in allowed}
+        messages = [f"{path} cannot be updated{hints.get(path, '')}" for path in unknown]
         raise ValidationError(
-            [Detail("updateMask", "INVALID_VALUE", f"{path} cannot be updated") for path in unknown]
+            [Detail("updateMask", "INVALID_VALUE", message) for message in messages]
         )
     return set(paths)
 

@@ -58,10 +58,14 @@ def check_current(database: Database, name: object) -> None:
 def migrate(database: Database, folder: Path | None = None) -> list[str]:
     """Applies pending migrations and returns their names. The caller holds the migration lock."""
     try:
+        is_new = not database.table_exists(HISTORY)
         names = pending(database, folder)
         if not names:
             return []
-        log.info("applying schema migrations %s", ", ".join(names))
+        if is_new:
+            log.info("creating the tables of a new database")
+        else:
+            log.info("applying schema migrations %s", ", ".join(names))
         applied: list[str] = Runner(database, str(folder or DIRECTORY)).up()
     except (PeeweeException, MigrationError) as error:
         reason = " ".join(str(error).split())

@@ -127,8 +127,19 @@ def test_update_with_a_wildcard_mask_replaces_every_field(grpc_account: Account)
 
 
 @pytest.mark.parametrize("of", ["one that is there", MISSING_ID, "no id"])
-@pytest.mark.parametrize("path", ["nickname", "status", "firstName", ""])
-def test_update_rejects_an_unknown_mask_path(grpc_account: Account, path: str, of: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("nickname", ""),
+        ("status", ""),
+        ("firstName", "; did you mean first_name?"),
+        ("customFields", "; did you mean custom_fields?"),
+        ("", ""),
+    ],
+)
+def test_update_rejects_an_unknown_mask_path(
+    grpc_account: Account, path: str, hint: str, of: str
+) -> None:
     ada = create_ada(grpc_account)
     target = ada["id"] if of == "one that is there" else of
 
@@ -145,4 +156,6 @@ def test_update_rejects_an_unknown_mask_path(grpc_account: Account, path: str, o
         "ValidationError",
         [("updateMask", "INVALID_VALUE")],
     )
+    (detail,) = response.body["error"]["details"]
+    assert detail["message"] == f"{path} cannot be updated{hint}"
     assert grpc_account.ok("GetSubscriber", id=ada["id"])["subscriber"] == ada

@@ -88,6 +88,23 @@ def test_fresh_database_gets_every_table(database: APSWDatabase) -> None:
     assert tables(database) == {model._meta.table_name for model in models()}
 
 
+def test_start_logs_the_migrations_of_an_existing_database_only(
+    database: APSWDatabase, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "rosterd")
+    for name in ("0002_second", "0003_third"):
+        migrate(database)
+        (folder / f"{name}.py").write_text(SOUND.format(name=name[5:]))
+
+    migrate(database)
+
+    assert caplog.messages == [
+        "creating the tables of a new database",
+        "applying schema migrations 0002_second",
+        "applying schema migrations 0003_third",
+    ]
+
+
 def test_second_run_applies_nothing_and_changes_nothing(database: APSWDatabase) -> None:
     migrate(database)
     before = schema(database)

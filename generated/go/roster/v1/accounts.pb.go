@@ -233,8 +233,9 @@ type UpdateAccountRequest struct {
 	// pixels wide and high, in base64 over HTTP. A damaged image is rejected.
 	// Pages contain it, so browsers load nothing from other hosts. An empty value removes it.
 	Logo []byte `protobuf:"bytes,3,opt,name=logo,proto3" json:"logo,omitempty"`
-	// Fields to update: display_name, color, logo. Default: all non-empty fields (AIP-134).
-	// Over HTTP it is derived from the keys of the body with a value other than null.
+	// Fields to update: display_name, color, logo. Default: all non-empty fields (AIP-134), so
+	// a field to clear must be named. Over HTTP it is derived from the keys of the body with a
+	// value other than null.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
 	// unless the resource has one of these entity tags. They are in quotes and separated by

@@ -588,8 +588,9 @@ type UpdateCustomFieldRequest struct {
 	// New text rendered if a subscriber has no value: at most 1,000 characters. Tabs and
 	// line breaks are allowed. An empty string removes it.
 	Fallback string `protobuf:"bytes,3,opt,name=fallback,proto3" json:"fallback,omitempty"`
-	// Fields to update: label, fallback. Default: all non-empty fields (AIP-134). Over HTTP
-	// it is derived from the keys of the body with a value other than null.
+	// Fields to update: label, fallback. Default: all non-empty fields (AIP-134), so a field to
+	// clear must be named. Over HTTP it is derived from the keys of the body with a value other
+	// than null.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
 	// unless the resource has one of these entity tags. They are in quotes and separated by

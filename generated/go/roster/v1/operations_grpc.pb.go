@@ -51,6 +51,8 @@ type OperationServiceClient interface {
 	// of filter, segment and ids must be set, and exactly one field of the action. Fails with
 	// SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
 	// operations of the account have not ended.
+	//
+	// To wait for the end, read WatchOperation until done is true.
 	BatchChangeSubscribers(ctx context.Context, in *BatchChangeSubscribersRequest, opts ...grpc.CallOption) (*BatchChangeSubscribersResponse, error)
 	// Returns one page of the account's operations, newest first.
 	ListOperations(ctx context.Context, in *ListOperationsRequest, opts ...grpc.CallOption) (*ListOperationsResponse, error)
@@ -155,6 +157,8 @@ type OperationServiceServer interface {
 	// of filter, segment and ids must be set, and exactly one field of the action. Fails with
 	// SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
 	// operations of the account have not ended.
+	//
+	// To wait for the end, read WatchOperation until done is true.
 	BatchChangeSubscribers(context.Context, *BatchChangeSubscribersRequest) (*BatchChangeSubscribersResponse, error)
 	// Returns one page of the account's operations, newest first.
 	ListOperations(context.Context, *ListOperationsRequest) (*ListOperationsResponse, error)

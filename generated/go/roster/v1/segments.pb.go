@@ -504,8 +504,9 @@ type UpdateSegmentRequest struct {
 	// New description: at most 500 characters. Tabs and line breaks are allowed. An empty
 	// string clears it.
 	Description string `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
-	// Fields to update: name, filter, description. Default: all non-empty fields (AIP-134).
-	// Over HTTP it is derived from the keys of the body with a value other than null.
+	// Fields to update: name, filter, description. Default: all non-empty fields (AIP-134), so
+	// a field to clear must be named. Over HTTP it is derived from the keys of the body with a
+	// value other than null.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,5,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
 	// unless the resource has one of these entity tags. They are in quotes and separated by

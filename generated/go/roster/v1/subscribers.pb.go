@@ -2137,8 +2137,9 @@ type UpdateSubscriberRequest struct {
 	// empty list, or null in JSON, removes all tags.
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Fields to update: email, first_name, last_name, tags, custom_fields. Default: all
-	// non-empty fields (AIP-134). Over HTTP it is derived from the keys of the body. A null
-	// value is treated as an absent key, except for first_name, last_name and tags.
+	// non-empty fields (AIP-134), so a field to clear must be named. Over HTTP it is derived
+	// from the keys of the body. A null value is treated as an absent key, except for
+	// first_name, last_name and tags.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,6,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	// Custom field values by key, as on creation. Other values are kept; null removes the
 	// value of a key. The limit of 32,768 bytes applies to all values after the update. An
@@ -3718,7 +3719,8 @@ func (x *ImportSubscribersRequest) GetNullTokens() []string {
 type ImportResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Line number of the row, starting at 1. A row of several lines has the number of the last
-	// one. For NDJSON and an array it is the number of the row; empty lines are not counted.
+	// one. For NDJSON and an array it is the number of the row; empty lines are not counted. For
+	// subscribers on gRPC, rows are counted across messages.
 	Line int32 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
 	// Outcome of the row.
 	Outcome ImportResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportResult_Outcome" json:"outcome,omitempty"`

@@ -982,8 +982,8 @@ type UpdateWebhookRequest struct {
 	// Whether events are sent to the webhook.
 	Enabled bool `protobuf:"varint,5,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	// Fields to update: url, description, event_types, enabled. Default: all non-empty
-	// fields (AIP-134). Over HTTP it is derived from the keys of the body with a value
-	// other than null.
+	// fields (AIP-134), so a field to clear must be named. Over HTTP it is derived from the
+	// keys of the body with a value other than null.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,6,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
 	// unless the resource has one of these entity tags. They are in quotes and separated by

@@ -337,8 +337,9 @@ class UpdateCustomFieldRequest(_message.Message):
     """
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
-        """Fields to update: label, fallback. Default: all non-empty fields (AIP-134). Over HTTP
-        it is derived from the keys of the body with a value other than null.
+        """Fields to update: label, fallback. Default: all non-empty fields (AIP-134), so a field to
+        clear must be named. Over HTTP it is derived from the keys of the body with a value other
+        than null.
         """
 
     def __init__(

@@ -97,6 +97,8 @@ class OperationServiceServicer:
         of filter, segment and ids must be set, and exactly one field of the action. Fails with
         SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
         operations of the account have not ended.
+
+        To wait for the end, read WatchOperation until done is true.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

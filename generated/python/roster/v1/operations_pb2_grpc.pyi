@@ -52,6 +52,8 @@ class OperationServiceStub:
     of filter, segment and ids must be set, and exactly one field of the action. Fails with
     SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
     operations of the account have not ended.
+
+    To wait for the end, read WatchOperation until done is true.
     """
     ListOperations: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ListOperationsRequest, _operations_pb2.ListOperationsResponse]
     """Returns one page of the account's operations, newest first."""
@@ -91,6 +93,8 @@ class OperationServiceAsyncStub(OperationServiceStub):
     of filter, segment and ids must be set, and exactly one field of the action. Fails with
     SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
     operations of the account have not ended.
+
+    To wait for the end, read WatchOperation until done is true.
     """
     ListOperations: _aio.UnaryUnaryMultiCallable[_operations_pb2.ListOperationsRequest, _operations_pb2.ListOperationsResponse]  # type: ignore[assignment]
     """Returns one page of the account's operations, newest first."""
@@ -133,6 +137,8 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
         of filter, segment and ids must be set, and exactly one field of the action. Fails with
         SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
         operations of the account have not ended.
+
+        To wait for the end, read WatchOperation until done is true.
         """
 
     @_abc_1.abstractmethod

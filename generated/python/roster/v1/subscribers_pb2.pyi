@@ -959,8 +959,9 @@ class UpdateSubscriberRequest(_message.Message):
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
         """Fields to update: email, first_name, last_name, tags, custom_fields. Default: all
-        non-empty fields (AIP-134). Over HTTP it is derived from the keys of the body. A null
-        value is treated as an absent key, except for first_name, last_name and tags.
+        non-empty fields (AIP-134), so a field to clear must be named. Over HTTP it is derived
+        from the keys of the body. A null value is treated as an absent key, except for
+        first_name, last_name and tags.
         """
 
     @_builtins.property
@@ -2225,7 +2226,8 @@ class ImportResult(_message.Message):
     DROPPED_CELLS_FIELD_NUMBER: _builtins.int
     line: _builtins.int
     """Line number of the row, starting at 1. A row of several lines has the number of the last
-    one. For NDJSON and an array it is the number of the row; empty lines are not counted.
+    one. For NDJSON and an array it is the number of the row; empty lines are not counted. For
+    subscribers on gRPC, rows are counted across messages.
     """
     outcome: Global___ImportResult.Outcome.ValueType
     """Outcome of the row."""

@@ -149,8 +149,9 @@ export declare type UpdateAccountRequest = Message<"roster.v1.UpdateAccountReque
   logo: Uint8Array;
 
   /**
-   * Fields to update: display_name, color, logo. Default: all non-empty fields (AIP-134).
-   * Over HTTP it is derived from the keys of the body with a value other than null.
+   * Fields to update: display_name, color, logo. Default: all non-empty fields (AIP-134), so
+   * a field to clear must be named. Over HTTP it is derived from the keys of the body with a
+   * value other than null.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */

@@ -632,6 +632,8 @@ export declare const OperationService: GenService<{
    * SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
    * operations of the account have not ended.
    *
+   * To wait for the end, read WatchOperation until done is true.
+   *
    * @generated from rpc roster.v1.OperationService.BatchChangeSubscribers
    */
   batchChangeSubscribers: {

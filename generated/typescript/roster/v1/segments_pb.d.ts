@@ -302,8 +302,9 @@ export declare type UpdateSegmentRequest = Message<"roster.v1.UpdateSegmentReque
   description: string;
 
   /**
-   * Fields to update: name, filter, description. Default: all non-empty fields (AIP-134).
-   * Over HTTP it is derived from the keys of the body with a value other than null.
+   * Fields to update: name, filter, description. Default: all non-empty fields (AIP-134), so
+   * a field to clear must be named. Over HTTP it is derived from the keys of the body with a
+   * value other than null.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 5;
    */

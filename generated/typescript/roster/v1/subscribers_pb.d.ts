@@ -1046,8 +1046,9 @@ export declare type UpdateSubscriberRequest = Message<"roster.v1.UpdateSubscribe
 
   /**
    * Fields to update: email, first_name, last_name, tags, custom_fields. Default: all
-   * non-empty fields (AIP-134). Over HTTP it is derived from the keys of the body. A null
-   * value is treated as an absent key, except for first_name, last_name and tags.
+   * non-empty fields (AIP-134), so a field to clear must be named. Over HTTP it is derived
+   * from the keys of the body. A null value is treated as an absent key, except for
+   * first_name, last_name and tags.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;
    */
@@ -2434,7 +2435,8 @@ export declare const ImportSubscribersRequest_ResultsSchema: GenEnum<ImportSubsc
 export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   /**
    * Line number of the row, starting at 1. A row of several lines has the number of the last
-   * one. For NDJSON and an array it is the number of the row; empty lines are not counted.
+   * one. For NDJSON and an array it is the number of the row; empty lines are not counted. For
+   * subscribers on gRPC, rows are counted across messages.
    *
    * @generated from field: int32 line = 1;
    */

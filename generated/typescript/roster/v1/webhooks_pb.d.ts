@@ -624,8 +624,8 @@ export declare type UpdateWebhookRequest = Message<"roster.v1.UpdateWebhookReque
 
   /**
    * Fields to update: url, description, event_types, enabled. Default: all non-empty
-   * fields (AIP-134). Over HTTP it is derived from the keys of the body with a value
-   * other than null.
+   * fields (AIP-134), so a field to clear must be named. Over HTTP it is derived from the
+   * keys of the body with a value other than null.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 6;
    */
