@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,6 +79,8 @@ class Terminal:
             self._run(f"{interpreter} {name}\n")
 
     def _typed(self, text: str) -> str:
+        if self.started:
+            text = text.replace("kill %%", f"kill -- -{self.started[-1].group}")
         for old, new in self.replaced.items():
             text = text.replace(old, new)
         for placeholder, pattern in _FROM_RESPONSE.items():
@@ -108,9 +111,10 @@ class Terminal:
         assert (status != 0) == fails, f"{code}\n{self.output}\n{files[1].read_text()}"
 
     def close(self) -> None:
-        """Ends the programs in the background."""
+        """Ends the programs in the background that a block has not ended."""
         while self.started:
-            os.killpg(self.started.pop().group, signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                os.killpg(self.started.pop().group, signal.SIGTERM)
 
 
 # The interpreter and the file of a program without a name.

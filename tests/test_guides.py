@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import sqlite3
 import sys
 from contextlib import closing
 from functools import partial
@@ -40,9 +41,10 @@ from rosterd.server.serving.documentation import documentation
 from rosterd.server.serving.gateway_policy import POLICY
 
 from . import tools
+from .behavior.deliveries import wait_for
 from .components import free_port
-from .conftest import new_account
-from .documents import API, README, ROOT, code_blocks, read, table
+from .conftest import Account, new_account
+from .documents import API, README, ROOT, CodeBlock, code_blocks, read, table
 from .features.webhooks.receiver_programs import listens, wait_until
 from .fronts import HttpFront
 from .processes import environment, start
@@ -50,8 +52,8 @@ from .samples import GRPC, HTTP, KEY, Terminal
 
 FOLDER, SECURITY = "server/guides", ".github/SECURITY.md"
 GUIDES = [guide.name for guide in documentation().guides]
-# The address of the receiver in the guide to webhooks.
-RECEIVER = "127.0.0.1:8000"
+# The ports of the receiver, the handler and the mail server in the guides.
+DOCUMENTED_PORTS = RECEIVER_PORT, *_ = ("8000", "8001", "1025")
 DAY = 86_400_000
 
 
@@ -72,33 +74,55 @@ def test_documents_run_in_order_on_one_account(tmp_path: Path) -> None:
     tools.program("node", "typescript")
     tools.program("grpcurl", "grpcurl")
     path = f"{tools.FOLDER / 'bin'}:{os.environ['PATH']}"
-    port = free_port()
+    ports = {documented: str(free_port()) for documented in DOCUMENTED_PORTS}
     service = start(tmp_path)
+    account = Account("", service.first_key, HttpFront("http", service.http), service)
 
     def terminal(folder: str, key: str, **variables: str) -> Terminal:
         target = tmp_path / folder
         target.mkdir()
         (target / ".venv").symlink_to(sys.prefix)
-        replaced = {HTTP: f"http://{service.http}", GRPC: service.grpc, KEY: key}
-        replaced[RECEIVER] = f"127.0.0.1:{port}"
-        return Terminal(target, environment(PATH=path, PORT=str(port), **variables), replaced)
+        replaced = {HTTP: f"http://{service.http}", GRPC: service.grpc, KEY: key, **ports}
+        return Terminal(target, environment(PATH=path, **variables), replaced)
 
     def for_alternative() -> Terminal:
         """A terminal with another account, in which the person of the sample does not exist."""
         number = next(numbers)
-        key = new_account(service, HttpFront("http", service.http)).key
+        key = new_account(service, account.front).key
         url = f"http://{service.http}"
         return terminal(f"alternative{number}", key, ROSTER_URL=url, ROSTER_API_KEY=key)
+
+    def wait_for_effects(block: CodeBlock) -> None:
+        if "python receiver.py" in block.text:
+            wait_until(partial(listens, int(ports[RECEIVER_PORT])), bool)
+        if "kill %%" in block.text:
+            (webhook,) = (
+                webhook
+                for webhook in account.ok("ListWebhooks")["webhooks"]
+                if f":{ports[RECEIVER_PORT]}/" in webhook["url"]
+            )
+            wait_for(
+                account, webhook, lambda found: "nextAttemptAt" in found[0] and found[0]["attempts"]
+            )
 
     numbers = itertools.count()
     with closing(terminal("first", service.first_key)) as first:
         for name in (README, API, *map(document, GUIDES)):
             for block in code_blocks(name):
                 (for_alternative() if block.is_alternative else first).type(block)
-                if first.started:
-                    wait_until(partial(listens, port), bool)
-        (receiver,) = first.started
-        wait_until(receiver.output.read_text, lambda text: "lynn@example.com" in text)
+                wait_for_effects(block)
+        mails, _, before, receiver = first.started
+        wait_until(mails.output.read_text, lambda text: "annie@example.com" in text)
+        # The first receiver may have been ended before it received the first event.
+        wait_until(
+            lambda: before.output.read_text() + receiver.output.read_text(),
+            lambda text: "lynn@example.com" in text and "kathleen@example.com" in text,
+        )
+        first.type(CodeBlock("", "", "sh", "python sync.py\n", is_alternative=False))
+        with closing(sqlite3.connect(first.folder / "subscribers.db")) as copy:
+            rows = copy.execute("SELECT id FROM subscriber WHERE data IS NOT NULL").fetchall()
+        listed = account.ok("ListSubscribers", limit=100)["subscribers"]
+        assert {id_ for (id_,) in rows} == {subscriber["id"] for subscriber in listed}
     assert (service.stop(), service.traces()) == (0, [])
 
 
@@ -111,6 +135,7 @@ def test_programs_are_all_tested() -> None:
             "receiver.mjs",
             "receiver.go",
         ),  # tests/features/webhooks/test_verifiers.py
+        "sync.py",  # above
         *("handler.py", "handler.mjs"),  # tests/features/links/test_handlers.py
         *("form.html", "plain_form.html"),  # tests/features/links/test_form.py
     }

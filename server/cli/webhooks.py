@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from typing import Annotated, Any
 
 import orjson
@@ -113,18 +114,22 @@ async def _attempts(client: ServiceClient, webhook: str) -> AsyncIterator[dict[s
 
 def _line(record: dict[str, Any], url: str) -> Text:
     delivery, attempt = record["delivery"], record["attempt"]
-    # The API says "answered 503".
-    error = attempt.get("error", "").replace("answered ", "HTTP ")
+    error = attempt.get("error", "")
     line = Text(f"{attempt['startedAt']}  ")
     line.append(f"{attempt.get('httpStatus', '---')}", style="red" if error else "green")
     line.append(f"  {delivery['eventType']:<24}  {url}  {attempt['durationMs']} ms")
     if error:
         line.append(f"  {error}", style="red")
-        line.append(f"  {_next(delivery)}")
+        line.append(f"  {delivery['id']}  {_next(record)}")
     return line
 
 
-def _next(delivery: dict[str, Any]) -> str:
-    """Returns the time of the next attempt, or the final status of the delivery."""
+def _next(record: dict[str, Any]) -> str:
+    """Returns what follows a failed attempt: the time of the next one, or why there is none."""
+    delivery = record["delivery"]
     at = delivery.get("nextAttemptAt")
+    # The service disables the webhook shortly after it has recorded the attempt.
+    is_gone = record["attempt"].get("httpStatus") == HTTPStatus.GONE
+    if delivery["status"] == "PENDING" and (is_gone or not at):
+        return "webhook disabled"
     return f"next attempt at {at}" if at else str(delivery["status"]).lower()

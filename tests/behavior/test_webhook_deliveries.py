@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+
+from rosterd.server.features.webhooks.rules import FAILURES_BEFORE_PAUSE, MIN_PAUSE
 
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver, Reply
@@ -68,6 +71,39 @@ def test_failed_attempt_includes_the_time_of_the_next_attempt(
     assert (attempt["httpStatus"], attempt["error"]) == (503, "answered 503")
     assert attempt["responseBody"] == "out of \\xff order"
     assert delivery["nextAttemptAt"] > attempt["startedAt"]
+    account.ok("UpdateWebhook", id=webhook["id"], enabled=False)
+    (delivery,) = deliveries(account, webhook, status="PENDING")
+    assert "nextAttemptAt" not in delivery
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize(
+    ("rpc", "fields"), [("TestWebhook", {}), ("UpdateWebhook", {"enabled": True})]
+)
+def test_next_attempt_is_at_the_end_of_a_pause_or_when_a_request_ends_it(
+    account: Account, receiver: Receiver, rpc: str, fields: dict[str, Any]
+) -> None:
+    webhook = create_webhook(account, receiver.url)
+    receiver.replies = [BROKEN] * 20
+    create_tags(account, *map(str, range(FAILURES_BEFORE_PAUSE)))
+    failed = wait_for(
+        account, webhook, lambda items: sum(i["attempts"] for i in items) >= FAILURES_BEFORE_PAUSE
+    )
+
+    retried = account.ok("RetryWebhookDelivery", id=failed[0]["id"])["delivery"]
+    (attempt, *_) = account.ok("GetWebhookDelivery", id=failed[0]["id"])["attempts"]
+    pause = timedelta(milliseconds=MIN_PAUSE)
+    expected = datetime.fromisoformat(attempt["startedAt"]) + pause
+    assert datetime.fromisoformat(retried["nextAttemptAt"]) >= expected
+    assert retried in deliveries(account, webhook)
+    receiver.replies = []
+    account.ok(rpc, id=webhook["id"], **fields)
+
+    wait_for(account, webhook, lambda items: "SUCCEEDED" in statuses(items, retried["id"]))
+
+
+def statuses(items: list[Row], delivery_id: str) -> list[str]:
+    return [item["status"] for item in items if item["id"] == delivery_id]
 
 
 def page_of_two(account: Account, **filters: Any) -> Response:

@@ -75,13 +75,19 @@ def test_tail_prints_a_line_for_each_attempt(
         receiver.replies = [Reply(503)]
         create_tags(http_account, "b")
         failure = next(lines)
+        receiver.replies = [Reply(410)]
+        create_tags(http_account, "c")
+        last = next(lines)
 
     timestamp, status, event_type, url, duration, unit = success.split()
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", timestamp)
     assert (status, event_type, url, unit) == ("200", "tag.created", receiver.url, "ms")
     assert duration.isdigit()
-    again = deliveries(http_account, webhook)[0]["nextAttemptAt"]
-    assert failure.split(" ms  ")[1] == f"HTTP 503  next attempt at {again}\n"
+    gone, failed, _ = deliveries(http_account, webhook, eventType="tag.created")
+    assert re.fullmatch(
+        rf"answered 503  {failed['id']}  next attempt at \S+Z\n", failure.split(" ms  ")[1]
+    )
+    assert last.split(" ms  ")[1] == f"answered 410  {gone['id']}  webhook disabled\n"
 
 
 def test_tail_prints_records_for_scripts(

@@ -11,7 +11,6 @@ from ...rpc.messages import timestamp
 from ..events.rules import LINKS
 from .delivery.store_deliveries import AttemptRow, DeliveryRow
 from .endpoints.store_reading import WebhookRow
-from .rules import DeliveryStatus
 
 
 def webhook(row: WebhookRow) -> pb.Webhook:
@@ -30,8 +29,8 @@ def delivery(row: DeliveryRow) -> pb.WebhookDelivery:
         replay_id=row.replay_id or None,
         created_at=timestamp(row.created_at),
     )
-    if row.status == DeliveryStatus.PENDING and row.due_at is not None:
-        message.next_attempt_at.CopyFrom(timestamp(row.due_at))
+    if row.next_attempt_at is not None:
+        message.next_attempt_at.CopyFrom(timestamp(row.next_attempt_at))
     if row.finished_at is not None:
         message.finished_at.CopyFrom(timestamp(row.finished_at))
     return message

@@ -96,7 +96,7 @@ class Delivery(Model):
 
 
 # Values of `rules.DeliveryStatus`, as constants in SQL.
-SENDING, FAILED = SQL("2"), SQL("4")
+PENDING, SENDING, FAILED = SQL("1"), SQL("2"), SQL("4")
 
 Delivery.add_index(
     Delivery.account_id,

@@ -14,6 +14,7 @@ from ...storage.transaction import Transaction
 from ..events.store import count_webhooks
 from .delivery import store_queue
 from .delivery.store_expansion import expand_pending
+from .delivery.store_results import end_pause
 from .endpoints.store_reading import WEBHOOKS, WebhookRow, count, find
 from .rules import HEALTHY, MAX_WEBHOOKS, OLD_SECRET_VALIDITY, DisabledReason
 
@@ -62,10 +63,13 @@ def update(
     """Changes a webhook and returns it. Does not change `updated_at` if all values are the same.
 
     If the webhook is enabled or its URL changes, its health is reset and its pending deliveries
-    are sent. `enabled` and `event_types` apply to events from now on; of pending events see
-    `expand_pending`. Raises WebhookNotFound.
+    are sent. A request to enable it while it is enabled ends its pause. `enabled` and
+    `event_types` apply to events from now on; of pending events see `expand_pending`.
+    Raises WebhookNotFound.
     """
     before = find_to_change(account_id, webhook_id, tx)
+    if before.enabled and changes.get("enabled"):
+        before = end_pause(account_id, before, tx)
     row = before._replace(**changes)
     if row == before:
         return before

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
 from collections.abc import Iterator
 from email.message import Message
 from pathlib import Path
@@ -16,11 +15,11 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser
 
+from ...behavior.deliveries import wait_for, wait_for_statuses
 from ...behavior.helpers import create_subscriber
 from ...components import free_port
 from ...conftest import Account
 from ...documents import fences
-from ...processes import PATIENCE
 from ...samples import run
 from ...tools import file, program
 from ..webhooks.receiver_programs import Language, running, write_receiver
@@ -55,7 +54,12 @@ def account(
     (sample,) = [code for code in fences(GUIDE, "sh") if DOCUMENTED_URL in code]
     sample = sample.replace(DOCUMENTED_URL, f"http://127.0.0.1:{port}/")
     secret = json.loads(run(["bash", "-c", sample], http_account).stdout)["secret"]
-    with running(Language([], command), secret, tmp_path, port, SMTP_HOST=mailbox.address):
+    variables = {
+        "SMTP_HOST": mailbox.address,
+        "ROSTER_URL": f"http://{http_account.service.http}",
+        "ROSTER_API_KEY": http_account.new_key("read"),
+    }
+    with running(Language([], command), secret, tmp_path, port, **variables):
         yield http_account
 
 
@@ -115,24 +119,51 @@ def test_mail_is_sent_again_after_the_mail_server_rejected_it(
 
     assert mailbox.receive()["To"] == EMAIL
     assert mailbox.rejections == 0
+    (delivery,) = wait_for_statuses(account, webhook(account), "SUCCEEDED")
+    first, _ = account.ok("GetWebhookDelivery", id=delivery["id"])["attempts"]
+    assert first["httpStatus"] == 503
+    assert "Try again later" in first["responseBody"]
 
 
-def test_other_events_cause_no_mail(account: Account, mailbox: Mailbox) -> None:
-    result = account.ok("TestWebhook", id=webhook(account)["id"])
-    create_subscriber(account, isConfirmed=True)
+def test_mail_that_is_refused_for_good_is_no_failure(account: Account, mailbox: Mailbox) -> None:
+    mailbox.unknown, mailbox.unwanted = {"a@example.com"}, {"b@example.com"}
 
-    assert result["delivery"]["status"] == "SUCCEEDED"
-    wait_for_delivery(account, "subscriber.created")
+    for email in ("a@example.com", "b@example.com", EMAIL):
+        create_subscriber(account, email=email)
+
+    found = wait_for_statuses(account, webhook(account), *["SUCCEEDED"] * 3)
+    assert [delivery["attempts"] for delivery in found] == [1, 1, 1]
+    assert mailbox.receive()["To"] == EMAIL
     assert mailbox.mails.empty()
 
 
-def wait_for_delivery(account: Account, event_type: str) -> None:
-    """Waits until the handler has accepted an event of this type."""
-    end = time.monotonic() + PATIENCE
-    request = {"webhookId": webhook(account)["id"], "status": "SUCCEEDED", "eventType": event_type}
-    while not account.ok("ListWebhookDeliveries", **request)["deliveries"]:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+@pytest.mark.parametrize("decision", ["CONFIRMED", "UNSUBSCRIBED"])
+def test_person_who_decided_before_the_mail_gets_none(
+    account: Account, mailbox: Mailbox, decision: str
+) -> None:
+    mailbox.rejections = 1
+    sign_up(account)
+    (delivery,) = wait_for(account, webhook(account), lambda found: found and found[0]["attempts"])
+
+    account.ok("ChangeSubscriberStatus", id=EMAIL, status=decision)
+    account.ok("RetryWebhookDelivery", id=delivery["id"])
+
+    wait_for_statuses(account, webhook(account), "SUCCEEDED")
+    assert mailbox.mails.empty()
+
+
+def test_replayed_event_and_other_events_cause_no_mail(account: Account, mailbox: Mailbox) -> None:
+    result = account.ok("TestWebhook", id=webhook(account)["id"])
+    create_subscriber(account, "bea@example.com", isConfirmed=True)
+    sign_up(account)
+    mailbox.receive()
+    wait_for_statuses(account, webhook(account), *["SUCCEEDED"] * 3)
+
+    account.ok("ReplayWebhook", id=webhook(account)["id"], since="2026-01-01T00:00:00Z")
+
+    assert result["delivery"]["status"] == "SUCCEEDED"
+    wait_for_statuses(account, webhook(account), *["SUCCEEDED"] * 5)
+    assert mailbox.mails.empty()
 
 
 def test_forged_event_is_rejected(account: Account, mailbox: Mailbox) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from peewee import ModelSelect, fn
+from peewee import Case, ModelSelect, fn
 
 from ....rpc.errors import WebhookDeliveryNotFound
 from ....storage.statements import Dialect, Statement, param, params
 from ....storage.transaction import Transaction
 from ...events import store_reading as events
-from ..models import SENDING, Delivery, DeliveryAttempt, DeliveryQueue, Webhook
+from ..models import PENDING, SENDING, Delivery, DeliveryAttempt, DeliveryQueue, Webhook
 from ..rules import DeliveryStatus
 from .store_queue import IN_ACCOUNT, OF_WEBHOOK, ONE, ids_of_any_account_with_queue, wake
 
@@ -26,7 +26,8 @@ MAX_ATTEMPTS = 100
 class DeliveryRow(NamedTuple):
     """A stored delivery. Times are in milliseconds; `replay_id` is empty outside of replays.
 
-    While the delivery is pending, `due_at` is the time of the next attempt.
+    `next_attempt_at` is the earliest time of the next attempt of a pending delivery, not before
+    the end of the webhook's pause. It is None while the webhook is disabled.
     """
 
     id: str
@@ -35,7 +36,7 @@ class DeliveryRow(NamedTuple):
     kind: str
     status: int
     attempts: int
-    due_at: int | None
+    next_attempt_at: int | None
     replay_id: str
     created_at: int
     finished_at: int | None
@@ -66,7 +67,16 @@ class TailBatch(NamedTuple):
     position: int
 
 
-COLUMNS = tuple(getattr(Delivery, name) for name in DeliveryRow._fields)
+_LATER = Case(
+    None, [(Webhook.paused_until > Delivery.due_at, Webhook.paused_until)], Delivery.due_at
+)
+_NEXT_ATTEMPT_AT = Webhook.select(_LATER).where(
+    OF_WEBHOOK & Webhook.enabled & (Delivery.status == PENDING)
+)
+COLUMNS = tuple(
+    _NEXT_ATTEMPT_AT if name == "next_attempt_at" else getattr(Delivery, name)
+    for name in DeliveryRow._fields
+)
 _ATTEMPT_COLUMNS = tuple(getattr(DeliveryAttempt, name) for name in AttemptRow._fields)
 _ATTEMPT_IN_ACCOUNT = DeliveryAttempt.account_id == param("account_id")
 

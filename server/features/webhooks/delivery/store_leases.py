@@ -51,7 +51,7 @@ class Lease(NamedTuple):
 class LeasedDelivery(NamedTuple):
     """A leased delivery with its endpoint and envelope.
 
-    The result of a test delivery does not change the health of the endpoint.
+    The result of a test delivery does not change the failures of the endpoint.
     """
 
     delivery: Lease

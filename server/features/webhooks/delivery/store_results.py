@@ -27,6 +27,7 @@ from .store_queue import (
     lock_if_free,
     lock_queue_only,
     put,
+    wake,
 )
 
 _FINISH_DELIVERY = QueueStatement(
@@ -215,6 +216,19 @@ def _health_after(
             health = Health() if attempt.succeeded else health.after_failure(now)
             is_gone = is_gone or attempt.http_status == GONE
     return health, is_gone
+
+
+def end_pause(account_id: str, webhook: WebhookRow, tx: Transaction) -> WebhookRow:
+    """Ends the pause of an endpoint and returns the webhook; the queue must be locked.
+
+    Its failures still count: one delivery is sent, and if that fails, a longer pause begins.
+    """
+    if webhook.paused_until <= tx.now:
+        return webhook
+    health = webhook.health._replace(paused_until=tx.now)
+    tx.run(_SET_HEALTH, account_id=account_id, id=webhook.id, **health._asdict())
+    wake(account_id, tx)
+    return webhook._replace(**health._asdict())
 
 
 def disable(account_id: str, webhook_id: str, reason: DisabledReason, tx: Transaction) -> None:

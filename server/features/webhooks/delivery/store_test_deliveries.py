@@ -1,6 +1,7 @@
 """Test deliveries: an event of type webhook.test, whose delivery is leased from the start.
 
-The result of a test does not change the health of the endpoint.
+A test that succeeds ends the pause of the endpoint. Otherwise its result does not change the
+health of the endpoint.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .store_deliveries import AttemptRow, DeliveryRow
 from .store_expansion import NEW_DELIVERY
 from .store_leases import Lease, LeasedDelivery
 from .store_queue import IN_ACCOUNT, TO_WEBHOOK, wake
-from .store_results import FinishedAttempt, record_attempts
+from .store_results import FinishedAttempt, end_pause, record_attempts
 
 # Seconds after which a running test has usually finished.
 RETRY_AFTER_SECONDS = 15
@@ -82,7 +83,10 @@ def conclude(
 
     Raises WebhookNotFound if the webhook was deleted in the meantime.
     """
-    find(account_id, finished.delivery.webhook_id, tx)
+    webhook_id = finished.delivery.webhook_id
+    find(account_id, webhook_id, tx)
     record_attempts(account_id, [finished], tx)
+    if finished.succeeded:
+        end_pause(account_id, find(account_id, webhook_id, tx), tx)
     attempt, *_ = deliveries.attempts_of(account_id, finished.delivery.id, tx)
     return deliveries.find(account_id, finished.delivery.id, tx), attempt
