@@ -138,6 +138,10 @@ def test_mailchimp_opt_outs_keep_their_times_and_unclear_dates_are_reported(
 ) -> None:
     summary = import_file(account, "mailchimp_unsubscribed")
 
+    assert summary["ignoredColumns"] == [
+        *("MEMBER_RATING", "UNSUB_CAMPAIGN_TITLE", "UNSUB_CAMPAIGN_ID", "UNSUB_REASON"),
+        *("UNSUB_REASON_OTHER", "LEID", "EUID", "NOTES"),
+    ]
     carol = stored(account)["carol"]
     assert carol["unsubscribedAt"] == carol["statusChangedAt"] == "2023-06-07T08:09:10.000Z"
     assert "unsubscribedAt" not in stored(account)["dan"]
