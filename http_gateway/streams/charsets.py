@@ -1,6 +1,7 @@
 """Converts a body in a known character encoding to UTF-8 while it arrives.
 
-UTF-16 is detected by its byte order mark. Any other encoding except UTF-8 must be named.
+UTF-8 and UTF-16 are detected by their byte order marks, which take precedence over the named
+encoding. Any other encoding except UTF-8 must be named.
 """
 
 from __future__ import annotations
@@ -22,8 +23,13 @@ CHARSETS = frozenset(
     )
 )
 _UTF_8 = "utf-8"
-_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_MARK_BYTES = 2
+# The codecs of bodies, and of text without the mark, by byte order mark.
+_MARKS = {
+    codecs.BOM_UTF8: (_UTF_8, _UTF_8),
+    codecs.BOM_UTF16_LE: ("utf-16", "utf-16-le"),
+    codecs.BOM_UTF16_BE: ("utf-16", "utf-16-be"),
+}
+_MARK_BYTES = 3
 
 
 def codec_name(charset: str) -> str:
@@ -47,6 +53,9 @@ class Converter:
         except LookupError:
             message = "must be a supported character encoding, such as windows-1252 or utf-16"
             raise single_violation("INVALID_VALUE", message, field) from None
+        # The encoding of text without a byte order mark.
+        self._text_encoding = self._name or _UTF_8
+        self.byte_order_mark = b""
         self._decoder: codecs.IncrementalDecoder | None = None
         self._start = b""
         self._has_started = False
@@ -82,10 +91,16 @@ class Converter:
 
     def _begin(self, data: bytes) -> None:
         self._has_started = True
-        if data.startswith(_UTF_16_MARKS):
-            self._name = "utf-16"
+        for mark, names in _MARKS.items():
+            if data.startswith(mark):
+                self.byte_order_mark = mark
+                self._name, self._text_encoding = names
         if self._name not in ("", _UTF_8):
             self._decoder = codecs.getincrementaldecoder(self._name)()
+
+    def encode(self, text: str) -> bytes:
+        """Returns text in the encoding of the body. Characters without a code become `?`."""
+        return text.encode(self._text_encoding, "replace")
 
     def _count(self, text: str) -> None:
         # The codec utf-16 would add a byte order mark.

@@ -52,7 +52,7 @@ class _Dialect:
     """The patterns for one delimiter, or for several until the header shows which one it is."""
 
     def __init__(self, delimiters: bytes) -> None:
-        self._delimiters = delimiters
+        self.delimiters = delimiters
         names = {
             b"D": re.escape(delimiters),
             b"B": b"[ ]" if b"\t" in delimiters else b"[ \\t]",
@@ -90,7 +90,7 @@ class _Dialect:
             return True
         rest = line[closed.end() :].rstrip(b"\r\n")
         # Only a quoted cell that is not closed ends the match before a cell.
-        if rest and rest[0] not in self._delimiters:
+        if rest and rest[0] not in self.delimiters:
             raise _MalformedError
         return bool(rest)
 
@@ -121,7 +121,10 @@ class CsvParser:
         self._lines = LineSplitter()
         # Until the header is complete, every possible delimiter ends a cell.
         self._dialect = _Dialect(b"".join(_DELIMITERS))
-        self._delimiter = ""
+        # Empty until the header is complete.
+        self.delimiter = ""
+        # The line before the header that names the delimiter, if there is one.
+        self.first_line = ""
         self._has_header = False
         # The lines of a record with a quote that is open, and the number of its first line.
         self._incomplete = bytearray()
@@ -220,7 +223,7 @@ class CsvParser:
         self._rereads -= sum(map(len, lines))
         cells = self._dialect.malformed_cells(first.rstrip(b"\r\n"))
         # Latin-1 keeps each byte. The encoding is checked with that of the other records.
-        text = _written([cell.decode("latin-1") for cell in cells], self._delimiter)
+        text = _written([cell.decode("latin-1") for cell in cells], self.delimiter)
         return Record(number, text.encode("latin-1"), is_malformed=True), lines
 
     def _names_delimiter(self, first_line: bytes) -> bool:
@@ -232,11 +235,12 @@ class CsvParser:
             message = "must name a comma, semicolon, tab, vertical bar or colon after sep= (line 1)"
             raise single_violation("INVALID_VALUE", message)
         self._set_delimiter(named[1])
+        self.first_line = f"sep={self.delimiter}\r\n"
         return True
 
     def _read_header(self, number: int, header: bytes) -> None:
         """Sets the delimiter. Raises RequestError if the header is malformed."""
-        if not self._delimiter:
+        if not self.delimiter:
             outside = _QUOTED_CELL.sub(b"", header)
             self._set_delimiter(max(_DELIMITERS, key=outside.count))
         text = self._text(Record(number, self._dialect.without_blanks(header)))
@@ -245,7 +249,7 @@ class CsvParser:
                 "INVALID_CHARACTER", f"must not contain the NUL character (line {number})"
             )
         try:
-            list(csv.reader([text], delimiter=self._delimiter, strict=True))
+            list(csv.reader([text], delimiter=self.delimiter, strict=True))
         except csv.Error:
             # A quote is open after one of several delimiters only.
             raise _header_error(number) from None
@@ -253,11 +257,11 @@ class CsvParser:
 
     def _set_delimiter(self, delimiter: bytes) -> None:
         self._dialect = _Dialect(delimiter)
-        self._delimiter = delimiter.decode()
+        self.delimiter = delimiter.decode()
 
     def cells(self, record: Record) -> list[str]:
         """Returns the cells of a record. Raises RequestError if it is not in UTF-8."""
-        return next(csv.reader([self._text(record)], delimiter=self._delimiter, strict=True))
+        return next(csv.reader([self._text(record)], delimiter=self.delimiter, strict=True))
 
     def add(self, records: Sequence[Record], message: Any) -> Added:
         if not records:  # The delimiter may still be unknown.
@@ -266,7 +270,7 @@ class CsvParser:
             records = [_without_nul(record) for record in records]
         lines, count = getattr(message, self._field), 0
         # One reader for all records, because creating one takes as long as reading a record.
-        reader = csv.reader(self._texts(records), delimiter=self._delimiter, strict=True)
+        reader = csv.reader(self._texts(records), delimiter=self.delimiter, strict=True)
         try:
             for cells in reader:
                 record = records[count]
@@ -300,7 +304,7 @@ class CsvParser:
             line = record.line - len(breaks) + len(before)
             byte = error.start - (before[-1] if before else 0) + 1
             field = self._charset_field
-            other = f", or in the encoding that {field} names" if field else ""
+            other = f"; set another encoding, such as {field}=windows-1252" if field else ""
             raise single_violation(
                 "INVALID_FORMAT", f"must be encoded in UTF-8{other} (line {line}, byte {byte})"
             ) from None

@@ -72,8 +72,8 @@ def import_(
         typer.Option(
             "--status-map",
             metavar="WORD=STATUS",
-            help="Status of a word in the file, such as 'abgemeldet=UNSUBSCRIBED'. Can be"
-            " repeated.",
+            help="Status of a word in a column of statuses, such as 'abgemeldet=UNSUBSCRIBED', or"
+            " of a word in a flag that is neither yes nor no. Can be repeated.",
         ),
     ] = None,
     ignore_column: Annotated[
@@ -142,9 +142,11 @@ def import_(
 
     Files that are compressed with gzip or Zstandard, and ZIP archives with one CSV or JSON file,
     are detected by their content. The file for failed rows has the rows with all their columns
-    and the columns line, reason and field. Correct it and import it as it is. It is replaced
-    when the import is complete and a row failed. Run the same command again
-    to resume an incomplete import of the same file. A resumed import skips rows with an
+    and the columns line, reason and field, in the encoding and with the delimiter of the imported
+    file. Correct it and import it with the same options. It also has the opt-outs that were stored
+    without some of their cells, with the reason DROPPED_CELLS. It is replaced
+    when the import is complete and a row failed or was stored without a cell. Run the same command
+    again to resume an incomplete import of the same file. A resumed import skips rows with an
     existing address, or updates them, because the interrupted import may have stored them.
     Exit codes: 1 if rows failed, 2 if an argument is invalid, 6 if the
     service cannot be reached, 7 if it rejects the request, 8 if the import
@@ -198,13 +200,15 @@ def _run(run: ImportRun) -> None:
 def _print(run: ImportRun, *, as_json: bool) -> None:
     """Prints the counts, to standard error if the failed rows went to standard output."""
     tally, failures = run.tally, run.failures
-    path = failures.name if failures and tally.failed and not run.failures_error else None
+    is_listed = failures is not None and not run.failures_error and (tally.failed or tally.dropped)
+    path = failures.name if failures and is_listed else None
     target = errors if failures and failures.is_standard_output else console
     counts = {outcome.lower(): number for outcome, number in tally.counts.items()}
     if as_json:
         print_json(
             {
                 **counts,
+                "rowsWithDroppedCells": tally.dropped,
                 "reasons": tally.reasons,
                 "failures": path,
                 "resumedAfterLine": run.resumed_after,
@@ -224,6 +228,15 @@ def _print(run: ImportRun, *, as_json: bool) -> None:
             f" {run.resumed_after:,}."
         )
     lines += summary_lines(run.summary)
-    if path is not None:
-        lines.append(f"The failed rows are listed in {path}.")
+    if tally.dropped:
+        more = ", ..." if tally.dropped > len(tally.dropped_lines) else ""
+        numbers = ", ".join(f"{line:,}" for line in tally.dropped_lines) + more
+        lines.append(f"Opt-outs stored without some cells: {tally.dropped:,} (lines {numbers}).")
+    if failures and path is not None:
+        rows = "failed rows" if not tally.dropped else "failed rows and the rows of these opt-outs"
+        update = ", and --on-conflict update" if tally.dropped else ""
+        lines.append(
+            f"The {rows} are listed in {failures.label}. Correct them, and import the file with the"
+            f" same options{update}."
+        )
     target.print("\n".join(lines), markup=False, soft_wrap=True)

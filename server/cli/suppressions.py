@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from ..features.suppressions.columns import CellOptions, Columns
 from ..features.suppressions.rules import Reason
-from ..serving.console import CommandError, ExitCode, console, notice
+from ..rpc.errors import ValidationError
+from ..serving.console import CommandError, ExitCode, console, notice, pluralized
 from ..storage.output_file import STANDARD, AtomicFile, open_stream, replaceable
 from .common.endings import writing
 from .common.files import CONTENT_TYPES, FileFormat, export_format
@@ -28,6 +30,7 @@ from .common.options import (
 from .common.output import print_json
 from .common.service_client import ServiceClient, line_blocks, run
 from .transfer.import_options import DateFormatOption, NullTokens, given_options
+from .transfer.import_rows import SentRows
 from .transfer.import_source import Source
 from .transfer.import_summary import summary_lines
 
@@ -77,7 +80,13 @@ def import_(
     ],
     url: Url = LOCAL_URL,
     api_key: ApiKey = "",
-    reason: ReasonOption = ReasonName.MANUAL,
+    reason: Annotated[
+        ReasonName | None,
+        typer.Option(
+            case_sensitive=False,
+            help="Why the addresses are suppressed, for rows without a reason. Default: MANUAL.",
+        ),
+    ] = None,
     file_format: ImportFormat = None,
     charset: Annotated[
         str,
@@ -100,14 +109,15 @@ def import_(
     """Suppress the addresses of a list in CSV, NDJSON or JSON.
 
     The list of a service has a column for the address, and may have columns for the reason and
-    the time. A list without a header has one address a line. Rows that fail are printed. An
-    interrupted import can be repeated.
+    the time. A list without a header has one address a line. If a list has unknown columns and
+    none for the reason, nothing is sent unless --map or --reason is given. Rows that fail are
+    printed. An interrupted import can be repeated.
     Exit codes: 1 if rows failed, 2 if an argument is invalid, 6 if the
     service cannot be reached, 7 if it rejects the request, 8 if the import
     is incomplete, and 130 if the command was interrupted.
     """
     query = given_options(
-        reason=reason.value,
+        reason=reason.value if reason else "",
         charset=charset,
         columnMap=column_map or [],
         dateFormat=date_format.upper() if date_format else "",
@@ -176,30 +186,84 @@ async def _import(
 ) -> dict[str, Any]:
     """Sends a list, prints the failed rows, and returns the summary. Raises CommandError."""
     summary: dict[str, Any] = {}
+    tally = _Tally()
     async with client:
-        file_format = file_format or await source.detect_format()
-        async with client.request(
-            "POST",
-            "/api/suppressions/import",
-            query,
-            data=source.chunks(),
-            headers={"Content-Type": CONTENT_TYPES[file_format]},
-        ) as response:
-            async for block in line_blocks(response):
-                for line in filter(None, block.split(b"\n")):
-                    if error := client.error_of_line(line):
-                        raise source.error or error
-                    record = orjson.loads(line)
-                    summary = record.get("summary", summary)
-                    if record.get("outcome") == "FAILED":
-                        notice(_failure(record))
+        detected = await source.detect_format()
+        file_format = file_format or detected
+        if file_format is FileFormat.CSV and "reason" not in query:
+            _check_columns(source.first, query)
+        try:
+            async with client.request(
+                "POST",
+                "/api/suppressions/import",
+                query,
+                data=source.chunks(),
+                headers={"Content-Type": CONTENT_TYPES[file_format]},
+            ) as response:
+                async for block in line_blocks(response):
+                    for line in filter(None, block.split(b"\n")):
+                        if error := client.error_of_line(line):
+                            raise error
+                        record = orjson.loads(line)
+                        summary = record.get("summary", summary)
+                        tally.count(record)
+        except CommandError as error:
+            raise (source.error or error).with_hint(tally.hint()) from error
     if source.error:
-        raise source.error
+        raise source.error.with_hint(tally.hint())
     if not summary:
         raise CommandError(
             "The service ended the response before all rows were sent.", ExitCode.INCOMPLETE
-        )
+        ).with_hint(tally.hint())
     return summary
+
+
+class _Tally:
+    """Counts the received results, and prints those of failed rows."""
+
+    def __init__(self) -> None:
+        self._line = self._suppressed = self._failed = 0
+
+    def count(self, record: Mapping[str, Any]) -> None:
+        if "outcome" not in record:
+            return
+        self._line = int(record["line"])
+        if record["outcome"] == "FAILED":
+            self._failed += 1
+            notice(_failure(record))
+        else:
+            self._suppressed += 1
+
+    def hint(self) -> str:
+        """Returns what an incomplete import is known to have stored."""
+        if not self._line:
+            return ""
+        return (
+            f"Up to line {self._line:,}, {pluralized(self._suppressed, 'row')} were accepted and"
+            f" {self._failed:,} failed. To import the rest, import the whole file again."
+        )
+
+
+def _check_columns(start: bytes, query: Mapping[str, str | list[str]]) -> None:
+    """Raises CommandError if the reasons of a file may be in an unknown column.
+
+    A stored reason is only replaced by a stricter one, so a second import would not correct it.
+    Does nothing if the header is not valid, which the service reports.
+    """
+    rows = SentRows(FileFormat.CSV, str(query.get("charset", "")), 0)
+    rows.feed(start)
+    try:
+        columns = Columns(rows.header or [], CellOptions(list(query.get("columnMap", []))))
+    except ValidationError:
+        return
+    if columns.has_header and columns.unknown and not columns.has_reason:
+        listed = ", ".join(columns.unknown)
+        raise CommandError(
+            f"No column is known to have the reasons. Unknown columns: {listed}. Nothing was sent."
+            f' Map a column to reason or createdAt, such as --map "{columns.unknown[0]}=reason", or'
+            " state the reason of all rows with --reason.",
+            ExitCode.USAGE,
+        )
 
 
 async def _export(client: ServiceClient, file: str, query: Mapping[str, str]) -> None:

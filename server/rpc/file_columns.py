@@ -25,11 +25,12 @@ def mapped_columns(
     column_map: Sequence[str],
     target_of: Callable[[str], Target | None],
     targets: Iterable[str],
+    remedy: str = "",
 ) -> dict[int, Target]:
     """Returns the targets of the mapped columns by index. Raises ValidationError.
 
     A column is named as it is written, by its column key, or by its position, such as #3. One of
-    the `targets` is suggested for an unknown one.
+    the `targets` is suggested for an unknown one, or else the `remedy`.
     """
     mapped: dict[int, Target] = {}
     for number, entry in enumerate(column_map):
@@ -42,7 +43,7 @@ def mapped_columns(
         indexes = columns_named(cells, column, path)
         target = target_of(text.strip())
         if target is None:
-            hint = did_you_mean(text, filter(None, targets))
+            hint = did_you_mean(text, filter(None, targets)) or remedy
             raise invalid(path, "INVALID_VALUE", f"names an unknown field: {text}{hint}")
         mapped |= dict.fromkeys(indexes, target)
     return mapped

@@ -81,15 +81,19 @@ _HINT = (
 )
 
 
+_HINT_WITH_ORDER = "There is no such day with dateFormat={}, or it is written in another format."
+
+
 class UnknownDate(Exception):
     """A text that is not a date, or whose order of day and month is not known.
 
     `hint` is what to do about it, or None if the text cannot be a date.
     """
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", order: DateFormat | None = None) -> None:
         super().__init__()
-        self.hint = _HINT if re.search(r"\d", text) else None
+        hint = _HINT if order is None else _HINT_WITH_ORDER.format(order.name)
+        self.hint = hint if re.search(r"\d", text) else None
 
 
 def parse_time(cell: str, order: DateFormat | None, now: int | None) -> int | None:
@@ -124,7 +128,7 @@ def parse_date(cell: str, order: DateFormat | None) -> datetime | None:
     try:
         return _parse(" ".join(text.translate(_INVISIBLE).lower().split()), order)
     except (ValueError, OverflowError):  # such as the 30th of February
-        raise UnknownDate(text) from None
+        raise UnknownDate(text, order) from None
 
 
 def iso_date(cell: str, order: DateFormat | None) -> str:

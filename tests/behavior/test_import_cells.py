@@ -36,7 +36,12 @@ def test_numeric_date_fails_its_row_until_its_order_is_stated(account: Account) 
     (cells,) = streamed.summary["unrecognizedCells"]
     assert (cells["column"], cells["rows"], cells["example"]) == ("createdAt", 2, "12/31/2024")
     assert "dateFormat" in cells["hint"]
-    assert outcomes(import_table(account, text, dateFormat="MDY")) == ["CREATED", "FAILED"]
+    in_order = send_table(account, f"{text}c@b.io,before Easter\n", dateFormat="MDY")
+    assert outcomes(in_order.records) == ["CREATED", "FAILED", "FAILED"]
+    assert in_order.summary is not None
+    (cells,) = in_order.summary["unrecognizedCells"]
+    assert (cells["rows"], cells["example"]) == (2, "31.12.2024")
+    assert cells["hint"].startswith("There is no such day with dateFormat=MDY")
     assert outcomes(import_table(account, text, dateFormat="DMY")) == ["FAILED", "CREATED"]
     assert full(account, "a@b.io")["createdAt"] == "2024-12-31T00:00:00.000Z"
     assert full(account, "b@b.io")["createdAt"] == "2024-12-31T00:00:00.000Z"

@@ -26,10 +26,19 @@ def test_flags_of_another_service_are_mapped(account: Account) -> None:
     table = (
         "email,Accepts Marketing,Blocked\n"
         "a@b.io,yes,no\nb@b.io,no,\nc@b.io,yes,yes\nd@b.io,,\ne@b.io,maybe,\nf@b.io,,2024-01-01\n"
+        "g@b.io,Ja,Nein\nh@b.io,nein,\ni@b.io,ja,oui\nj@b.io,não,non\n"
+        "k@b.io,gern,kaum\nl@b.io,nie wieder,\nm@b.io,yes,vielleicht\n"
     )
 
     stored = imported_statuses(
-        account, table, columnMap=["Accepts Marketing=optedIn", "Blocked=optedOut"]
+        account,
+        table,
+        columnMap=["Accepts Marketing=optedIn", "Blocked=optedOut"],
+        # Words that mean yes or no keep their meaning.
+        statusMap=[
+            *("gern=CONFIRMED", "kaum=UNCONFIRMED", "nie wieder=COMPLAINED"),
+            *("no=CONFIRMED", "yes=CONFIRMED"),
+        ],
     )
 
     assert stored == {
@@ -38,7 +47,26 @@ def test_flags_of_another_service_are_mapped(account: Account) -> None:
         "c@b.io": "UNSUBSCRIBED",
         "d@b.io": "UNCONFIRMED",
         "f@b.io": "UNSUBSCRIBED",
+        "g@b.io": "CONFIRMED",
+        "h@b.io": "UNSUBSCRIBED",
+        "i@b.io": "UNSUBSCRIBED",
+        "j@b.io": "UNSUBSCRIBED",
+        "k@b.io": "UNCONFIRMED",
+        "l@b.io": "COMPLAINED",
+        "m@b.io": "UNSUBSCRIBED",
     }
+
+
+def test_unknown_words_of_flags_are_in_the_summary(account: Account) -> None:
+    table = "email,Newsletter,isConfirmed\na@b.io,eventuell,\nb@b.io,vielleicht,\nc@b.io,ja,hm\n"
+
+    records, summary = _records_and_summary(account, table, columnMap=["Newsletter=optedIn"])
+
+    assert outcomes(records) == ["FAILED"] * 3
+    flag, confirmed = sorted(summary["unrecognizedCells"], key=lambda cells: cells["column"])
+    assert "statusMap" in flag.pop("hint")
+    assert flag == {"column": "Newsletter", "rows": 2, "example": "eventuell"}
+    assert confirmed == {"column": "isConfirmed", "rows": 1, "example": "hm"}
 
 
 def test_status_words_are_known_or_mapped(account: Account) -> None:
@@ -279,7 +307,8 @@ def test_latest_of_several_dates_of_an_opt_out_counts(account: Account) -> None:
     assert imported_statuses(account, table) == {"a@b.io": "UNSUBSCRIBED"}
 
 
-def _records_and_summary(account: Account, table: Any) -> tuple[list[Row], Row]:
-    streamed = send_table(account, table if isinstance(table, str) else written_table(table))
+def _records_and_summary(account: Account, table: Any, **options: Any) -> tuple[list[Row], Row]:
+    text = table if isinstance(table, str) else written_table(table)
+    streamed = send_table(account, text, **options)
     assert streamed.summary is not None, streamed.error
     return streamed.records, streamed.summary

@@ -87,7 +87,11 @@ def test_other_encodings_are_imported(
 @pytest.mark.parametrize(
     ("charset", "message"),
     [
-        ("", "must be encoded in UTF-8, or in the encoding that charset names (line 3, byte 10)"),
+        (
+            "",
+            "must be encoded in UTF-8; set another encoding, such as charset=windows-1252"
+            " (line 3, byte 10)",
+        ),
         ("utf-16-le", "must be encoded in utf-16-le (line 1, byte 37)"),
     ],
 )
@@ -127,12 +131,20 @@ def test_malformed_row_fails_alone(account: Account, rpc: Rpc) -> None:
 
 def test_corrected_rows_of_a_file_of_failed_rows_are_imported(account: Account) -> None:
     create_field(account, "Reason")
-    table = [["email", "reason", "line", "reason", "field"], ["a@b.io", "why", "2", "X", "y"]]
+    table = [
+        ["email", "firstName", "lastName", "reason", "line", "reason", "field"],
+        ["a@b.io", "A", "B", "why", "2", "X", "y"],
+        # Corrected, without the added columns.
+        ["b@b.io", "A", "B", "how"],
+        # Not corrected: the last cells are those of the added columns.
+        ["c@b.io", "4", "INVALID_ROW", ""],
+    ]
 
     results = import_table(account, written_table(table))
 
-    assert outcomes(results) == ["CREATED"]
-    assert list_subscribers(account)[0]["customFields"] == {"reason": "why"}
+    assert outcomes(results) == ["CREATED", "CREATED", "FAILED"]
+    values = [row["customFields"] for row in list_subscribers(account)]
+    assert values == [{"reason": "why"}, {"reason": "how"}]
 
 
 def test_empty_cells_are_ignored(account: Account) -> None:

@@ -118,6 +118,7 @@ def test_on_conflict_determines_the_result_of_a_row_with_an_existing_address(
     assert (summary["created"], summary[outcome], summary["statuses"]) == (1, 1, {"UNCONFIRMED": 1})
     assert counts == {
         **nothing,
+        "rowsWithDroppedCells": 0,
         "created": 1,
         outcome: 1,
         "reasons": {"ALREADY_EXISTS": 1} if failed else {},
@@ -285,19 +286,26 @@ def zipped(name: str, content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "charset"),
+    ("content", "charset", "encoding", "delimiter"),
     [
-        (table_text(TABLE).encode(), ""),
-        (table_text(TABLE, ";").encode("cp1252"), "windows-1252"),
-        (("sep=\t\r\n" + table_text(TABLE, "\t")).encode("utf-16"), ""),
-        (zipped("a/people.csv", table_text(TABLE).encode()), ""),
-        (gzip.compress(table_text(TABLE).encode()), ""),
+        (table_text(TABLE).encode(), "", "utf-8", ","),
+        (table_text(TABLE, ";").encode("cp1252"), "windows-1252", "cp1252", ";"),
+        (table_text(TABLE, ";").encode("utf-8-sig"), "", "utf-8-sig", ";"),
+        (f"sep=|\r\n{table_text(TABLE, '|')}".encode("utf-16"), "", "utf-16", "|"),
+        (zipped("a/people.csv", table_text(TABLE).encode()), "", "utf-8", ","),
+        (gzip.compress(table_text(TABLE).encode()), "", "utf-8", ","),
     ],
-    ids=["commas", "semicolons", "UTF-16", "ZIP", "gzip"],
+    ids=["commas", "semicolons", "UTF-8 with mark", "UTF-16", "ZIP", "gzip"],
 )
 def test_failed_rows_of_a_table_can_be_corrected_and_imported(
-    http_account: Account, tmp_path: Path, content: bytes, charset: str
+    http_account: Account,
+    tmp_path: Path,
+    content: bytes,
+    charset: str,
+    encoding: str,
+    delimiter: str,
 ) -> None:
+    """The file has the encoding, byte order mark and delimiter of the imported one."""
     for label in ("Note", "Reason"):
         http_account.ok("CreateCustomField", label=label, dataType="TEXT")
     file, listed = tmp_path / "people", tmp_path / "people.failures.csv"
@@ -307,23 +315,53 @@ def test_failed_rows_of_a_table_can_be_corrected_and_imported(
     first = transfer(http_account, "import", str(file), *flags)
 
     assert (first.returncode, str(listed) in first.stdout) == (1, True)
-    with listed.open(encoding="utf-8", newline="") as text:
-        failed = list(csv.reader(text))
-    marked = content.startswith(b"\xff\xfe")  # It has a line that names the delimiter.
-    assert failed == [
+    with listed.open(encoding=encoding, newline="") as text:
+        failed = list(csv.reader(text, delimiter=delimiter))
+    marked = delimiter == "|"  # A first line names the delimiter.
+    assert failed[:marked] == [["sep=", ""]][:marked]
+    assert failed[marked:] == [
         [*TABLE[0], "line", "reason", "field"],
         [*TABLE[2], str(4 + marked), "INVALID_EMAIL", "email"],
         [*TABLE[3], str(5 + marked), "INVALID_EMAIL", "email"],
     ]
     # The file of failed rows of such a file has its columns once.
-    listed.write_bytes(listed.read_bytes().replace(b"zoe", b"zoe@example.com"))
-    second = transfer(http_account, "import", str(listed))
+    corrected = listed.read_bytes().decode(encoding).replace("zoe", "zoe@example.com")
+    listed.write_bytes(corrected.encode(encoding))
+    second = transfer(http_account, "import", str(listed), *flags)
     again = tmp_path / "people.failures.csv.failures.csv"
     assert "2 rows: 1 created, 0 updated, 0 skipped, 1 failed." in second.stdout
-    with again.open(encoding="utf-8", newline="") as lines:
-        assert list(csv.reader(lines)) == [failed[0], [*TABLE[2], "3", "INVALID_EMAIL", "email"]]
+    with again.open(encoding=encoding, newline="") as lines:
+        (*start, last) = csv.reader(lines, delimiter=delimiter)
+    assert start == failed[: 1 + marked]
+    assert last == [*TABLE[2], str(3 + marked), "INVALID_EMAIL", "email"]
     zoe = http_account.ok("GetSubscriber", id="zoe@example.com")["subscriber"]
     assert (zoe["firstName"], zoe["customFields"]) == ("Zoë", {"note": " x "})
+
+
+def test_opt_outs_stored_without_some_cells_are_named_and_listed(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file = tmp_path / "people.csv"
+    rows = ["email;firstName;status", f"a@b.io;{'A' * 300};unsubscribed", "b@b.io;B;;cleaned"]
+    file.write_text("\n".join([*rows, "c@b.io;C;active"]), encoding="utf-8")
+
+    done = transfer(http_account, "import", str(file))
+
+    assert done.returncode == 0
+    assert "Opt-outs stored without some cells: 2 (lines 2, 3)." in done.stdout
+    listed = file_next_to(str(file), "failures.csv")
+    assert f"the rows of these opt-outs are listed in {listed}." in done.stdout
+    assert listed.read_text(encoding="utf-8").splitlines() == [
+        "email;firstName;status;line;reason;field",
+        f"{rows[1]};2;DROPPED_CELLS;firstName",
+        "b@b.io;B;;cleaned;3;DROPPED_CELLS;firstName",
+    ]
+    corrected = listed.read_text(encoding="utf-8").replace("A" * 300, "Ada")
+    listed.write_text(corrected.replace(";;", ";"), encoding="utf-8")
+    again = transfer(http_account, "import", str(listed), "--on-conflict", "update")
+    assert "2 rows: 0 created, 2 updated, 0 skipped, 0 failed." in again.stdout
+    ada = http_account.ok("GetSubscriber", id="a@b.io")["subscriber"]
+    assert (ada["firstName"], ada["status"]) == ("Ada", "UNSUBSCRIBED")
 
 
 def test_failed_rows_with_other_cells_than_the_header_are_listed_as_they_are(
@@ -596,7 +634,7 @@ def test_error_in_the_middle_of_a_file_reports_the_imported_rows(
 
     assert (
         code,
-        "line 1502" in line,
+        "set another encoding, such as --charset windows-1252 (line 1502" in line,
         "Up to line 1,501, 1,500 rows were accepted and 0 failed." in line,
     ) == (7, True, True)
     assert total(http_account) == 1_500

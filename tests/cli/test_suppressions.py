@@ -74,10 +74,42 @@ def test_columns_and_cells_of_a_list_are_read_as_the_options_say(
 
     assert done.returncode == 0, done.stderr
     assert "Suppressed: 3." in done.stdout
-    assert "column When: 1, such as '12/31/2023'. Write dates" in done.stdout
-    assert "or set --date-format to" in done.stdout
+    assert "column When: 1, such as '12/31/2023'. There is no such day" in done.stdout
+    assert "with --date-format dmy" in done.stdout
     found = http_account.ok("GetSuppression", email="x@b.io")["suppression"]
     assert found["createdAt"] == "2023-12-31T00:00:00.000Z"
+
+
+def test_unknown_column_that_may_have_the_reasons_is_an_error_before_any_row_is_sent(
+    http_account: Account, tmp_path: Path
+) -> None:
+    path = tmp_path / "list.csv"
+    path.write_text("E-Mail;Anlass;Datum\na@b.io;Beschwerde;2024-03-01\n")
+    words = ("suppressions", "import", str(path))
+
+    refused = transfer(http_account, *words)
+
+    assert refused.returncode == ExitCode.USAGE
+    assert "Unknown columns: Anlass. Nothing was sent." in refused.stderr
+    assert '--map "Anlass=reason"' in refused.stderr
+    assert http_account.ok("ListSuppressions")["total"] == 0
+    done = transfer(http_account, *words, "--map", "Anlass=reason")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert reason(http_account, "a@b.io") == "COMPLAINED"
+
+
+def test_list_that_is_not_read_to_its_end_reports_the_stored_addresses(
+    http_account: Account, tmp_path: Path
+) -> None:
+    path = tmp_path / "list.csv"
+    lines = ["email", *(f"p{number}@b.io" for number in range(1_500)), "é"]
+    path.write_text("\n".join(lines), encoding="latin-1")
+
+    done = transfer(http_account, "suppressions", "import", str(path))
+
+    assert done.returncode == ExitCode.REJECTED
+    assert "such as --charset windows-1252 (line 1502, byte 1)" in done.stderr
+    assert "Up to line 1,501, 1,500 rows were accepted and 0 failed." in done.stderr
 
 
 def test_counts_are_printed_as_json(http_account: Account, tmp_path: Path) -> None:

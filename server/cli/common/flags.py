@@ -46,7 +46,8 @@ _LISTED = ("UNKNOWN_FIELD", "CONSENT_COLUMN")
 _PATH = re.compile(r"((?:action\.)?\w+)(?:\[(\d+)\]|\.(.+))?")
 # The fields that messages mention, with or without a value. They are no words of English.
 _MENTIONED = re.compile(
-    r"\b(columnMap|dateFormat|ignoreColumns|nullTokens|statusMap|unknownColumns|preset(?==))\b"
+    r"\b(columnMap|dateFormat|ignoreColumns|nullTokens|statusMap|unknownColumns"
+    r"|(?:charset|preset)(?==))\b"
     r"(?:=([^\s,;]*[^\s,;.]))?"
 )
 

@@ -18,18 +18,26 @@ from ...serving.console import notice
 from ..common.files import write_json_atomically
 
 INTERVAL_SECONDS = 1.0
+# The number of lines that are listed.
+MAX_LINES = 10
 CREATED, UPDATED, SKIPPED, FAILED = "CREATED", "UPDATED", "SKIPPED", "FAILED"
 
 
 @dataclass
 class Tally:
-    """The last line with a received result, and the number of rows per outcome and reason."""
+    """The last line with a received result, and the number of rows per outcome and reason.
+
+    `dropped` is the number of rows that were stored without some cells, and `dropped_lines` are the
+    first of them.
+    """
 
     line: int = 0
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys((CREATED, UPDATED, SKIPPED, FAILED), 0)
     )
     reasons: dict[str, int] = field(default_factory=dict)
+    dropped: int = 0
+    dropped_lines: list[int] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
@@ -46,6 +54,10 @@ class Tally:
         self.counts[outcome] += 1
         if "reason" in result:
             self.reasons[result["reason"]] = self.reasons.get(result["reason"], 0) + 1
+        if "droppedCells" in result:
+            self.dropped += 1
+            if self.dropped <= MAX_LINES:
+                self.dropped_lines.append(self.line)
 
 
 @dataclass(frozen=True)
@@ -74,8 +86,7 @@ class CheckpointFile:
         """
         try:
             content = orjson.loads(self.path.read_bytes())
-            job, tally = content["job"], content["tally"]
-            tally = Tally(tally["line"], tally["counts"], tally["reasons"])
+            job, tally = content["job"], Tally(**content["tally"])
             failures, failures_size = str(content["failures"]), int(content["failuresSize"])
         except FileNotFoundError:
             return None

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import BinaryIO
 
 from ...serving.console import ExitCode
-from ...storage.output_file import AtomicFile, open_stream, replaceable, standard_stream
+from ...storage.output_file import STANDARD, AtomicFile, open_stream, replaceable, standard_stream
 from ..common.endings import writing
 
 
 class Failures:
-    """A file that replaces FILE when the import is complete and a row failed.
+    """A file that replaces FILE when the import is complete, if a row failed or lost a cell.
 
     Until then, the rows are in FILE.part and FILE is unchanged. A device or a FIFO is written
     directly.
@@ -21,6 +21,7 @@ class Failures:
     def __init__(self, name: str) -> None:
         """Opens a device or a FIFO, which waits for its reader. Raises CommandError."""
         self.name = name
+        self.label = "standard output" if name == STANDARD else name
         self.is_standard_output = standard_stream(name) is sys.stdout
         self._stack = ExitStack()
         self._part: AtomicFile | None = None
@@ -45,11 +46,11 @@ class Failures:
             part.truncate(size if size <= part.size else 0)
             self._file, self._has_rows = part.file, part.size > 0
 
-    def add(self, row: bytes, header: bytes) -> None:
-        """Writes a failed row, and the header before the first. Raises CommandError."""
+    def add(self, row: bytes, start: bytes) -> None:
+        """Writes a failed row, and the start of the file before the first. Raises CommandError."""
         assert self._file is not None
         with writing(self.name):
-            self._file.write(row if self._has_rows else header + row)
+            self._file.write(row if self._has_rows else start + row)
             self._has_rows = True
 
     def flush(self) -> int:
@@ -61,7 +62,7 @@ class Failures:
             return self._part.size if self._part else 0
 
     def finish(self) -> None:
-        """Replaces the file if a row failed. Raises CommandError."""
+        """Replaces the file if a row is in it. Raises CommandError."""
         with writing(self.name):
             if self._part is None:
                 self._stack.close()

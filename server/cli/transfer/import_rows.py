@@ -1,5 +1,8 @@
 """Keeps the rows of an import until their results arrive, and formats the failed ones.
 
+They have the encoding, byte order mark and delimiter of the imported file, so that the same command
+imports their file.
+
 The parsers of the service split the data into rows. Results arrive in the order of the rows, so
 only the rows after the last result are kept.
 """
@@ -20,10 +23,11 @@ from rosterd.http_gateway.streams.csv_lines import CsvParser
 from rosterd.http_gateway.streams.json_values import JsonSplitter
 from rosterd.http_gateway.streams.records import Record
 
+from ...features.imports.columns import DROPPED_CELLS, FAILURE, is_without_failure
 from ..common.files import FileFormat
+from .import_checkpoint import FAILED
 
-# The columns, or members, that are added to failed rows. An import ignores them.
-FAILURE = ("line", "reason", "field")
+_DELIMITERS = frozenset(",;\t")
 
 
 class SentRows:
@@ -35,15 +39,16 @@ class SentRows:
             self._converter: Converter | None = Converter(charset, "charset")
         except RequestError:  # The service rejects the charset.
             self._converter = None
+        self._is_valid = self._converter is not None
         self._after_line = after_line
         self._rows: deque[Record] = deque()
-        self._header: list[str] | None = None
+        self.header: list[str] | None = None
         # The line of the last row.
         self.last_line = 0
 
     def feed(self, data: bytes, *, is_last: bool = False) -> None:
         """Adds the rows that end within the data. After an error, all later rows are unknown."""
-        if self._converter is None:
+        if self._converter is None or not self._is_valid:
             return
         try:
             for text in self._converter.feed(data, is_last=is_last):
@@ -51,14 +56,14 @@ class SentRows:
             if is_last:
                 self._add(self._parser.finish())
         except RequestError:  # The service reports it.
-            self._converter = None
+            self._is_valid = False
 
     def _add(self, records: Iterator[Record | None]) -> None:
         for record in filter(None, records):
             if not isinstance(self._parser, CsvParser):
                 record = record._replace(line=self.last_line + 1)
-            elif self._header is None:
-                self._header = self._parser.cells(record)
+            elif self.header is None:
+                self.header = self._parser.cells(record)
                 self.last_line = record.line
                 continue
             self.last_line = record.line
@@ -70,9 +75,9 @@ class SentRows:
         row = self.pop(result["line"])
         reasons = {name: result.get(name, "") for name in FAILURE}
         if not isinstance(self._parser, CsvParser):
-            return _failed_object(row.data if row else b"{}", reasons)
+            return self._encoded(_failed_object(row.data if row else b"{}", reasons))
         cells = self._parser.cells(row) if row else []
-        return _csv_line([*self._original(cells), *map(str, reasons.values())])
+        return self._csv_line([*self._original(cells), *map(str, reasons.values())])
 
     def pop(self, line: int) -> Record | None:
         """Removes the rows up to this line, and returns the row at it, if there is one."""
@@ -81,25 +86,46 @@ class SentRows:
             row = self._rows.popleft()
         return row if row is not None and row.line == line else None
 
-    def header(self) -> bytes:
-        """Returns the first line of the file of failed rows, if it has one."""
+    def start(self) -> bytes:
+        """Returns the start of the file of failed rows: byte order mark and header, if any."""
+        mark = self._converter.byte_order_mark if self._converter else b""
         if not isinstance(self._parser, CsvParser):
-            return b""
-        return _csv_line([*self._original(self._header or ["email"]), *FAILURE])
+            return mark
+        cells = [*self._original(self.header or ["email"]), *FAILURE]
+        # Other delimiters must not be taken for the one that the header shows.
+        others = _DELIMITERS - {self._parser.delimiter}
+        line = self._csv_line(cells, quotes_all=not others.isdisjoint("".join(cells)))
+        return mark + self._encoded(self._parser.first_line) + line
 
     def _original(self, cells: list[str]) -> list[str]:
         """Returns the cells without the columns that an earlier file of failed rows added."""
-        has_failure = self._header is not None and tuple(self._header[-len(FAILURE) :]) == FAILURE
-        return cells[: -len(FAILURE)] if has_failure else cells
+        if self.header is None or self.header[-len(FAILURE) :] != FAILURE:
+            return cells
+        return cells if is_without_failure(cells, self.header) else cells[: -len(FAILURE)]
+
+    def _csv_line(self, cells: Sequence[str], *, quotes_all: bool = False) -> bytes:
+        assert isinstance(self._parser, CsvParser)
+        text = io.StringIO()
+        csv.writer(
+            text,
+            delimiter=self._parser.delimiter or ",",
+            quoting=csv.QUOTE_ALL if quotes_all else csv.QUOTE_MINIMAL,
+        ).writerow(cells)
+        return self._encoded(text.getvalue())
+
+    def _encoded(self, text: str) -> bytes:
+        return self._converter.encode(text) if self._converter else text.encode()
 
 
-def _csv_line(cells: Sequence[str]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text).writerow(cells)
-    return text.getvalue().encode()
+def failure_of(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Returns the result of a row that failed or lost cells, with the reason. Otherwise None."""
+    if "droppedCells" in result:
+        fields = " ".join(result["droppedCells"])
+        return {"reason": DROPPED_CELLS, "field": fields, "line": result["line"]}
+    return result if result["outcome"] == FAILED else None
 
 
-def _failed_object(row: bytes, reasons: Mapping[str, Any]) -> bytes:
+def _failed_object(row: bytes, reasons: Mapping[str, Any]) -> str:
     """Returns a line with an object and the members of its failure.
 
     The members of the object are kept as they were written. Other text is the member `text`.
@@ -118,4 +144,4 @@ def _failed_object(row: bytes, reasons: Mapping[str, Any]) -> bytes:
         # Strings contain no line breaks.
         start = row.replace(b"\r", b" ").replace(b"\n", b" ")
     separator = b"," if start[1:-1].strip() else b""
-    return start[:-1] + separator + orjson.dumps(reasons)[1:] + b"\n"
+    return (start[:-1] + separator + orjson.dumps(reasons)[1:] + b"\n").decode(errors="replace")

@@ -21,10 +21,10 @@ from ...serving.console import CommandError, ExitCode, notice, pluralized
 from ..common.files import CONTENT_TYPES, FileFormat
 from ..common.progress import RowProgress
 from ..common.service_client import ServiceClient, fingerprint, line_blocks
-from .import_checkpoint import FAILED, Checkpoint, CheckpointFile, Tally
+from .import_checkpoint import Checkpoint, CheckpointFile, Tally
 from .import_failures import Failures
 from .import_options import OnConflict
-from .import_rows import SentRows
+from .import_rows import SentRows, failure_of
 from .import_source import Source
 
 # Exit codes that mean no row was imported, unless a result was received.
@@ -190,10 +190,10 @@ class ImportRun:
             if "summary" in result:
                 self.summary = result["summary"]
                 continue
-            if result["outcome"] != FAILED or self.failures is None:
-                rows.pop(result["line"])
+            if self.failures is not None and (failure := failure_of(result)) is not None:
+                self.failures.add(rows.failed(failure), rows.start())
             else:
-                self.failures.add(rows.failed(result), rows.header())
+                rows.pop(result["line"])
             self.tally.count(result)
         if self._checkpoint is not None and self._checkpoint.is_due():
             self._write_checkpoint()

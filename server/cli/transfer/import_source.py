@@ -45,7 +45,8 @@ class Source:
         self.identity = (status.st_size, status.st_mtime_ns)
         self._pipe: asyncio.StreamReader | None = None
         self._content = self._decompressed()
-        self._first = b""
+        # The first chunk, once the format is detected.
+        self.first = b""
         self._lines = 0
         self.ended = False
         self.error: CommandError | None = None
@@ -64,8 +65,8 @@ class Source:
 
     async def detect_format(self) -> FileFormat:
         """Returns NDJSON if the content starts with a brace or bracket, else by the suffix."""
-        self._first = await anext(self._content, b"")
-        start = self._first.removeprefix(_BYTE_ORDER_MARK).lstrip()
+        self.first = await anext(self._content, b"")
+        start = self.first.removeprefix(_BYTE_ORDER_MARK).lstrip()
         if start.startswith((b"{", b"[")):
             return FileFormat.NDJSON
         return format_by_suffix(self.name) or FileFormat.CSV
@@ -78,7 +79,7 @@ class Source:
         """
         line = b""
         # An array can be one line.
-        is_array = self._first.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"[")
+        is_array = self.first.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"[")
         try:
             async for chunk in self._all():
                 # A CR at the end can be a part of CRLF.
@@ -120,8 +121,8 @@ class Source:
         self._raw.close()
 
     async def _all(self) -> AsyncIterator[bytes]:
-        if self._first:
-            yield self._first
+        if self.first:
+            yield self.first
         async for chunk in self._content:
             yield chunk
 

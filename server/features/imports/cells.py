@@ -25,16 +25,20 @@ from .status_words import COMMON_WORDS, OPT_OUT_WORDS
 # Parses a cell into a row. Raises CellError.
 Parse = Callable[[CsvRow, str], None]
 
-# The words of other services for flags, by column key.
+# The words of other services and languages for flags, by column key. A word that means yes in one
+# language and no in another, such as the Greek and the Czech "ne", is not one of them.
 _FLAG_WORDS = {
-    True: "y t on x checked optedin optin subscribed active enabled granted allow allowed",
+    True: "y t on x checked optedin optin subscribed active enabled granted allow allowed"
+    " j ja oui si sí sì sim tak",
     False: "n f off unchecked disabled inactive revoked denied declined optedout optout"
-    " unsubscribed neversubscribed notsubscribed",
+    " unsubscribed neversubscribed notsubscribed nein non nee nej nei não nao nie",
 }
 _FLAGS = BOOLEANS | {word: flag for flag, words in _FLAG_WORDS.items() for word in words.split()}
 _MAILABLE = (Status.CONFIRMED, Status.UNCONFIRMED)
 # The words of a list of reasons, such as HARD_BOUNCE.
 _REASONS = re.compile(r"[\w ]+")
+_FLAG_HINT = "Write yes or no, or map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
+_STATUS_HINT = "Map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
 # Texts that mean no date in a column of opt-out dates, by column key. `parse_date` recognizes more.
 _NO_DATES = frozenset(("", "false", "no", "never", "none", "nil", "n/a", "na", "nan", "undefined"))
 MAX_CONSENT_SOURCE = 200
@@ -117,32 +121,48 @@ def parse_confirmed(row: CsvRow, cell: str) -> None:
 def parse_status(words: Mapping[str, Status], row: CsvRow, cell: str) -> None:
     status = words.get(column_key(cell))
     if status is None:
-        raise CellError
+        raise CellError(_STATUS_HINT)
     row.status = status
     if status in OPTED_OUT:
         # Of several columns, another one can follow.
         row.opt_out = strictest(row.opt_out, status)
 
 
-def parse_opted_in(row: CsvRow, cell: str) -> None:
+def parse_opted_in(mapped: Mapping[str, Status], row: CsvRow, cell: str) -> None:
+    """Parses a flag. Other words have the status to which `mapped` maps them."""
     flag = flag_of(cell)
-    if flag is None:
-        raise CellError
-    if flag:
-        row.is_confirmed = True
+    if flag is not None:
+        _set_status(row, Status.CONFIRMED if flag else Status.UNSUBSCRIBED)
+    elif (status := mapped.get(column_key(cell))) is not None:
+        _set_status(row, status)
     else:
-        row.opt_out = strictest(row.opt_out, Status.UNSUBSCRIBED)
+        raise CellError(_FLAG_HINT)
 
 
-def parse_opted_out(row: CsvRow, cell: str) -> None:
-    """Parses a flag, or the reasons of an opt-out. Any text except a negative word is a reason."""
+def parse_opted_out(mapped: Mapping[str, Status], row: CsvRow, cell: str) -> None:
+    """Parses a flag, or the reasons of an opt-out. Any text except a negative word is a reason.
+
+    Texts that are neither a flag nor a known reason have the status to which `mapped` maps them.
+    """
     key = column_key(cell)
     if key in ("allow", "allowed") or COMMON_WORDS.get(key) in _MAILABLE:
         return
     words = [OPT_OUT_WORDS.get(column_key(word)) for word in _REASONS.findall(cell)]
-    status = reduce(strictest, words, None)
-    if status is not None or flag_of(cell) is not False:
+    status, flag = reduce(strictest, words, None), flag_of(cell)
+    if status is None and flag is None and key in mapped:
+        _set_status(row, mapped[key])
+    elif status is not None or flag is not False:
         row.opt_out = strictest(row.opt_out, status or Status.UNSUBSCRIBED)
+
+
+def _set_status(row: CsvRow, status: Status) -> None:
+    """Sets the status that a flag states. A mailable one does not replace that of the row."""
+    if status in OPTED_OUT:
+        row.opt_out = strictest(row.opt_out, status)
+    elif status is Status.CONFIRMED:
+        row.is_confirmed = True
+    elif row.status is None:
+        row.status = status
 
 
 def flag_of(cell: str) -> bool | None:
@@ -278,11 +298,12 @@ def field_parsers(
     now: int,
     date_format: DateFormat | None = None,
     *,
+    mapped: Mapping[str, Status],
     tags_are_quoted: bool,
 ) -> dict[str, Parse]:
     """Returns the parsers of the built-in fields by JSON name.
 
-    `words` are status words by `column_key`.
+    `words` are status words by `column_key`, and `mapped` those of the option statusMap.
     """
     return {
         **{
@@ -296,8 +317,8 @@ def field_parsers(
         "isConfirmed": parse_confirmed,
         "status": partial(parse_status, words),
         "tags": parse_quoted_tags if tags_are_quoted else parse_tags,
-        OPTED_IN: parse_opted_in,
-        OPTED_OUT_FLAG: parse_opted_out,
+        OPTED_IN: partial(parse_opted_in, mapped),
+        OPTED_OUT_FLAG: partial(parse_opted_out, mapped),
         **{json_name(name): partial(parse_time_cell, name, now, date_format) for name in _TIMES},
         "unsubscribedAt": partial(parse_opt_out_time, now, date_format),
         "consentSource": parse_consent_source,
@@ -308,6 +329,6 @@ def field_parsers(
 # The fields that a column with their name sets.
 FIELD_NAMES = [
     name
-    for name in field_parsers({}, 0, tags_are_quoted=False)
+    for name in field_parsers({}, 0, mapped={}, tags_are_quoted=False)
     if name not in (REVERSED_NAME, OPTED_IN, OPTED_OUT_FLAG)
 ]

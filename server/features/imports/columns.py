@@ -19,6 +19,7 @@ from ...values.suggestions import MAX_SUGGESTIONS, did_you_mean
 from ...values.texts import column_key
 from ..custom_fields.store import ColumnField
 from ..subscribers.csv_format import CUSTOM_FIELDS
+from ..subscribers.rules import Failure
 from .cells import FIELD_NAMES, OPTED_IN, OPTED_OUT_FLAG, REVERSED_NAME
 from .consent_columns import states_consent
 from .presets import Preset, detect
@@ -50,10 +51,14 @@ _CONSENT = frozenset(
     {"status", OPTED_IN, OPTED_OUT_FLAG, "createdAt", "statusChangedAt", "confirmedAt"}
     | {"unsubscribedAt", "consentSource", "consentIp", "consentAt"}
 )
-# The last columns of a file of failed rows, which are ignored, so that it can be imported.
-_FAILURE = ["line", "reason", "field"]
+# The last columns of a file of failed rows, which are ignored, so that it can be imported, and the
+# reasons in it. The last reason is that of an opt-out that was stored without some cells.
+FAILURE = ["line", "reason", "field"]
+DROPPED_CELLS = "DROPPED_CELLS"
+REASONS = frozenset((*Failure.__members__, DROPPED_CELLS))
 # The prefix of a target of columnMap that is the label of a new custom field.
 _NEW = "new:"
+_NO_FIELD = "; create a custom field with this label before the import"
 _DUPLICATE = (
     "sets the same field as another column; map it by position, such as columnMap=#{0}=FIELD, or"
     " ignore it with columnMap=#{0}="
@@ -122,8 +127,8 @@ class Columns:
         Raises ValidationError if a column is a duplicate or missing, or the map is invalid.
         """
         names = [column_key(cell) for cell in cells]
-        if names[-len(_FAILURE) :] == _FAILURE:
-            cells, names = cells[: -len(_FAILURE)], names[: -len(_FAILURE)]
+        if names[-len(FAILURE) :] == FAILURE:
+            cells, names = cells[: -len(FAILURE)], names[: -len(FAILURE)]
         self.preset = options.preset or detect(cells, names)
         self.known: list[Column] = []
         self.unknown: list[UnknownColumn] = []
@@ -141,6 +146,7 @@ class Columns:
             options.column_map,
             lambda text: _fields_of(text, targets_by_name, creates=creates),
             targets_by_name.values(),
+            _NO_FIELD,
         )
         ignored = {
             index
@@ -169,16 +175,23 @@ class Columns:
                 targets, rank = (target,) if target else (), 1 + len(from_preset)
                 claimed.update(targets)
             self.known.append(Column(index, cell, targets, rank))
-        read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
-        self._check_consent(names, mapped, ignored | read_only)
+        self._read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
+        self._check_consent(names, mapped, ignored | self._read_only)
         if self.preset and self.preset.email_is_first and not self._has_email():
             self._use_first_as_email()
         self._check(cells, mapped, {field for field in by_name.values() if field})
 
     @property
     def ignored(self) -> list[str]:
-        """The names of the unknown columns."""
-        return [column_name(self._cells, column.position) for column in self.unknown]
+        """The names of the columns that are unknown or that the preset ignores."""
+        marks = self.preset.marks if self.preset else {}
+        without_fields = {each.position for each in self.known if each.rank and not each.fields}
+        unknown = {column.position for column in self.unknown}
+        return [
+            column_name(self._cells, index)
+            for index in sorted(unknown | (without_fields - self._read_only))
+            if column_key(self._cells[index]) not in marks
+        ]
 
     def _has_email(self) -> bool:
         return any("email" in column.fields for column in self.known)
@@ -263,6 +276,16 @@ class Columns:
         ]
         counts = Counter(field for _, field in fields)
         return sorted({position for position, field in fields if counts[field] > 1})
+
+
+def is_without_failure(cells: Sequence[str], header: Sequence[str]) -> bool:
+    """Whether a line lacks only the columns that a file of failed rows added to the header.
+
+    A line that still ends with the reason of its failure was not corrected.
+    """
+    count = len(FAILURE)
+    is_complete = len(cells) == len(header) - count and list(header[-count:]) == FAILURE
+    return is_complete and REASONS.isdisjoint(cells[-count:])
 
 
 def label_of(name: str) -> str:

@@ -24,7 +24,7 @@ from .cells import (
     flag_of,
     value_parser,
 )
-from .columns import Column, ColumnOptions, Columns
+from .columns import Column, ColumnOptions, Columns, is_without_failure
 from .csv_row import CsvRow
 from .evidence import stated_status
 from .presets import Preset
@@ -69,14 +69,12 @@ class Header:
         preset = self.preset = self.columns.preset
         self._is_own_export = preset is not None and not preset.is_lenient
         words = STATUSES if self._is_own_export else COMMON_WORDS
+        mapped = parse_status_map(options.status_map)
         parsers = field_parsers(
-            {
-                **words,
-                **(preset.statuses if preset else {}),
-                **parse_status_map(options.status_map),
-            },
+            {**words, **(preset.statuses if preset else {}), **mapped},
             system_clock() if now is None else now,
             options.date_format,
+            mapped=mapped,
             tags_are_quoted=preset is not None and preset.tags_are_quoted,
         ) | {
             CUSTOM_FIELDS + column.key: value_parser(
@@ -100,7 +98,8 @@ class Header:
         The cells of a malformed line, or of one with more or fewer than the header, may be in wrong
         columns. Only an opt-out is read from it.
         """
-        if is_malformed or len(cells) != len(self.cells):
+        is_complete = len(cells) == len(self.cells) or is_without_failure(cells, self.cells)
+        if is_malformed or not is_complete:
             return self._of_wrong_length(line, cells)
         row = self._parsed(cells)
         row.line = line
@@ -159,21 +158,16 @@ class Header:
         return row
 
     def _reject(self, row: CsvRow, index: int, field: str, cell: str, hint: str | None) -> None:
-        """Handles a cell that could not be parsed.
+        """Reports a cell that could not be parsed.
 
-        A lenient preset reports and ignores it, unless it can state an opt-out.
+        It fails the row. A lenient preset ignores it, unless it can state an opt-out.
         """
-        if not self._is_lenient:
-            row.faults.append(field)
-            if hint is not None:
-                self.unrecognized.add(column_name(self.cells, index), cell, hint)
-            return
         # A column that sets several fields is counted once a row.
         rejected, column = self._rejected
         if rejected is not row or column != index:
             self._rejected = row, index
-            self.unrecognized.add(self.cells[index], cell, hint)
-        if field in _CONSENT:
+            self.unrecognized.add(column_name(self.cells, index), cell, hint)
+        if not self._is_lenient or field in _CONSENT:
             row.faults.append(field)
 
     def _derive_status(self, row: CsvRow, cells: Sequence[str]) -> None:

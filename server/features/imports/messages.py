@@ -105,7 +105,7 @@ def import_row(
                 stated[name] = time
         except UnknownDate as error:
             faults.append(fault.field)
-            if error.hint is not None:
+            if fault.text:
                 unrecognized.add(fault.field, fault.text, error.hint)
     row.faults = faults
     if message.status:

@@ -17,13 +17,14 @@ EMAIL, REASON, CREATED_AT = "email", "reason", "createdAt"
 _TARGETS = {"": ""} | {column_key(field): field for field in (EMAIL, REASON, CREATED_AT)}
 HEADER = ("emailHash", REASON, CREATED_AT)
 # The columns of common services, by `column_key`: Amazon SES, Brevo, Mailchimp, Mailgun, Postmark
-# and SendGrid.
+# and SendGrid; and of spreadsheets in German, French, Spanish, Portuguese, Italian and Dutch.
 _COLUMNS = {
     name: field
     for field, names in {
-        EMAIL: "email emailaddress address recipient",
-        REASON: "reason suppressionreason reason.code",
-        CREATED_AT: "createdat created date lastupdatetime blockedat unsubtime cleantime",
+        EMAIL: "email emailaddress address recipient emailadresse adresseemail",
+        REASON: "reason suppressionreason reason.code grund sperrgrund motif raison motivo reden",
+        CREATED_AT: "createdat created date lastupdatetime blockedat unsubtime cleantime datum"
+        " fecha",
     }.items()
     for name in names.split()
 }
@@ -31,11 +32,12 @@ _REASONS = {
     word: reason
     for reason, words in {
         Reason.UNSUBSCRIBED: "unsubscribed unsubscribe optout optedout unsubscribedviama"
-        " unsubscribedviaemail unsubscribedviaapi",
-        Reason.BOUNCED: "bounced bounce hardbounce cleaned",
+        " unsubscribedviaemail unsubscribedviaapi abgemeldet abmeldung désabonné désinscrit"
+        " desuscrito disiscritto",
+        Reason.BOUNCED: "bounced bounce hardbounce cleaned unzustellbar",
         Reason.COMPLAINED: "complained complaint spamcomplaint spamreport spam abuse"
-        " contactflaggedasspam",
-        Reason.MANUAL: "manual manualsuppression blocked adminblocked",
+        " contactflaggedasspam beschwerde plainte queja",
+        Reason.MANUAL: "manual manualsuppression blocked adminblocked gesperrt",
     }.items()
     for word in words.split()
 }
@@ -79,10 +81,18 @@ class Columns:
             self._positions.setdefault(EMAIL, 0)
         used = set(self._positions.values())
         self.ignored = [name for index, name in enumerate(self._names) if index not in used]
+        # Neither known nor mapped, not even to no field.
+        self.unknown = [
+            name for index, name in enumerate(self._names) if index not in used | mapped.keys()
+        ]
 
     @property
     def has_email(self) -> bool:
         return EMAIL in self._positions
+
+    @property
+    def has_reason(self) -> bool:
+        return REASON in self._positions
 
     def row(self, line: int, cells: Sequence[str], now: int) -> Row:
         text = self._cell(REASON, cells)
