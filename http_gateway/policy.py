@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, NamedTuple
 
 from google.protobuf.descriptor import (
@@ -25,6 +26,13 @@ from .request_errors import HttpError
 
 # An object of an OpenAPI document.
 OpenApi = Mapping[str, Any]
+
+
+class Deprecation(NamedTuple):
+    """Since when something is deprecated, and when it may be gone; a date in UTC, or None."""
+
+    since: date
+    sunset: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,8 @@ class FieldOptions:
     selects: str = ""
     # For text of a request or response: the header that carries it instead of the body.
     header: str = ""
+    # For a deprecated field of a request: the dates.
+    field_deprecation: Deprecation | None = None
     # For a field of a response: the token of the Link to the next page, the status of the
     # response if it is true, or the page that is shown after a form. JSON does not contain them.
     next_link: bool = False
@@ -97,6 +107,8 @@ class MethodOptions:
     scope: str = ""
     # A sentence about other requirements.
     requirement: str = ""
+    # The dates of a deprecated rpc.
+    deprecation: Deprecation | None = None
 
 
 _NO_FIELD_OPTIONS = FieldOptions()
