@@ -125,7 +125,7 @@ class Gateway:
                 observer.end(CLIENT_CLOSED_REQUEST, request.content.total_bytes, 0)
             else:
                 observer.end(response.status, request.content.total_bytes, response.body_size)
-        if request.deprecation and isinstance(response, Response):
+        if match is not None and match.binding.deprecations and isinstance(response, Response):
             response.headers.update(request.deprecation)
         if match is not None and match.binding.cross_origin:
             self._cross_origin.add_headers(response, request, match.binding)

@@ -43,7 +43,8 @@ class FieldOptions:
     boolean_like: bool = False
     # For a Timestamp in a body: a date is accepted as well.
     date_like: bool = False
-    # For an enum: its names are case-insensitive.
+    # For an enum: its names are case-insensitive. For text: the service accepts its values in any
+    # letter case.
     any_case: bool = False
     # For a double: it is an integer.
     whole: bool = False

@@ -38,11 +38,12 @@ _HEADERS = {
 # Those of calls that use something deprecated.
 DEPRECATION_HEADERS = {
     DEPRECATION: header(
-        "If the request uses something deprecated: `@` and the Unix time since when (RFC 9745).",
+        "If the request uses something deprecated: `@` and the Unix time of the deprecation (RFC"
+        " 9745).",
         "@1801353600",
     ),
     SUNSET: header(
-        "If the request uses something deprecated: when it may be gone (RFC 8594).",
+        "If the request uses something deprecated: the time from which it may be gone (RFC 8594).",
         "Sat, 31 Jul 2027 00:00:00 GMT",
     ),
 }

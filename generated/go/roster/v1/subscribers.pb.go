@@ -1212,7 +1212,7 @@ func (x *CreateSubscriberResponse) GetEtag() string {
 	return ""
 }
 
-// One row of a bulk creation or an import. The bounds of CreateSubscriber apply. A
+// One row of a bulk creation. The bounds of CreateSubscriber apply. A
 // row that violates one is reported in the response and does not fail the call.
 type BulkSubscriber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`

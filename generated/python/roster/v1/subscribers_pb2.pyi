@@ -332,7 +332,7 @@ Global___CreateSubscriberResponse: _TypeAlias = CreateSubscriberResponse  # noqa
 
 @_typing.final
 class BulkSubscriber(_message.Message):
-    """One row of a bulk creation or an import. The bounds of CreateSubscriber apply. A
+    """One row of a bulk creation. The bounds of CreateSubscriber apply. A
     row that violates one is reported in the response and does not fail the call.
     """
 

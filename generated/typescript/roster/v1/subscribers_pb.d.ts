@@ -359,7 +359,7 @@ export declare type CreateSubscriberResponse = Message<"roster.v1.CreateSubscrib
 export declare const CreateSubscriberResponseSchema: GenMessage<CreateSubscriberResponse>;
 
 /**
- * One row of a bulk creation or an import. The bounds of CreateSubscriber apply. A
+ * One row of a bulk creation. The bounds of CreateSubscriber apply. A
  * row that violates one is reported in the response and does not fail the call.
  *
  * @generated from message roster.v1.BulkSubscriber
