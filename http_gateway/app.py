@@ -46,6 +46,7 @@ from .request_errors import RequestError
 from .request_ids import request_id_of
 from .responses import CLIENT_CLOSED_REQUEST, Response, json_body
 from .routing.bindings import UNARY, Binding
+from .routing.header_fields import headers_by_json_name
 from .routing.requests import message_of
 from .routing.routes import Match, Routes
 from .streams.exchange import Exchange, check_call
@@ -123,6 +124,8 @@ class Gateway:
                 observer.end(CLIENT_CLOSED_REQUEST, request.content.total_bytes, 0)
             else:
                 observer.end(response.status, request.content.total_bytes, response.body_size)
+        if match is not None and match.binding.deprecations and isinstance(response, Response):
+            response.headers.update(request.deprecation)
         if match is not None and match.binding.cross_origin:
             self._cross_origin.add_headers(response, request, match.binding)
         return response
@@ -177,6 +180,8 @@ class Gateway:
                 text = forms.text_of(form, request)
             message = await message_of(match, query, request, text)
             check_idempotency_key(request)
+            if binding.deprecations is not None:
+                request.deprecation = binding.deprecations.headers(message)
             if binding.channel_method != UNARY:
                 exchange = Exchange(request, request_id, binding, message)
                 return await exchange.respond(method, metadata, timeout)
@@ -256,8 +261,12 @@ class Gateway:
     ) -> Response:
         """Returns the response for a failed call."""
         with_page = match is not None and forms.shows_error_page(request, match.binding)
+        in_headers = {}
+        if match is not None:
+            fields = match.binding.request_headers
+            in_headers = headers_by_json_name(match.binding.method.input_type, fields)
         return http_bodies.call_error_response(
-            failed, request_id, self._policy, with_body=with_page, close=close
+            failed, request_id, self._policy, in_headers, with_body=with_page, close=close
         )
 
     def _method(self, binding: Binding) -> Any:

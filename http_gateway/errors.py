@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from google.protobuf.any_pb2 import Any as AnyMessage
@@ -194,10 +195,22 @@ def _other_details(status: status_pb2.Status) -> list[Any]:
 
 
 def call_error_response(
-    failed: AioRpcError, request_id: str, policy: Policy, *, close: bool = False
+    failed: AioRpcError,
+    request_id: str,
+    policy: Policy,
+    in_headers: Mapping[str, str] = MappingProxyType({}),
+    *,
+    close: bool = False,
 ) -> Response:
+    """Returns the response for a failed call.
+
+    `in_headers` are the headers that carry fields of the request, by the JSON name of the field.
+    """
     more = headers.response_headers(failed.trailing_metadata() or (), policy.headers)
-    return response(call_error(failed, policy.errors), request_id, more, close=close)
+    error = call_error(failed, policy.errors)
+    for detail in error.details:
+        detail.field = in_headers.get(detail.field, detail.field)
+    return response(error, request_id, more, close=close)
 
 
 def response(

@@ -6,6 +6,8 @@ instead of the JSON of the error.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from google.api import httpbody_pb2
 from google.protobuf.message import DecodeError
 from grpc.aio import AioRpcError
@@ -38,10 +40,16 @@ async def success_response(
 
 
 def call_error_response(
-    failed: AioRpcError, request_id: str, policy: Policy, *, with_body: bool, close: bool = False
+    failed: AioRpcError,
+    request_id: str,
+    policy: Policy,
+    in_headers: Mapping[str, str],
+    *,
+    with_body: bool,
+    close: bool = False,
 ) -> Response:
     """Returns the error response of a failed call, with its HttpBody if there is one."""
-    response = errors.call_error_response(failed, request_id, policy, close=close)
+    response = errors.call_error_response(failed, request_id, policy, in_headers, close=close)
     body = _body_of(failed) if with_body else None
     if body is not None:
         _set_body(response, body)

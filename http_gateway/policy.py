@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, NamedTuple
 
 from google.protobuf.descriptor import (
@@ -27,6 +28,13 @@ from .request_errors import HttpError
 OpenApi = Mapping[str, Any]
 
 
+class Deprecation(NamedTuple):
+    """Since when something is deprecated, and when it may be gone; a date in UTC, or None."""
+
+    since: date
+    sunset: date | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class FieldOptions:
     """Options of a field."""
@@ -35,7 +43,8 @@ class FieldOptions:
     boolean_like: bool = False
     # For a Timestamp in a body: a date is accepted as well.
     date_like: bool = False
-    # For an enum: its names are case-insensitive.
+    # For an enum: its names are case-insensitive. For text: the service accepts its values in any
+    # letter case.
     any_case: bool = False
     # For a double: it is an integer.
     whole: bool = False
@@ -58,6 +67,8 @@ class FieldOptions:
     selects: str = ""
     # For text of a request or response: the header that carries it instead of the body.
     header: str = ""
+    # For a deprecated field of a request: the dates.
+    field_deprecation: Deprecation | None = None
     # For a field of a response: the token of the Link to the next page, the status of the
     # response if it is true, or the page that is shown after a form. JSON does not contain them.
     next_link: bool = False
@@ -97,6 +108,8 @@ class MethodOptions:
     scope: str = ""
     # A sentence about other requirements.
     requirement: str = ""
+    # The dates of a deprecated rpc.
+    deprecation: Deprecation | None = None
 
 
 _NO_FIELD_OPTIONS = FieldOptions()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from aiohttp import web
 
@@ -15,5 +16,7 @@ class Request(web.BaseRequest):
     options: Options
     # Whether the body is a stream, which is discarded if it is not read to its end.
     has_stream = False
+    # The headers of the response if the call uses something deprecated.
+    deprecation: Mapping[str, str] = MappingProxyType({})
     # Whether the gateway is draining, so that the response closes the connection.
     is_draining: Callable[[], bool]

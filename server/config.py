@@ -431,6 +431,17 @@ SETTINGS: Mapping[str, Setting[Any]] = {
 }
 
 
+def with_flags(message: str, arguments: Collection[str]) -> str:
+    """Returns an error about settings that names those in the arguments of a command by flag."""
+    flags = {row.environment: row.flag for row in SETTINGS.values()}
+    given = {argument.partition("=")[0] for argument in arguments}
+    return re.sub(
+        rf"\b{PREFIX}[A-Z_]+\b",
+        lambda name: flags[name[0]] if flags.get(name[0]) in given else name[0],
+        message,
+    )
+
+
 # Variables that Kubernetes sets in every container for a service named "roster" or "roster-...".
 _KUBERNETES_VARIABLE = re.compile(
     r".*_SERVICE_HOST=.*|.*_SERVICE_PORT(_.*)?=.*|.*_PORT=\w+://.*|.*_PORT_\d+_[A-Z]+(_.*)?=.*"

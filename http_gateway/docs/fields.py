@@ -29,6 +29,7 @@ class Field:
     kind: str
     about: str
     required: bool = False
+    is_deprecated: bool = False
     bounds: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     choice: str = ""
@@ -97,6 +98,7 @@ class Fields:
             kind=kind,
             about=about,
             required=required,
+            is_deprecated=resolved.schema.get("deprecated", False),
             bounds=tuple(text for text in bounds_of(resolved.schema) if text not in about),
             values=tuple(str(value) for value in single.schema.get("enum", ()) if value),
             choice=choice,

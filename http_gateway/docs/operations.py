@@ -33,6 +33,7 @@ class Operation:
     about: str
     scope: str
     is_public: bool
+    is_deprecated: bool
     parameters: tuple[Parameter, ...]
     bodies: tuple[Body, ...]
     status: str
@@ -134,6 +135,7 @@ def _operation(
         about=operation.get("description", "").replace(scope_requirement(scope), ""),
         scope=scope,
         is_public=is_public(operation),
+        is_deprecated=operation.get("deprecated", False),
         parameters=parameters,
         bodies=bodies,
         status=status,

@@ -45,5 +45,6 @@ def shared_headers(document: Document) -> tuple[list[Field], list[Field]]:
 
 
 def _field(fields: Fields, name: str, content: dict[str, Any]) -> Field:
-    schema = {**content["schema"], "description": content.get("description", "")}
+    outside = {"description": "", "deprecated": False, **content}
+    schema = {**content["schema"], **{key: outside[key] for key in ("description", "deprecated")}}
     return fields.one(name, schema, required=content.get("required", False))

@@ -22,15 +22,16 @@ _NUMBER = {
 _LIST = {"min_items": "minItems", "max_items": "maxItems", "unique": "uniqueItems"}
 # Patterns of text without control characters, by the options of the field. In trimmed fields,
 # tabs and line breaks are allowed at both ends.
-_CONTROLS = r"\u0000-\u001f\u007f"
+_CONTROLS = r"\u0000-\u001f\u007f-\u009f\u2028\u2029"
+_BREAKS = r"\t\n\r\u0085\u2028\u2029"
 _INVISIBLE = (
     r"\s\u001c-\u001f\u0080-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     r"\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
 )
 _LINE = rf"^\t*[^{_CONTROLS}]*\t*$"
 _LINES = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]*$"
-_TRIMMED = rf"^[\t\n\r]*[^{_CONTROLS}]*[\t\n\r]*$"
-_VISIBLE = rf"^[\t\n\r]*[^{_CONTROLS}]*[^{_CONTROLS}{_INVISIBLE}][^{_CONTROLS}]*[\t\n\r]*$"
+_TRIMMED = rf"^[{_BREAKS}]*[^{_CONTROLS}]*[{_BREAKS}]*$"
+_VISIBLE = rf"^[{_BREAKS}]*[^{_CONTROLS}]*[^{_CONTROLS}{_INVISIBLE}][^{_CONTROLS}]*[{_BREAKS}]*$"
 _NOT_BLANK = rf"^[\s\S]*[^{_INVISIBLE}][\s\S]*$"
 
 

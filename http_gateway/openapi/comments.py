@@ -61,6 +61,10 @@ def meanings(enum: EnumDescriptor, policy: Policy) -> str:
     """Returns a Markdown list of an enum's values and their comments."""
     values = [value for value in enum.values if value.number]
     comments = [comment(value, policy) for value in values]
+    comments = [
+        f"Deprecated. {text}".rstrip() if value.GetOptions().deprecated else text
+        for value, text in zip(values, comments, strict=True)
+    ]
     texts = dict(zip(names(enum, policy.errors), comments, strict=True))
     if enum is policy.errors.reasons:
         texts |= {error.code: error.message for error in errors_without_reason(policy.errors)}

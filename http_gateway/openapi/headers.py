@@ -7,6 +7,7 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor
 
 from ..policy import Policy
+from ..routing.deprecations import DEPRECATION, SUNSET
 from .comments import comment
 from .examples import declared
 
@@ -32,6 +33,19 @@ _HEADERS = {
     ),
     "WWW-Authenticate": header("The authentication scheme.", "Bearer"),
     "Retry-After": header("Seconds to wait before a retry.", 1, "integer"),
+}
+
+# Those of calls that use something deprecated.
+DEPRECATION_HEADERS = {
+    DEPRECATION: header(
+        "If the request uses something deprecated: `@` and the Unix time of the deprecation (RFC"
+        " 9745).",
+        "@1801353600",
+    ),
+    SUNSET: header(
+        "If the request uses something deprecated: the time from which it may be gone (RFC 8594).",
+        "Sat, 31 Jul 2027 00:00:00 GMT",
+    ),
 }
 
 

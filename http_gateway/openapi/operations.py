@@ -13,9 +13,10 @@ from ..routing.bindings import Binding
 from . import bodies, field_locations, parameters
 from .comments import comment, sentences
 from .error_responses import ErrorResponses
-from .headers import headers_of, of_field
+from .headers import DEPRECATION_HEADERS, headers_of, of_field
 from .paths import Path
 from .schemas import Schemas
+from .values import deprecated
 
 Operation = dict[str, Any]
 
@@ -53,6 +54,7 @@ class Operations:
             "tags": [tag_of(method.containing_service)],
             **({"summary": sentences(text)[0].rstrip(".")} if text else {}),
             "description": "\n\n".join(filter(None, [text, _access(options)])),
+            **deprecated(method),
             **_security(options, policy),
             "parameters": self._parameters(binding, method, path),
             **({"requestBody": body} if body else {}),
@@ -76,6 +78,9 @@ class Operations:
     def _success(self, binding: Binding, method: MethodDescriptor) -> dict[str, Any]:
         policy = self._policy
         names = [REQUEST_ID, *policy.headers.of_responses]
+        if binding.deprecations is not None:
+            self.headers |= DEPRECATION_HEADERS
+            names += DEPRECATION_HEADERS
         if policy.idempotency.takes_key(method):
             names.append(policy.idempotency.replayed)
         if binding.next_link is not None:

@@ -46,6 +46,7 @@ _ANY_NUMBER = (
     "Matches any number of segments, including none. Slashes between segments are not encoded."
 )
 _ANY_CASE = "Value names are case-insensitive."
+_VALUES_IN_ANY_CASE = "Values are case-insensitive."
 
 
 def components(policy: Policy) -> dict[str, Any]:
@@ -112,10 +113,13 @@ def _described(field: FieldDescriptor, schema: Schema, policy: Policy, more: str
     texts = [comment(field, policy)]
     if field.enum_type is not None:
         texts += [_ANY_CASE, meanings(field.enum_type, policy)]
+    elif policy.annotations.of_field(field).any_case:
+        texts.append(_VALUES_IN_ANY_CASE)
     description = _paragraphs([*texts, more])
     example = examples.declared(field, policy.annotations)
     return {
         **({"description": description} if description else {}),
+        **values.deprecated(field),
         "schema": schema,
         **({} if example is None else {"example": example}),
     }

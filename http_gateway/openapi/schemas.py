@@ -108,12 +108,19 @@ class Schemas:
         schema = self._form(field, is_input=True)
         if not bounds.is_required(field):
             schema = values.or_null(schema)
-        return {**schema, **self._described(field), **self._example(field)}
+        return self._documented(field, schema)
 
     def output_property(self, field: FieldDescriptor) -> Schema:
         """Returns the schema of a field in a response."""
-        schema = self._form(field, is_input=False)
-        return {**schema, **self._described(field), **self._example(field)}
+        return self._documented(field, self._form(field, is_input=False))
+
+    def _documented(self, field: FieldDescriptor, schema: Schema) -> Schema:
+        return {
+            **schema,
+            **self._described(field),
+            **values.deprecated(field),
+            **self._example(field),
+        }
 
     def _form(self, field: FieldDescriptor, *, is_input: bool) -> Schema:
         """Returns the schema of a field's map, list or value; that of a request has bounds."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor, MethodDescriptor
 
 from ..codec.enums import NULL_VALUE
 from ..codec.fields import rules_of
@@ -58,6 +58,11 @@ def value_schema(field: FieldDescriptor, options: OptionsOf, *, is_input: bool) 
     if is_input and field.cpp_type not in _WIDE and field.type in _INTEGERS:
         return {**_INTEGERS[field.type], "type": "integer"}
     return _scalar(field, options)
+
+
+def deprecated(declaration: MethodDescriptor | FieldDescriptor) -> dict[str, bool]:
+    """Returns the keyword of a deprecated declaration."""
+    return {"deprecated": True} if declaration.GetOptions().deprecated else {}
 
 
 def _scalar(field: FieldDescriptor, options: OptionsOf) -> Schema:

@@ -23,6 +23,7 @@ from .bodies import (
     takes_http_body,
     update_mask_of,
 )
+from .deprecations import Deprecations, deprecations_of
 from .fields import Setter, check_oneofs, in_query, path_field, setter
 from .forms import FormReader, form_reader
 from .header_fields import HeaderField, header_fields
@@ -100,6 +101,8 @@ class Binding:
     # The fields of the request and of the response that headers carry.
     request_headers: tuple[HeaderField, ...]
     response_headers: tuple[HeaderField, ...]
+    # What is deprecated; None if nothing is.
+    deprecations: Deprecations | None
     # Whether the response has a `debug_redact` field.
     holds_secret: bool
     # The records in the messages of a stream; None if that side does not stream.
@@ -213,6 +216,7 @@ def _build(
         next_link=next_link(method, annotations),
         request_headers=in_head,
         response_headers=in_response_head,
+        deprecations=deprecations_of(method, annotations),
         holds_secret=holds_secret(method.output_type),
         request_records=requests,
         response_records=replies,

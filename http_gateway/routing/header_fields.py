@@ -35,6 +35,11 @@ def header_fields(message: Descriptor, annotations: Annotations) -> tuple[Header
     return tuple(HeaderField(field.name, header) for field, header in fields if header)
 
 
+def headers_by_json_name(request: Descriptor, fields: Iterable[HeaderField]) -> dict[str, str]:
+    """Returns the headers of fields of a request, by the JSON names of the fields."""
+    return {request.fields_by_name[name].json_name: header for name, header in fields}
+
+
 def read_headers(fields: Iterable[HeaderField], headers: MultiMapping[str], message: Any) -> None:
     """Sets the fields of a request from its headers. Raises RequestError.
 

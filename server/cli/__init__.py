@@ -6,6 +6,7 @@ imported when it runs, so that it starts without the imports of the others.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from importlib.metadata import version
@@ -15,7 +16,7 @@ from typing import Annotated, Any, NoReturn, cast
 import typer
 from typer.core import TyperGroup
 
-from ..config import ALL, SettingError, warn_about_unknown_settings
+from ..config import ALL, SettingError, warn_about_unknown_settings, with_flags
 from ..rpc.errors import RosterError
 from ..serving.console import CommandError, ExitCode, console, fail, flush, notice
 from ..storage.database import StorageError
@@ -125,11 +126,11 @@ def _run() -> None:
     except CommandError as error:
         fail(str(error), error.exit_code)
     except SettingError as error:
-        fail(str(error), ExitCode.USAGE)
+        fail(with_flags(str(error), sys.argv), ExitCode.USAGE)
     except PortInUse as error:
         fail(str(error), ExitCode.PORT_IN_USE)
     except StorageError as error:
-        fail(str(error), ExitCode.DATABASE)
+        fail(with_flags(str(error), sys.argv), ExitCode.DATABASE)
     except RosterError:
         # A write during startup was rejected, for example because the disk is full.
         fail("A write to the database failed. The server log states the cause.", ExitCode.DATABASE)

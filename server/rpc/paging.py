@@ -120,7 +120,8 @@ def parse_page_token(
         raise invalid(
             "pageToken",
             "INVALID_VALUE",
-            "must be the nextPageToken of the previous page, with the same filters",
+            "must be the token of the next page from the previous response, with the same filters"
+            " and order",
         )
     return PageToken(after, number, revision)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from functools import cache
 from importlib.metadata import metadata
 from importlib.resources import files
@@ -17,6 +18,7 @@ from rosterd.http_gateway.openapi.headers import header
 from rosterd.http_gateway.policy import (
     Annotations,
     ApiInfo,
+    Deprecation,
     ErrorExamples,
     ErrorPolicy,
     FieldOptions,
@@ -92,7 +94,16 @@ def _own_options(options: Any) -> dict[str, Any]:
 
 @cache
 def _field_options(field: Any) -> FieldOptions:
-    return FieldOptions(**_own_options(field.GetOptions()))
+    options = _own_options(field.GetOptions())
+    dates = _dates(options.pop("field_deprecation", None))
+    return FieldOptions(**options, field_deprecation=dates)
+
+
+def _dates(option: http_pb2.Deprecation | None) -> Deprecation | None:
+    if option is None:
+        return None
+    sunset = date.fromisoformat(option.sunset) if option.sunset else None
+    return Deprecation(date.fromisoformat(option.since), sunset)
 
 
 @cache
@@ -100,6 +111,7 @@ def _method_options(method: MethodDescriptor) -> MethodOptions:
     options = {name: value for name, value in _own_options(method.GetOptions()).items() if value}
     access, form = options.pop("access", http_pb2.Access()), options.pop("form", None)
     options.pop("fails_with", None)
+    deprecation = _dates(options.pop("deprecation", None))
     verified = "Requires a verified email address of the account."
     return MethodOptions(
         **options,
@@ -107,6 +119,7 @@ def _method_options(method: MethodDescriptor) -> MethodOptions:
         is_public=access.public,
         scope=access.scope,
         requirement=verified if access.verified_email else "",
+        deprecation=deprecation,
     )
 
 
@@ -199,8 +212,6 @@ ANNOTATIONS = Annotations(
     text_patterns={
         # An empty text counts as absent.
         "ulid": "^([0-7][0-9A-HJKMNP-TV-Z]{25})?$",
-        # A line without the control characters and line breaks of Unicode.
-        "name": r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$",
     },
     did_you_mean=did_you_mean,
 )

@@ -1,7 +1,8 @@
 """Checks the characters of text in requests, and converts names.
 
-Control characters are U+0000 to U+001F and U+007F. They are rejected, except for tabs,
-line feeds and carriage returns in multiline text.
+Text on one line must not contain the control characters of Unicode, nor its line and paragraph
+separators: it can become part of the header of a mail. Multiline text can contain tabs, line breaks
+and the control characters U+0080 to U+009F.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _MAX_CACHED = 200
 # other name keys sort after a space.
 DELETED_KEY = "\x01"
 _COLUMN_SPACES = re.compile(r"[\s_-]+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Whitespace, C1 controls, default ignorable characters of Unicode (zero width, format
 # characters, variation selectors, fillers), and the blank braille pattern. For use in a character
 # class of a regular expression.

@@ -58,10 +58,13 @@ def test_names_have_no_control_characters_or_line_breaks(
         for field in ("firstName", "lastName"):
             error = account.fails("ValidationError", rpc, **request, **{field: name})
             assert error.violations == [(field, "INVALID_CHARACTER")]
-    rows = [{"email": "b@b.io", "firstName": name}]
-    (failed,) = account.ok("BulkCreateSubscribers", subscribers=rows)["failed"]
+    rows = [{"email": "b@b.io", "firstName": name}, {"email": "c@b.io", "tags": [f"{name}b"]}]
+    failed = account.ok("BulkCreateSubscribers", subscribers=rows)["failed"]
 
-    assert (failed["reason"], failed["email"]) == ("INVALID_FIELD", "b@b.io")
+    assert [(row["reason"], row["email"]) for row in failed] == [
+        ("INVALID_FIELD", "b@b.io"),
+        ("INVALID_TAG", "c@b.io"),
+    ]
     assert account.ok("ListSubscribers")["subscribers"] == [created]
 
 
@@ -69,10 +72,10 @@ def test_names_have_no_control_characters_or_line_breaks(
     ("name", "stored_name"),
     [("Ada\r\nKing", "Ada King"), ("\tAda\x85\u2028", "Ada"), ("Ada", "Ada")],
 )
-def test_line_breaks_in_names_of_files_become_spaces(
+def test_line_breaks_in_names_and_tags_of_files_become_spaces(
     account: Account, name: str, stored_name: str
 ) -> None:
-    import_rows(account, [{"email": "a@b.io", "firstName": name}])
+    import_rows(account, [{"email": "a@b.io", "firstName": name, "tags": [name]}])
     import_table(
         account, written_table([["email", "firstName", "lastName"], ["c@d.io", "C", name]])
     )
@@ -82,6 +85,7 @@ def test_line_breaks_in_names_of_files_become_spaces(
         (stored_name, ""),
         ("C", stored_name),
     ]
+    assert tag_names(account) == [stored_name]
 
 
 def test_stored_name_with_a_line_break_is_readable_and_kept(account: Account) -> None:

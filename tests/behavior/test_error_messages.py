@@ -24,6 +24,22 @@ def messages_of(error: Any) -> list[str]:
     [
         ("ListTags", {"page": -1}, "must be at least 1, or 0 for the default"),
         ("ListSubscribers", {"order": "up"}, "must be one of asc, desc"),
+        (
+            "ListSubscribers",
+            {"orderBy": "updatedAt desc", "order": "asc"},
+            "must be desc, as in orderBy, or absent",
+        ),
+        (
+            "ListTags",
+            {"pageToken": "x"},
+            "must be the token of the next page from the previous response, with the same filters"
+            " and order",
+        ),
+        (
+            "DeleteTag",
+            {"id": ANY_ID, "etag": "x"},
+            "must be one or more entity tags in double quotes, separated by commas, or *",
+        ),
         ("ListSubscribers", {"status": 9}, STATUSES),
         ("ChangeSubscriberStatus", {"id": ANY_ID, "status": 9}, STATUSES),
         (

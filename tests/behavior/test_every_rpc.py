@@ -17,7 +17,7 @@ from rosterd.http_gateway.openapi.bounds import is_required
 
 from ..cases import each
 from ..conftest import Account, new_account
-from ..fronts import METHODS, UNARY, Front, HttpFront, binding, path_variables
+from ..fronts import METHODS, UNARY, Front, HttpFront, binding, path_variables, query_fields
 from ..processes import Service
 from .helpers import MISSING_ID, create_subscriber, emails, error_of, over_http, send
 from .requests import (
@@ -186,7 +186,8 @@ def test_control_characters_are_rejected_in_every_text_field(
     options = text.GetOptions().Extensions
     path = f"{text.json_name}[0]" if text.is_repeated else text.json_name
     invalid = ["a\0b@example.com", "a\x7fb@example.com"]
-    invalid += [] if options[http_pb2.multiline] else ["a\nb@example.com"]
+    breaks = "\n\x85\u2028"
+    invalid += [] if options[http_pb2.multiline] else [f"a{each}b@example.com" for each in breaks]
     invalid += ["\x1fa"] if options[http_pb2.trimmed] else []
     for value in invalid:
         request = {**with_path(rpc), text.json_name: [value] if text.is_repeated else value}
@@ -209,13 +210,45 @@ def wrong_values(field: FieldDescriptor) -> list[Any]:
     if field.type == FieldDescriptor.TYPE_BYTES:
         return [7, "=", {}]
     if field.type == FieldDescriptor.TYPE_BOOL:
-        return [2, "maybe", "", {}]
+        is_boolean_like = field.GetOptions().Extensions[http_pb2.boolean_like]
+        return [2, "maybe", "", {}] if is_boolean_like else [1, 0, "true", "False", "yes", {}]
     if field.type == FieldDescriptor.TYPE_ENUM:
         return [1.5, True, "NO_SUCH_VALUE", {}]
     if field.message_type.full_name in ("google.protobuf.Struct", "roster.v1.BatchAction"):
         return [7, "x", []]
     assert field.message_type.full_name == "google.protobuf.Timestamp"
     return [7, "yesterday", "2026-02-30T00:00:00Z", {}]
+
+
+FLAGS = {
+    name: (rpc, field)
+    for name, (rpc, field) in FIELDS.items()
+    if field.type == FieldDescriptor.TYPE_BOOL
+}
+FLAGS_IN_QUERY = {
+    name: (rpc, field.json_name)
+    for name, (rpc, field) in FLAGS.items()
+    if not binding(rpc)[2] or field.json_name in query_fields(rpc)
+}
+
+
+def test_only_is_confirmed_is_boolean_like() -> None:
+    assert {
+        field.name
+        for _, field in FLAGS.values()
+        if field.GetOptions().Extensions[http_pb2.boolean_like]
+    } == {"is_confirmed"}
+
+
+@over_http
+@each(("rpc", "flag"), FLAGS_IN_QUERY)
+def test_flag_in_a_query_is_true_or_false(account: Account, rpc: str, flag: str) -> None:
+    method, path, has_body = binding(rpc)
+    path = path.format(**with_path(rpc))
+    for text in ("1", "yes", "True", "on", ""):
+        response = send(account, method, f"{path}?{flag}={text}", b"{}" if has_body else None)
+
+        assert response.violations == [(flag, "INVALID_TYPE")], text
 
 
 WITH_BODY = [rpc for rpc in UNARY if binding(rpc)[2]]

@@ -52,6 +52,10 @@ def listed(account: Account, **filters: Any) -> list[str]:
     [
         ({}, "ada grace Alan édith adam lova"),
         ({"order": "desc"}, "lova adam édith Alan grace ada"),
+        ({"order": "DESC"}, "lova adam édith Alan grace ada"),
+        ({"orderBy": "createdAt desc"}, "lova adam édith Alan grace ada"),
+        ({"orderBy": " createdat  DESC", "order": "Desc"}, "lova adam édith Alan grace ada"),
+        ({"orderBy": "createdAt asc"}, "ada grace Alan édith adam lova"),
         ({"status": "CONFIRMED"}, "ada grace"),
         ({"tag": "vip"}, "ada édith lova"),
         ({"tag": " VIP "}, "ada édith lova"),

@@ -69,6 +69,9 @@ def test_change_moves_a_subscriber_to_the_end(
     assert addresses(page(account, orderBy="updatedAt")) == ["p1@b.io", "p2@b.io", "p0@b.io"]
     newest = addresses(page(account, orderBy="updatedAt", order="desc"))
     assert newest == ["p0@b.io", "p2@b.io", "p1@b.io"]
+    first = page(account, orderBy="updatedAt", order="desc", limit=1)
+    rest = page(account, orderBy="updatedAt desc", pageToken=first.next)
+    assert addresses(first) + addresses(rest) == newest
     assert addresses(page(account, orderBy="createdAt")) == [f"p{n}@b.io" for n in range(3)]
 
 

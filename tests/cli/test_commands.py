@@ -569,6 +569,16 @@ def test_two_settings_with_the_same_address_are_rejected() -> None:
     assert "ROSTER_GRPC_ADDRESS" in line
 
 
+def test_invalid_setting_is_named_as_it_was_set(url: str) -> None:
+    by_flag = roster("serve", "--http-address", "x", ROSTER_DATABASE_URL=url)
+    by_variable = roster("serve", ROSTER_HTTP_ADDRESS="x", ROSTER_DATABASE_URL=url)
+
+    assert error_line(by_flag, ExitCode.USAGE).startswith("roster: --http-address must be ")
+    assert error_line(by_variable, ExitCode.USAGE).startswith(
+        "roster: ROSTER_HTTP_ADDRESS must be "
+    )
+
+
 def test_rejected_first_write_of_a_service_is_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

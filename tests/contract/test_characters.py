@@ -60,8 +60,9 @@ def test_patterns_reject_the_control_characters_that_the_server_rejects() -> Non
     assert rejected(pattern_of("ListSubscribersRequest.q"), "a{}b") == single_line
     assert rejected(pattern_of("CreateTagRequest.name"), "a{}b") == single_line
     assert rejected(pattern_of("CreateTagRequest.description"), "a{}b") == multiline
-    assert [chr(number) for number in (*range(32), 127)] == single_line
-    assert set(single_line) - set(multiline) == set("\t\n\r")
+    controls = [chr(number) for number in (*range(32), *range(0x7F, 0xA0))]
+    assert [*controls, "\u2028", "\u2029"] == single_line
+    assert set(multiline) == set(controls[:33]) - set("\t\n\r")
 
 
 def test_patterns_reject_text_that_the_server_trims_to_nothing() -> None:

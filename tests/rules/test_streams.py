@@ -90,7 +90,7 @@ def test_cancellation_is_raised_after_a_shielded_write(times: int) -> None:
 def test_failed_import_leaves_no_reader_running() -> None:
     ended: list[bool] = []
     both = pb.ImportSubscribersRequest(
-        rows=[pb.BulkSubscriber(email="ada@example.com")], lines=[CsvLine(cells=["email"])]
+        subscribers=[pb.ImportSubscriber(email="ada@example.com")], lines=[CsvLine(cells=["email"])]
     )
 
     async def requests() -> AsyncIterator[pb.ImportSubscribersRequest]:

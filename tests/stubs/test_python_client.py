@@ -12,8 +12,8 @@ import pytest
 from roster import client
 from roster.v1.errors_pb2 import Error
 from roster.v1.subscribers_pb2 import (
-    BulkSubscriber,
     ExportSubscribersRequest,
+    ImportSubscriber,
     ImportSubscribersRequest,
 )
 from roster.v1.subscribers_pb2_grpc import SubscriberServiceStub
@@ -95,8 +95,8 @@ def test_rejected_import_raises_the_error_of_the_service(
     grpc_account: Account, form: Callable[[list[ImportSubscribersRequest]], Any]
 ) -> None:
     # The requests exceed the flow-control window, so the call fails while it sends.
-    row = BulkSubscriber(email="ada@example.com", first_name="x" * 65_536)
-    requests = [ImportSubscribersRequest(rows=[row])] * 64
+    row = ImportSubscriber(email="ada@example.com", first_name="x" * 65_536)
+    requests = [ImportSubscribersRequest(subscribers=[row])] * 64
     reader = grpc_account.new_key("read")
 
     async def reasons() -> list[int]:

@@ -90,6 +90,17 @@ def derive_key(label: str) -> str:
     return key
 
 
+def check_data_type(stated: int, stored: int) -> None:
+    """Raises ValidationError for an update that states another data type than the stored one."""
+    if stated != stored:
+        raise invalid(
+            "dataType",
+            "INVALID_VALUE",
+            f"cannot be changed from {DataType(stored).name}; create a custom field of type"
+            f" {DataType(stated).name} with another label, and copy the values",
+        )
+
+
 def as_json(value: Any) -> Any:
     """Returns a value for JSON: an integer without a fraction, if that is exact."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT:

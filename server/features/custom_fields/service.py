@@ -71,10 +71,12 @@ class CustomFieldService(CustomFieldServiceServicer):
     async def UpdateCustomField(
         self, request: pb.UpdateCustomFieldRequest, _context: Context
     ) -> pb.UpdateCustomFieldResponse:
-        account, fields = account_id(), changed_fields(request, ("label", "fallback"))
+        account, fields = account_id(), changed_fields(request, ("label", "fallback", "data_type"))
         if "label" in fields and not request.label:
             raise invalid("label", "REQUIRED", "is required")
         field_id = checked_id(request.id, CustomFieldNotFound)
+        if not request.data_type:
+            fields.discard("data_type")
         changes = {field: getattr(request, field) for field in fields}
 
         def update(tx: Transaction) -> pb.UpdateCustomFieldResponse:

@@ -19,7 +19,7 @@ from ...values.texts import caseless_key
 from ..events.rules import Change, EventType, created, deleted
 from ..events.store import record
 from .models import IS_DELETED_FIELD, IS_FIELD, CustomField, CustomValue
-from .rules import MAX_FIELDS, DataType, merge_tag
+from .rules import MAX_FIELDS, DataType, check_data_type, merge_tag
 
 
 class CustomFieldRow(NamedTuple):
@@ -122,10 +122,12 @@ def update(
 ) -> CustomFieldRow:
     """Changes a custom field and returns it. Sets `updated_at` only if a value differs.
 
-    Raises CustomFieldNotFound, or CustomFieldAlreadyExists if another field has the label.
+    Raises CustomFieldNotFound, ValidationError if the data type differs, or
+    CustomFieldAlreadyExists if another field has the label.
     """
     before = find(account_id, field_id, tx)
     row = before._replace(**changes)
+    check_data_type(row.data_type, before.data_type)
     if row == before:
         return before
     key = caseless_key(row.label)

@@ -21,7 +21,6 @@ from ...values.clock import system_clock
 from ...values.unrecognized import UnrecognizedCells
 from ..custom_fields.store import column_fields
 from ..subscribers.history import Actor, Source
-from ..subscribers.profile import row_of
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.tree import EVERYONE
 from ..subscribers.row_writer import Result, RowWriter
@@ -169,11 +168,11 @@ class ImportPipeline:
     async def _without_header(self, request: pb.ImportSubscribersRequest) -> Sequence[CsvLine]:
         """Returns the lines of a message after the header, which is parsed.
 
-        Raises ValidationError if rows and lines are mixed.
+        Raises ValidationError if subscribers and lines are mixed.
         """
-        forms = [bool(request.rows), bool(request.subscribers), bool(request.lines)]
-        if sum(forms) > 1 or (self._header is not None and not request.lines and any(forms)):
-            raise invalid("rows", "INVALID_VALUE", "cannot be used in the same import as lines")
+        if request.subscribers and (request.lines or self._header is not None):
+            message = "cannot be used in the same import as lines"
+            raise invalid("subscribers", "INVALID_VALUE", message)
         if not request.lines:
             return ()
         if self._header is not None:
@@ -227,12 +226,6 @@ class ImportPipeline:
                 assert self._header is not None
                 cells = line.cells[:]
                 yield self._header.row(self._last_line, cells, is_malformed=line.malformed)
-        for bulk_row in request.rows:
-            self._last_line += 1
-            if self._reads_row():
-                row = row_of(bulk_row)
-                row.line = self._last_line
-                yield row
         now = system_clock()
         for subscriber in request.subscribers:
             self._last_line += 1

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ...rpc.errors import Detail, InvalidStatusTransition, ValidationError, invalid
 from ...values.emails import Email, parse_email, trim
 from ...values.file_addresses import parse_file_email
-from ...values.texts import caseless_key, json_name
+from ...values.texts import caseless_key, has_control_characters, json_name
 from ..events.rules import EventType
 from ..suppressions.rules import STRICTNESS, Reason
 from ..tags.rules import distinct, parse_name
@@ -26,11 +26,8 @@ from .fields import NO_PROFILE, PROFILE, Kind, Status, profile_fields
 MAX_TAGS = 100
 # The maximum length of an email address or a field name in the result of a row.
 MAX_REPEATED = 320
-# Control characters, and the line and paragraph separators of Unicode. A name can become part of
-# the header of a mail.
-_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# The ones in names that earlier versions accepted.
-_ACCEPTED_BEFORE = re.compile(r"[\t\n\r\x80-\x9f\u2028\u2029]+")
+# Tabs, line breaks and what other systems use as such.
+_BREAKS = re.compile(r"[\t\n\r\x80-\x9f\u2028\u2029]+")
 _TEXTS = profile_fields(Kind.TEXT)
 # The years 1 to 9999 in milliseconds, which a Timestamp can contain.
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
@@ -278,8 +275,7 @@ def search_text(text: str) -> str:
 
 
 def _check_text(text: str, max_length: int) -> tuple[str, str] | None:
-    # The first is faster.
-    if len(text) <= max_length and (text.isprintable() or not _NOT_IN_NAMES.search(text)):
+    if len(text) <= max_length and "\t" not in text and not has_control_characters(text):
         return None
     return "INVALID_CHARACTER", "must not contain control characters or line breaks"
 
@@ -322,11 +318,8 @@ def check_profile(profile: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def on_one_line(name: str) -> str:
-    """Returns a name from a file with its tabs and line breaks replaced by spaces.
-
-    Earlier versions exported such names.
-    """
-    return name if name.isprintable() else _ACCEPTED_BEFORE.sub(" ", name).strip(" ")
+    """Returns a name from a file with its tabs and line breaks replaced by spaces."""
+    return name if name.isprintable() else _BREAKS.sub(" ", name).strip(" ")
 
 
 def check_email(text: str) -> Email:
@@ -349,7 +342,7 @@ def validate_rows(
     `added_tags` are names by key. Addresses in files can be wrapped, and names can have line
     breaks.
     """
-    tag_sets, parse = TagSets(added_tags), parse_email
+    tag_sets, parse = TagSets(added_tags, of_file=of_file), parse_email
     if of_file:
         rows, parse = list(rows), parse_file_email
         for row in rows:
@@ -366,12 +359,13 @@ class TagSets(dict[tuple[str, ...], "dict[str, str] | None"]):
     gets. The spelling of the row is kept.
     """
 
-    def __init__(self, added: Mapping[str, str] = NO_VALUES) -> None:
+    def __init__(self, added: Mapping[str, str] = NO_VALUES, *, of_file: bool = False) -> None:
         super().__init__()
         self._added = added
+        self._of_file = of_file
 
     def __missing__(self, names: tuple[str, ...]) -> dict[str, str] | None:
-        tags = _tags(names)
+        tags = _tags([*map(on_one_line, names)] if self._of_file else names)
         if tags is not None and self._added:
             tags = {**self._added, **tags}
         self[names] = tags = None if tags is None or len(tags) > MAX_TAGS else tags

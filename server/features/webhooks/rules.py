@@ -119,11 +119,11 @@ def check_event_types(patterns: list[str]) -> list[str]:
 
 
 def check_filter(field: str, pattern: str) -> list[str]:
-    """Returns the event types that a list filter selects; none if the filter is empty.
+    """Returns the event types that a list filter selects in any letter case; none if it is empty.
 
     Raises ValidationError for `field` if the pattern matches nothing.
     """
-    event_types = event_types_matching(pattern)
+    event_types = event_types_matching(pattern.lower())
     if pattern and not event_types:
         raise invalid(field, "INVALID_VALUE", _NO_EVENT_TYPE)
     return event_types

@@ -126,7 +126,7 @@ def _rule(name: str, bound: Any, field: FieldDescriptor) -> Rule:
             return Rule(
                 lambda value: pattern.search(value) is not None,
                 "INVALID_FORMAT",
-                f"must be written like {_example(field)}",
+                _form(field),
             )
         case "string.in":
             return Rule(frozenset(bound).__contains__, "INVALID_VALUE", _one_of(bound))
@@ -178,11 +178,13 @@ def _rule(name: str, bound: Any, field: FieldDescriptor) -> Rule:
     raise ValueError(f"{field.full_name} has the rule {name}, which is not implemented.")
 
 
-def _example(field: FieldDescriptor) -> str:
-    example: str = field.GetOptions().Extensions[http_pb2.example]
-    if not example:
+def _form(field: FieldDescriptor) -> str:
+    options = field.GetOptions().Extensions
+    if options[http_pb2.header] == "If-Match":
+        return "must be one or more entity tags in double quotes, separated by commas, or *"
+    if not options[http_pb2.example]:
         raise ValueError(f"{field.full_name} has a pattern and no example, which the error names.")
-    return example
+    return f"must be written like {options[http_pb2.example]}"
 
 
 def _items(count: int) -> str:

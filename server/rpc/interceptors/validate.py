@@ -11,6 +11,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from roster.buf.validate import validate_pb2
 from roster.v1 import http_pb2
 
 from ...values.texts import has_control_characters, json_name, trim
@@ -79,9 +80,14 @@ class TextField(NamedTuple):
     is_repeated: bool
     is_trimmed: bool
     is_multiline: bool
+    # The declared values by their `_choice_key`; empty if another spelling is an error.
+    choices: Mapping[str, str]
 
     def faults(self, request: Any) -> Iterator[Detail]:
-        """Trims the field if it is declared so. Yields values with control characters."""
+        """Trims the field, or corrects its spelling, if it is declared so.
+
+        Yields values with control characters.
+        """
         if self.is_repeated:
             values = getattr(request, self.name)
             for index, value in enumerate(values):
@@ -95,6 +101,8 @@ class TextField(NamedTuple):
             yield self._fault(self.json_name)
         elif self.is_trimmed and (trimmed := trim(value)) != value:
             setattr(request, self.name, trimmed)
+        elif self.choices:
+            setattr(request, self.name, self.choices.get(_choice_key(value), value))
 
     def _is_invalid(self, value: str) -> bool:
         # Trimming removes surrounding line breaks, but no other control characters.
@@ -104,8 +112,8 @@ class TextField(NamedTuple):
         return has_control_characters(text, multiline=self.is_multiline)
 
     def _fault(self, path: str) -> Detail:
-        exceptions = " other than tabs and line breaks" if self.is_multiline else ""
-        return Detail(path, "INVALID_CHARACTER", f"must not contain control characters{exceptions}")
+        others = " other than tabs and line breaks" if self.is_multiline else " or line breaks"
+        return Detail(path, "INVALID_CHARACTER", f"must not contain control characters{others}")
 
 
 class Checks(NamedTuple):
@@ -139,13 +147,7 @@ def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
     """
     return Checks(
         text_fields=[
-            TextField(
-                field.name,
-                field.json_name,
-                field.is_repeated,
-                field.GetOptions().Extensions[http_pb2.trimmed],
-                field.GetOptions().Extensions[http_pb2.multiline],
-            )
+            _text_field(field)
             for field in message.fields
             if field.type == FieldDescriptor.TYPE_STRING and field.name not in path_fields
         ],
@@ -163,6 +165,26 @@ def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
         },
         bounds=bounds_of(message),
     )
+
+
+def _text_field(field: FieldDescriptor) -> TextField:
+    options = field.GetOptions().Extensions
+    choices = (
+        getattr(options[validate_pb2.field].string, "in") if options[http_pb2.any_case] else ()
+    )
+    return TextField(
+        field.name,
+        field.json_name,
+        field.is_repeated,
+        options[http_pb2.trimmed],
+        options[http_pb2.multiline],
+        {_choice_key(choice): choice for choice in choices},
+    )
+
+
+def _choice_key(text: str) -> str:
+    """Returns a value for comparison without regard to letter case and repeated spaces."""
+    return " ".join(text.lower().split())
 
 
 def _is_time(value: Timestamp) -> bool:

@@ -124,7 +124,7 @@ def test_bounds_have_the_faults_that_protovalidate_finds() -> None:
         "must be earlier than 9999-12-31T23:59:59Z",
         "must be in the future",
         "must be one of ...",
-        'must be written like "5b1f0c3a9e27d486"',
+        "must be one or more entity tags in double quotes, separated by commas, or *",
         "must be written like #1a5fb4",
         "must contain at least one item",
         "must contain at most N items",

@@ -588,9 +588,12 @@ type UpdateCustomFieldRequest struct {
 	// New text rendered if a subscriber has no value: at most 1,000 characters. Tabs and
 	// line breaks are allowed. An empty string removes it.
 	Fallback string `protobuf:"bytes,3,opt,name=fallback,proto3" json:"fallback,omitempty"`
-	// Fields to update: label, fallback. Default: all non-empty fields (AIP-134), so a field to
-	// clear must be named. Over HTTP it is derived from the keys of the body with a value other
-	// than null.
+	// The type of the values, which cannot be changed: one other than that of the custom field
+	// is rejected. The same is accepted, so that a fetched custom field can be sent back.
+	DataType CustomField_DataType `protobuf:"varint,6,opt,name=data_type,json=dataType,proto3,enum=roster.v1.CustomField_DataType" json:"data_type,omitempty"`
+	// Fields to update: label, fallback, data_type. Default: all non-empty fields (AIP-134),
+	// so a field to clear must be named. Over HTTP it is derived from the keys of the body with a
+	// value other than null.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
 	// unless the resource has one of these entity tags. They are in quotes and separated by
@@ -650,6 +653,13 @@ func (x *UpdateCustomFieldRequest) GetFallback() string {
 		return x.Fallback
 	}
 	return ""
+}
+
+func (x *UpdateCustomFieldRequest) GetDataType() CustomField_DataType {
+	if x != nil {
+		return x.DataType
+	}
+	return CustomField_DATA_TYPE_UNSPECIFIED
 }
 
 func (x *UpdateCustomFieldRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
@@ -873,14 +883,15 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xa8\x03\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xec\x03\n" +
 	"\x18UpdateCustomFieldRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
 	"\x05label\x18\x02 \x01(\tB!\xbaH\x04r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x0eFavorite color\xb8\xb5\x18\x01R\x05label\x120\n" +
-	"\bfallback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18\x04greyе\x18\x01R\bfallback\x12;\n" +
+	"\bfallback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18\x04greyе\x18\x01R\bfallback\x12N\n" +
+	"\tdata_type\x18\x06 \x01(\x0e2\x1f.roster.v1.CustomField.DataTypeB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04TEXTR\bdataType\x12;\n" +
 	"\vupdate_mask\x18\x04 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x12j\n" +
-	"\x04etag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01:?\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bdataType\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAtB\a\n" +
+	"\x04etag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01:3\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAtB\a\n" +
 	"\x05_etag\"\x92\x01\n" +
 	"\x19UpdateCustomFieldResponse\x12A\n" +
 	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\x122\n" +
@@ -941,23 +952,24 @@ var file_roster_v1_custom_fields_proto_depIdxs = []int32{
 	1,  // 4: roster.v1.CreateCustomFieldResponse.custom_field:type_name -> roster.v1.CustomField
 	1,  // 5: roster.v1.GetCustomFieldResponse.custom_field:type_name -> roster.v1.CustomField
 	1,  // 6: roster.v1.ListCustomFieldsResponse.custom_fields:type_name -> roster.v1.CustomField
-	13, // 7: roster.v1.UpdateCustomFieldRequest.update_mask:type_name -> google.protobuf.FieldMask
-	1,  // 8: roster.v1.UpdateCustomFieldResponse.custom_field:type_name -> roster.v1.CustomField
-	2,  // 9: roster.v1.CustomFieldService.CreateCustomField:input_type -> roster.v1.CreateCustomFieldRequest
-	4,  // 10: roster.v1.CustomFieldService.GetCustomField:input_type -> roster.v1.GetCustomFieldRequest
-	6,  // 11: roster.v1.CustomFieldService.ListCustomFields:input_type -> roster.v1.ListCustomFieldsRequest
-	8,  // 12: roster.v1.CustomFieldService.UpdateCustomField:input_type -> roster.v1.UpdateCustomFieldRequest
-	10, // 13: roster.v1.CustomFieldService.DeleteCustomField:input_type -> roster.v1.DeleteCustomFieldRequest
-	3,  // 14: roster.v1.CustomFieldService.CreateCustomField:output_type -> roster.v1.CreateCustomFieldResponse
-	5,  // 15: roster.v1.CustomFieldService.GetCustomField:output_type -> roster.v1.GetCustomFieldResponse
-	7,  // 16: roster.v1.CustomFieldService.ListCustomFields:output_type -> roster.v1.ListCustomFieldsResponse
-	9,  // 17: roster.v1.CustomFieldService.UpdateCustomField:output_type -> roster.v1.UpdateCustomFieldResponse
-	11, // 18: roster.v1.CustomFieldService.DeleteCustomField:output_type -> roster.v1.DeleteCustomFieldResponse
-	14, // [14:19] is the sub-list for method output_type
-	9,  // [9:14] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	0,  // 7: roster.v1.UpdateCustomFieldRequest.data_type:type_name -> roster.v1.CustomField.DataType
+	13, // 8: roster.v1.UpdateCustomFieldRequest.update_mask:type_name -> google.protobuf.FieldMask
+	1,  // 9: roster.v1.UpdateCustomFieldResponse.custom_field:type_name -> roster.v1.CustomField
+	2,  // 10: roster.v1.CustomFieldService.CreateCustomField:input_type -> roster.v1.CreateCustomFieldRequest
+	4,  // 11: roster.v1.CustomFieldService.GetCustomField:input_type -> roster.v1.GetCustomFieldRequest
+	6,  // 12: roster.v1.CustomFieldService.ListCustomFields:input_type -> roster.v1.ListCustomFieldsRequest
+	8,  // 13: roster.v1.CustomFieldService.UpdateCustomField:input_type -> roster.v1.UpdateCustomFieldRequest
+	10, // 14: roster.v1.CustomFieldService.DeleteCustomField:input_type -> roster.v1.DeleteCustomFieldRequest
+	3,  // 15: roster.v1.CustomFieldService.CreateCustomField:output_type -> roster.v1.CreateCustomFieldResponse
+	5,  // 16: roster.v1.CustomFieldService.GetCustomField:output_type -> roster.v1.GetCustomFieldResponse
+	7,  // 17: roster.v1.CustomFieldService.ListCustomFields:output_type -> roster.v1.ListCustomFieldsResponse
+	9,  // 18: roster.v1.CustomFieldService.UpdateCustomField:output_type -> roster.v1.UpdateCustomFieldResponse
+	11, // 19: roster.v1.CustomFieldService.DeleteCustomField:output_type -> roster.v1.DeleteCustomFieldResponse
+	15, // [15:20] is the sub-list for method output_type
+	10, // [10:15] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_custom_fields_proto_init() }

@@ -150,6 +150,63 @@ func (x *Form) GetRedirect() string {
 	return ""
 }
 
+// When something with the option `deprecated = true` stops to work. HTTP responses of a
+// deprecated rpc, and of a call that sets a deprecated field, state it in the headers
+// Deprecation (RFC 9745) and Sunset (RFC 8594).
+type Deprecation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Date since which it is deprecated, in UTC, such as 2027-01-31.
+	Since string `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
+	// First date on which it may be gone. Empty if that is not known yet.
+	Sunset        string `protobuf:"bytes,2,opt,name=sunset,proto3" json:"sunset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Deprecation) Reset() {
+	*x = Deprecation{}
+	mi := &file_roster_v1_http_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Deprecation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Deprecation) ProtoMessage() {}
+
+func (x *Deprecation) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_http_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Deprecation.ProtoReflect.Descriptor instead.
+func (*Deprecation) Descriptor() ([]byte, []int) {
+	return file_roster_v1_http_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Deprecation) GetSince() string {
+	if x != nil {
+		return x.Since
+	}
+	return ""
+}
+
+func (x *Deprecation) GetSunset() string {
+	if x != nil {
+		return x.Sunset
+	}
+	return ""
+}
+
 // One line of CSV. Over HTTP, a field of this type can be read from, or written as,
 // text/csv.
 //
@@ -173,7 +230,7 @@ type CsvLine struct {
 
 func (x *CsvLine) Reset() {
 	*x = CsvLine{}
-	mi := &file_roster_v1_http_proto_msgTypes[2]
+	mi := &file_roster_v1_http_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -185,7 +242,7 @@ func (x *CsvLine) String() string {
 func (*CsvLine) ProtoMessage() {}
 
 func (x *CsvLine) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_http_proto_msgTypes[2]
+	mi := &file_roster_v1_http_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -198,7 +255,7 @@ func (x *CsvLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CsvLine.ProtoReflect.Descriptor instead.
 func (*CsvLine) Descriptor() ([]byte, []int) {
-	return file_roster_v1_http_proto_rawDescGZIP(), []int{2}
+	return file_roster_v1_http_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CsvLine) GetNumber() int32 {
@@ -231,7 +288,7 @@ type Row struct {
 
 func (x *Row) Reset() {
 	*x = Row{}
-	mi := &file_roster_v1_http_proto_msgTypes[3]
+	mi := &file_roster_v1_http_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -243,7 +300,7 @@ func (x *Row) String() string {
 func (*Row) ProtoMessage() {}
 
 func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_http_proto_msgTypes[3]
+	mi := &file_roster_v1_http_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -256,7 +313,7 @@ func (x *Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row.ProtoReflect.Descriptor instead.
 func (*Row) Descriptor() ([]byte, []int) {
-	return file_roster_v1_http_proto_rawDescGZIP(), []int{3}
+	return file_roster_v1_http_proto_rawDescGZIP(), []int{4}
 }
 
 // A part of a row that could not be parsed from JSON.
@@ -273,7 +330,7 @@ type Row_Fault struct {
 
 func (x *Row_Fault) Reset() {
 	*x = Row_Fault{}
-	mi := &file_roster_v1_http_proto_msgTypes[4]
+	mi := &file_roster_v1_http_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -285,7 +342,7 @@ func (x *Row_Fault) String() string {
 func (*Row_Fault) ProtoMessage() {}
 
 func (x *Row_Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_http_proto_msgTypes[4]
+	mi := &file_roster_v1_http_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -298,7 +355,7 @@ func (x *Row_Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row_Fault.ProtoReflect.Descriptor instead.
 func (*Row_Fault) Descriptor() ([]byte, []int) {
-	return file_roster_v1_http_proto_rawDescGZIP(), []int{3, 0}
+	return file_roster_v1_http_proto_rawDescGZIP(), []int{4, 0}
 }
 
 func (x *Row_Fault) GetField() string {
@@ -370,6 +427,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Field:         50006,
 		Name:          "roster.v1.form",
 		Tag:           "bytes,50006,opt,name=form",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: (*Deprecation)(nil),
+		Field:         50007,
+		Name:          "roster.v1.deprecation",
+		Tag:           "bytes,50007,opt,name=deprecation",
 		Filename:      "roster/v1/http.proto",
 	},
 	{
@@ -541,6 +606,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*Deprecation)(nil),
+		Field:         50021,
+		Name:          "roster.v1.field_deprecation",
+		Tag:           "bytes,50021,opt,name=field_deprecation",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.EnumValueOptions)(nil),
 		ExtensionType: (*string)(nil),
 		Field:         50002,
@@ -552,11 +625,11 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 
 // Extension fields to descriptorpb.FileOptions.
 var (
-	// Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
-	// in requests defined in this file. Fields marked multiline accept tabs, line feeds and
-	// carriage returns. The option does not apply to fields in the path, because a
-	// malformed identifier is reported as not found, nor to rows, which are validated one
-	// by one.
+	// Whether the server rejects control characters and line breaks (U+0000 to U+001F, U+007F to
+	// U+009F, U+2028 and U+2029) in text in requests defined in this file. Fields marked multiline
+	// accept tabs and line breaks, and U+0080 to U+009F. The option does not apply to fields in
+	// the path, because a malformed identifier is reported as not found, nor to rows, which are
+	// validated one by one.
 	//
 	// optional bool no_control_characters = 50001;
 	E_NoControlCharacters = &file_roster_v1_http_proto_extTypes[0]
@@ -589,6 +662,10 @@ var (
 	//
 	// optional roster.v1.Form form = 50006;
 	E_Form = &file_roster_v1_http_proto_extTypes[6]
+	// For a deprecated rpc: the dates.
+	//
+	// optional roster.v1.Deprecation deprecation = 50007;
+	E_Deprecation = &file_roster_v1_http_proto_extTypes[7]
 )
 
 // Extension fields to descriptorpb.MessageOptions.
@@ -598,7 +675,7 @@ var (
 	// unchanged.
 	//
 	// repeated string ignored_keys = 50001;
-	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[7]
+	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[8]
 )
 
 // Extension fields to descriptorpb.FieldOptions.
@@ -607,106 +684,111 @@ var (
 	// case-insensitively.
 	//
 	// optional bool boolean_like = 50001;
-	E_BooleanLike = &file_roster_v1_http_proto_extTypes[8]
+	E_BooleanLike = &file_roster_v1_http_proto_extTypes[9]
 	// For text: the server removes surrounding whitespace before it checks the bounds. Text
 	// of only whitespace and invisible characters, such as U+200B and U+FEFF, is treated as
 	// empty.
 	//
 	// optional bool trimmed = 50002;
-	E_Trimmed = &file_roster_v1_http_proto_extTypes[9]
+	E_Trimmed = &file_roster_v1_http_proto_extTypes[10]
 	// For the token of the next page: HTTP sends it as a Link header with rel="next" (RFC
 	// 8288) instead of in the body.
 	//
 	// optional bool next_link = 50004;
-	E_NextLink = &file_roster_v1_http_proto_extTypes[10]
+	E_NextLink = &file_roster_v1_http_proto_extTypes[11]
 	// For a repeated Row.Fault: the message is a row that is validated individually. If its
 	// JSON cannot be parsed, the gateway records that here and continues, so that only this
 	// row fails. The field has no JSON name.
 	//
 	// optional bool row_faults = 50003;
-	E_RowFaults = &file_roster_v1_http_proto_extTypes[11]
+	E_RowFaults = &file_roster_v1_http_proto_extTypes[12]
 	// An example value: text, enum names and timestamps are written literally, other values
 	// as JSON. The examples in the API reference are composed of them.
 	//
 	// optional string example = 50005;
-	E_Example = &file_roster_v1_http_proto_extTypes[12]
+	E_Example = &file_roster_v1_http_proto_extTypes[13]
 	// For text with rules beyond its bounds: the JSON Schema format that describes it, such
 	// as "email".
 	//
 	// optional string text_format = 50006;
-	E_TextFormat = &file_roster_v1_http_proto_extTypes[13]
+	E_TextFormat = &file_roster_v1_http_proto_extTypes[14]
 	// For text that an update can omit but not clear.
 	//
 	// optional bool never_empty = 50007;
-	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[14]
+	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[15]
 	// For a field of an update request: null in JSON clears the field. Without this option,
 	// null is treated as an absent key, and the stored value is kept.
 	//
 	// optional bool null_clears = 50008;
-	E_NullClears = &file_roster_v1_http_proto_extTypes[15]
+	E_NullClears = &file_roster_v1_http_proto_extTypes[16]
 	// For a double that is always an integer: OpenAPI describes it as an integer. An int64
 	// would be a string in JSON.
 	//
 	// optional bool whole = 50009;
-	E_Whole = &file_roster_v1_http_proto_extTypes[16]
+	E_Whole = &file_roster_v1_http_proto_extTypes[17]
 	// For text that can have several lines: it can contain tabs, line feeds and carriage
 	// returns.
 	//
 	// optional bool multiline = 50010;
-	E_Multiline = &file_roster_v1_http_proto_extTypes[17]
+	E_Multiline = &file_roster_v1_http_proto_extTypes[18]
 	// For text that names a character encoding, such as "windows-1252": HTTP converts the
 	// body of the stream from it to UTF-8. It is set from the charset parameter of the
 	// Content-Type header if it is empty. A body that starts with the byte order mark of
 	// UTF-16 is always converted.
 	//
 	// optional bool body_charset = 50011;
-	E_BodyCharset = &file_roster_v1_http_proto_extTypes[18]
-	// For an enum: JSON and query parameters ignore the letter case of its names. Query
-	// parameters and rows of imports have this option, because people type them. Enums in
-	// other JSON bodies do not: programs write these.
+	E_BodyCharset = &file_roster_v1_http_proto_extTypes[19]
+	// For an enum: JSON and query parameters ignore the letter case of its names. For text with a
+	// list of values: the server ignores the letter case, and repeated spaces. Query parameters
+	// and rows of imports have this option, because people type them. Enums in other JSON bodies
+	// do not: programs write these.
 	//
 	// optional bool any_case = 50012;
-	E_AnyCase = &file_roster_v1_http_proto_extTypes[19]
+	E_AnyCase = &file_roster_v1_http_proto_extTypes[20]
 	// For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
 	// other formats from the faults of the row.
 	//
 	// optional bool date_like = 50013;
-	E_DateLike = &file_roster_v1_http_proto_extTypes[20]
+	E_DateLike = &file_roster_v1_http_proto_extTypes[21]
 	// For a field of a request: HTTP reads it from the query, also if the body is the whole
 	// request.
 	//
 	// optional bool in_query = 50014;
-	E_InQuery = &file_roster_v1_http_proto_extTypes[21]
+	E_InQuery = &file_roster_v1_http_proto_extTypes[22]
 	// For a bool of a response: the HTTP status of the response if it is true. The body does
 	// not contain the field.
 	//
 	// optional int32 status_if_true = 50015;
-	E_StatusIfTrue = &file_roster_v1_http_proto_extTypes[22]
+	E_StatusIfTrue = &file_roster_v1_http_proto_extTypes[23]
 	// For a repeated field of a response: JSON does not contain it if it is empty.
 	//
 	// optional bool omit_empty = 50016;
-	E_OmitEmpty = &file_roster_v1_http_proto_extTypes[23]
+	E_OmitEmpty = &file_roster_v1_http_proto_extTypes[24]
 	// For a FieldMask of a request (AIP-157): the name of a field of the response. If the
 	// mask is set, JSON contains only the fields of the mask in it.
 	//
 	// optional string selects = 50017;
-	E_Selects = &file_roster_v1_http_proto_extTypes[24]
+	E_Selects = &file_roster_v1_http_proto_extTypes[25]
 	// For an enum of the request of a stream: it limits the records of the response, each value
 	// more than the one before, and the first is the default. If an HTTP client does not read
 	// the response while it sends the body, the error names the values that return fewer.
 	//
 	// optional bool limits_records = 50018;
-	E_LimitsRecords = &file_roster_v1_http_proto_extTypes[25]
+	E_LimitsRecords = &file_roster_v1_http_proto_extTypes[26]
 	// For a google.api.HttpBody of a response: the page that is shown after a form was
 	// submitted. JSON does not contain the field.
 	//
 	// optional bool form_page = 50019;
-	E_FormPage = &file_roster_v1_http_proto_extTypes[26]
+	E_FormPage = &file_roster_v1_http_proto_extTypes[27]
 	// For text: the HTTP header that carries the field instead of the body. A field of a request
 	// is read from it, and one of a response is sent in it unless it is empty.
 	//
 	// optional string header = 50020;
-	E_Header = &file_roster_v1_http_proto_extTypes[27]
+	E_Header = &file_roster_v1_http_proto_extTypes[28]
+	// For a deprecated field of a request: the dates.
+	//
+	// optional roster.v1.Deprecation field_deprecation = 50021;
+	E_FieldDeprecation = &file_roster_v1_http_proto_extTypes[29]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -717,7 +799,7 @@ var (
 	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[28]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[30]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -731,7 +813,10 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\x06public\x18\x03 \x01(\bR\x06public\"4\n" +
 	"\x04Form\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
-	"\bredirect\x18\x02 \x01(\tR\bredirect\"U\n" +
+	"\bredirect\x18\x02 \x01(\tR\bredirect\";\n" +
+	"\vDeprecation\x12\x14\n" +
+	"\x05since\x18\x01 \x01(\tR\x05since\x12\x16\n" +
+	"\x06sunset\x18\x02 \x01(\tR\x06sunset\"U\n" +
 	"\aCsvLine\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05cells\x18\x02 \x03(\tR\x05cells\x12\x1c\n" +
@@ -747,7 +832,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"fails_with\x12\x1e.google.protobuf.MethodOptions\x18ӆ\x03 \x03(\x0e2\x17.roster.v1.Error.ReasonR\tfailsWith:C\n" +
 	"\fcross_origin\x12\x1e.google.protobuf.MethodOptions\x18Ԇ\x03 \x01(\bR\vcrossOrigin:P\n" +
 	"\x13response_media_type\x12\x1e.google.protobuf.MethodOptions\x18Ն\x03 \x01(\tR\x11responseMediaType:E\n" +
-	"\x04form\x12\x1e.google.protobuf.MethodOptions\x18ֆ\x03 \x01(\v2\x0f.roster.v1.FormR\x04form:D\n" +
+	"\x04form\x12\x1e.google.protobuf.MethodOptions\x18ֆ\x03 \x01(\v2\x0f.roster.v1.FormR\x04form:Z\n" +
+	"\vdeprecation\x12\x1e.google.protobuf.MethodOptions\x18׆\x03 \x01(\v2\x16.roster.v1.DeprecationR\vdeprecation:D\n" +
 	"\fignored_keys\x12\x1f.google.protobuf.MessageOptions\x18ц\x03 \x03(\tR\vignoredKeys:B\n" +
 	"\fboolean_like\x12\x1d.google.protobuf.FieldOptions\x18ц\x03 \x01(\bR\vbooleanLike:9\n" +
 	"\atrimmed\x12\x1d.google.protobuf.FieldOptions\x18҆\x03 \x01(\bR\atrimmed:<\n" +
@@ -773,7 +859,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\aselects\x12\x1d.google.protobuf.FieldOptions\x18\xe1\x86\x03 \x01(\tR\aselects:F\n" +
 	"\x0elimits_records\x12\x1d.google.protobuf.FieldOptions\x18\xe2\x86\x03 \x01(\bR\rlimitsRecords:<\n" +
 	"\tform_page\x12\x1d.google.protobuf.FieldOptions\x18\xe3\x86\x03 \x01(\bR\bformPage:7\n" +
-	"\x06header\x12\x1d.google.protobuf.FieldOptions\x18\xe4\x86\x03 \x01(\tR\x06header:B\n" +
+	"\x06header\x12\x1d.google.protobuf.FieldOptions\x18\xe4\x86\x03 \x01(\tR\x06header:d\n" +
+	"\x11field_deprecation\x12\x1d.google.protobuf.FieldOptions\x18\xe5\x86\x03 \x01(\v2\x16.roster.v1.DeprecationR\x10fieldDeprecation:B\n" +
 	"\n" +
 	"media_type\x12!.google.protobuf.EnumValueOptions\x18҆\x03 \x01(\tR\tmediaTypeB\x02P\x01b\x06proto3"
 
@@ -789,57 +876,62 @@ func file_roster_v1_http_proto_rawDescGZIP() []byte {
 	return file_roster_v1_http_proto_rawDescData
 }
 
-var file_roster_v1_http_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_roster_v1_http_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_roster_v1_http_proto_goTypes = []any{
 	(*Access)(nil),                        // 0: roster.v1.Access
 	(*Form)(nil),                          // 1: roster.v1.Form
-	(*CsvLine)(nil),                       // 2: roster.v1.CsvLine
-	(*Row)(nil),                           // 3: roster.v1.Row
-	(*Row_Fault)(nil),                     // 4: roster.v1.Row.Fault
-	(*descriptorpb.FileOptions)(nil),      // 5: google.protobuf.FileOptions
-	(*descriptorpb.MethodOptions)(nil),    // 6: google.protobuf.MethodOptions
-	(*descriptorpb.MessageOptions)(nil),   // 7: google.protobuf.MessageOptions
-	(*descriptorpb.FieldOptions)(nil),     // 8: google.protobuf.FieldOptions
-	(*descriptorpb.EnumValueOptions)(nil), // 9: google.protobuf.EnumValueOptions
-	(Error_Reason)(0),                     // 10: roster.v1.Error.Reason
+	(*Deprecation)(nil),                   // 2: roster.v1.Deprecation
+	(*CsvLine)(nil),                       // 3: roster.v1.CsvLine
+	(*Row)(nil),                           // 4: roster.v1.Row
+	(*Row_Fault)(nil),                     // 5: roster.v1.Row.Fault
+	(*descriptorpb.FileOptions)(nil),      // 6: google.protobuf.FileOptions
+	(*descriptorpb.MethodOptions)(nil),    // 7: google.protobuf.MethodOptions
+	(*descriptorpb.MessageOptions)(nil),   // 8: google.protobuf.MessageOptions
+	(*descriptorpb.FieldOptions)(nil),     // 9: google.protobuf.FieldOptions
+	(*descriptorpb.EnumValueOptions)(nil), // 10: google.protobuf.EnumValueOptions
+	(Error_Reason)(0),                     // 11: roster.v1.Error.Reason
 }
 var file_roster_v1_http_proto_depIdxs = []int32{
-	5,  // 0: roster.v1.no_control_characters:extendee -> google.protobuf.FileOptions
-	6,  // 1: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
-	6,  // 2: roster.v1.access:extendee -> google.protobuf.MethodOptions
-	6,  // 3: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
-	6,  // 4: roster.v1.cross_origin:extendee -> google.protobuf.MethodOptions
-	6,  // 5: roster.v1.response_media_type:extendee -> google.protobuf.MethodOptions
-	6,  // 6: roster.v1.form:extendee -> google.protobuf.MethodOptions
-	7,  // 7: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
-	8,  // 8: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
-	8,  // 9: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
-	8,  // 10: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
-	8,  // 11: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
-	8,  // 12: roster.v1.example:extendee -> google.protobuf.FieldOptions
-	8,  // 13: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
-	8,  // 14: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
-	8,  // 15: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
-	8,  // 16: roster.v1.whole:extendee -> google.protobuf.FieldOptions
-	8,  // 17: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
-	8,  // 18: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
-	8,  // 19: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
-	8,  // 20: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
-	8,  // 21: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
-	8,  // 22: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
-	8,  // 23: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
-	8,  // 24: roster.v1.selects:extendee -> google.protobuf.FieldOptions
-	8,  // 25: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
-	8,  // 26: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
-	8,  // 27: roster.v1.header:extendee -> google.protobuf.FieldOptions
-	9,  // 28: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 29: roster.v1.access:type_name -> roster.v1.Access
-	10, // 30: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	1,  // 31: roster.v1.form:type_name -> roster.v1.Form
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	29, // [29:32] is the sub-list for extension type_name
-	0,  // [0:29] is the sub-list for extension extendee
+	6,  // 0: roster.v1.no_control_characters:extendee -> google.protobuf.FileOptions
+	7,  // 1: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
+	7,  // 2: roster.v1.access:extendee -> google.protobuf.MethodOptions
+	7,  // 3: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
+	7,  // 4: roster.v1.cross_origin:extendee -> google.protobuf.MethodOptions
+	7,  // 5: roster.v1.response_media_type:extendee -> google.protobuf.MethodOptions
+	7,  // 6: roster.v1.form:extendee -> google.protobuf.MethodOptions
+	7,  // 7: roster.v1.deprecation:extendee -> google.protobuf.MethodOptions
+	8,  // 8: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
+	9,  // 9: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
+	9,  // 10: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
+	9,  // 11: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
+	9,  // 12: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
+	9,  // 13: roster.v1.example:extendee -> google.protobuf.FieldOptions
+	9,  // 14: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
+	9,  // 15: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
+	9,  // 16: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
+	9,  // 17: roster.v1.whole:extendee -> google.protobuf.FieldOptions
+	9,  // 18: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
+	9,  // 19: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
+	9,  // 20: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
+	9,  // 21: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
+	9,  // 22: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
+	9,  // 23: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
+	9,  // 24: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
+	9,  // 25: roster.v1.selects:extendee -> google.protobuf.FieldOptions
+	9,  // 26: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
+	9,  // 27: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
+	9,  // 28: roster.v1.header:extendee -> google.protobuf.FieldOptions
+	9,  // 29: roster.v1.field_deprecation:extendee -> google.protobuf.FieldOptions
+	10, // 30: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 31: roster.v1.access:type_name -> roster.v1.Access
+	11, // 32: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	1,  // 33: roster.v1.form:type_name -> roster.v1.Form
+	2,  // 34: roster.v1.deprecation:type_name -> roster.v1.Deprecation
+	2,  // 35: roster.v1.field_deprecation:type_name -> roster.v1.Deprecation
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	31, // [31:36] is the sub-list for extension type_name
+	0,  // [0:31] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -855,8 +947,8 @@ func file_roster_v1_http_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
-			NumExtensions: 29,
+			NumMessages:   6,
+			NumExtensions: 31,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

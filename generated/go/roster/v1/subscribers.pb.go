@@ -1212,7 +1212,7 @@ func (x *CreateSubscriberResponse) GetEtag() string {
 	return ""
 }
 
-// One row of a bulk creation or an import. The bounds of CreateSubscriber apply. A
+// One row of a bulk creation. The bounds of CreateSubscriber apply. A
 // row that violates one is reported in the response and does not fail the call.
 type BulkSubscriber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1843,7 +1843,7 @@ type ListSubscribersRequest struct {
 	// Returns only subscribers created before this time.
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
 	// Direction of order_by: "asc" returns the oldest first, "desc" the newest first.
-	// Default: "asc".
+	// Default: "asc". A direction in order_by must be the same.
 	Order string `protobuf:"bytes,9,opt,name=order,proto3" json:"order,omitempty"`
 	// Token of the next page from the previous response (AIP-158). Over HTTP it is in the
 	// Link header. The filters and the order must be the same as in the previous request.
@@ -1855,7 +1855,8 @@ type ListSubscribersRequest struct {
 	UpdatedAfter *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=updated_after,json=updatedAfter,proto3" json:"updated_after,omitempty"`
 	// Returns only subscribers last changed before this time.
 	UpdatedBefore *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=updated_before,json=updatedBefore,proto3" json:"updated_before,omitempty"`
-	// Order of the list: "createdAt" or "updatedAt". Default: "createdAt".
+	// Order of the list: "createdAt" or "updatedAt", which a direction can follow: "updatedAt
+	// desc" (AIP-132). Default: "createdAt".
 	//
 	// With updatedAt, subscribers are in the order in which their last changes were
 	// committed, so a client can follow all changes: read all pages with page tokens, store
@@ -3194,7 +3195,7 @@ type ImportSubscriber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Email address.
 	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
-	// First name. Tabs and line breaks, which earlier versions exported, become spaces.
+	// First name. Tabs and line breaks become spaces.
 	FirstName string `protobuf:"bytes,2,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
 	// Last name, converted as the first name.
 	LastName string `protobuf:"bytes,3,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
@@ -3458,9 +3459,6 @@ type ImportSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Action for a row if a subscriber already has its email address. Default: FAIL.
 	OnConflict ImportSubscribersRequest_OnConflict `protobuf:"varint,1,opt,name=on_conflict,json=onConflict,proto3,enum=roster.v1.ImportSubscribersRequest_OnConflict" json:"on_conflict,omitempty"`
-	// Rows without a status and times, for clients of earlier versions. At most 2,000. Use
-	// subscribers instead.
-	Rows []*BulkSubscriber `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`
 	// Lines of CSV, on gRPC at most 2,000 in a message. The first line of the import is the
 	// header. Column names ignore case, whitespace, hyphens and underscores. The columns are the
 	// keys of a JSON row, name, and custom fields by key or label, with or without the prefix
@@ -3594,13 +3592,6 @@ func (x *ImportSubscribersRequest) GetOnConflict() ImportSubscribersRequest_OnCo
 		return x.OnConflict
 	}
 	return ImportSubscribersRequest_ON_CONFLICT_UNSPECIFIED
-}
-
-func (x *ImportSubscribersRequest) GetRows() []*BulkSubscriber {
-	if x != nil {
-		return x.Rows
-	}
-	return nil
 }
 
 func (x *ImportSubscribersRequest) GetLines() []*CsvLine {
@@ -4684,12 +4675,12 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05BASIC\x10\x01\x12\b\n" +
 	"\x04FULL\x10\x02B\x0e\n" +
 	"\f_confirm_urlB\x12\n" +
-	"\x10_unsubscribe_url\"\xa2\x04\n" +
+	"\x10_unsubscribe_url\"\x92\x04\n" +
 	"\x17CreateSubscriberRequest\x12=\n" +
-	"\x05email\x18\x01 \x01(\tB'\xbaH\b\xc8\x01\x01r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x125\n" +
+	"\x05email\x18\x01 \x01(\tB'\xbaH\b\xc8\x01\x01r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12-\n" +
 	"\n" +
-	"first_name\x18\x02 \x01(\tB\x16\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03Ada\xb2\xb5\x18\x04nameR\tfirstName\x128\n" +
-	"\tlast_name\x18\x03 \x01(\tB\x1b\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelace\xb2\xb5\x18\x04nameR\blastName\x12/\n" +
+	"first_name\x18\x02 \x01(\tB\x0e\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03AdaR\tfirstName\x120\n" +
+	"\tlast_name\x18\x03 \x01(\tB\x13\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelaceR\blastName\x12/\n" +
 	"\fis_confirmed\x18\x04 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\visConfirmed\x12<\n" +
 	"\x04tags\x18\x05 \x03(\tB(\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
@@ -4699,12 +4690,12 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
 	"subscriber\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xb3\x03\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xa3\x03\n" +
 	"\x0eBulkSubscriber\x122\n" +
-	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12.\n" +
+	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12&\n" +
 	"\n" +
-	"first_name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\x03Ada\xb2\xb5\x18\x04nameR\tfirstName\x121\n" +
-	"\tlast_name\x18\x03 \x01(\tB\x14\xaa\xb5\x18\bLovelace\xb2\xb5\x18\x04nameR\blastName\x12/\n" +
+	"first_name\x18\x02 \x01(\tB\a\xaa\xb5\x18\x03AdaR\tfirstName\x12)\n" +
+	"\tlast_name\x18\x03 \x01(\tB\f\xaa\xb5\x18\bLovelaceR\blastName\x12/\n" +
 	"\fis_confirmed\x18\x04 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\visConfirmed\x12(\n" +
 	"\x04tags\x18\x05 \x03(\tB\x14\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
 	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x122\n" +
@@ -4760,7 +4751,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04view\x18\x03 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"\x8c\x01\n" +
 	"\x1bBatchGetSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x124\n" +
-	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\x90\t\n" +
+	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\xd7\t\n" +
 	"\x16ListSubscribersRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12O\n" +
@@ -4769,14 +4760,14 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05email\x18\x05 \x01(\tB\x17\x90\xb5\x18\x01\xaa\xb5\x18\x0fada@example.comR\x05email\x12!\n" +
 	"\x01q\x18\x06 \x01(\tB\x13\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03adaR\x01q\x12]\n" +
 	"\rcreated_after\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
-	"\x0ecreated_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rcreatedBefore\x120\n" +
-	"\x05order\x18\t \x01(\tB\x1a\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04descR\x05order\x12'\n" +
+	"\x0ecreated_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rcreatedBefore\x124\n" +
+	"\x05order\x18\t \x01(\tB\x1e\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04desc\xe0\xb5\x18\x01R\x05order\x12'\n" +
 	"\n" +
 	"page_token\x18\n" +
 	" \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\x12]\n" +
 	"\rupdated_after\x18\v \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fupdatedAfter\x12_\n" +
-	"\x0eupdated_before\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12E\n" +
-	"\border_by\x18\r \x01(\tB*\xbaH\x1ar\x18R\x00R\tcreatedAtR\tupdatedAt\xaa\xb5\x18\tupdatedAtR\aorderBy\x12D\n" +
+	"\x0eupdated_before\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12\x87\x01\n" +
+	"\border_by\x18\r \x01(\tBl\xbaHXrVR\x00R\tcreatedAtR\rcreatedAt ascR\x0ecreatedAt descR\tupdatedAtR\rupdatedAt ascR\x0eupdatedAt desc\xaa\xb5\x18\tupdatedAt\xe0\xb5\x18\x01R\aorderBy\x12D\n" +
 	"\x04view\x18\x0e \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULL\xe0\xb5\x18\x01R\x04view\x12n\n" +
 	"\x06filter\x18\x0f \x01(\tBV\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18Fstatus = CONFIRMED AND tags:\"vip\" AND NOT email.domain = \"example.com\"R\x06filter\x128\n" +
 	"\asegment\x18\x10 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12[\n" +
@@ -4786,13 +4777,13 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xb1\x06\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xa1\x06\n" +
 	"\x17UpdateSubscriberRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12>\n" +
-	"\x05email\x18\x02 \x01(\tB(\xbaH\x05r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x129\n" +
+	"\x05email\x18\x02 \x01(\tB(\xbaH\x05r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x121\n" +
 	"\n" +
-	"first_name\x18\x03 \x01(\tB\x1a\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03Ada\xb2\xb5\x18\x04name\xc0\xb5\x18\x01R\tfirstName\x12<\n" +
-	"\tlast_name\x18\x04 \x01(\tB\x1f\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelace\xb2\xb5\x18\x04name\xc0\xb5\x18\x01R\blastName\x12@\n" +
+	"first_name\x18\x03 \x01(\tB\x12\xbaH\x04r\x02\x18d\xaa\xb5\x18\x03Ada\xc0\xb5\x18\x01R\tfirstName\x124\n" +
+	"\tlast_name\x18\x04 \x01(\tB\x17\xbaH\x04r\x02\x18d\xaa\xb5\x18\bLovelace\xc0\xb5\x18\x01R\blastName\x12@\n" +
 	"\x04tags\x18\x05 \x03(\tB,\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10[\"early\", \"vip\"]\xc0\xb5\x18\x01R\x04tags\x12;\n" +
 	"\vupdate_mask\x18\x06 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
@@ -4904,12 +4895,12 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"deliveries\x18\x04 \x03(\v2\x1b.roster.v1.PersonalDeliveryR\n" +
 	"deliveries\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xc8\t\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xb8\t\n" +
 	"\x10ImportSubscriber\x122\n" +
-	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12.\n" +
+	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12&\n" +
 	"\n" +
-	"first_name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\x03Ada\xb2\xb5\x18\x04nameR\tfirstName\x121\n" +
-	"\tlast_name\x18\x03 \x01(\tB\x14\xaa\xb5\x18\bLovelace\xb2\xb5\x18\x04nameR\blastName\x120\n" +
+	"first_name\x18\x02 \x01(\tB\a\xaa\xb5\x18\x03AdaR\tfirstName\x12)\n" +
+	"\tlast_name\x18\x03 \x01(\tB\f\xaa\xb5\x18\bLovelaceR\blastName\x120\n" +
 	"\fis_confirmed\x18\x04 \x01(\bB\r\x88\xb5\x18\x01\xaa\xb5\x18\x05falseR\visConfirmed\x12(\n" +
 	"\x04tags\x18\x05 \x03(\tB\x14\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
 	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x12J\n" +
@@ -4941,11 +4932,10 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x11ORDER_UNSPECIFIED\x10\x00\x12\a\n" +
 	"\x03MDY\x10\x01\x12\a\n" +
 	"\x03DMY\x10\x02\x12\a\n" +
-	"\x03YMD\x10\x03\"\xf2\r\n" +
+	"\x03YMD\x10\x03\"\xbf\r\n" +
 	"\x18ImportSubscribersRequest\x12e\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2..roster.v1.ImportSubscribersRequest.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01R\n" +
-	"onConflict\x12=\n" +
-	"\x04rows\x18\x02 \x03(\v2\x19.roster.v1.BulkSubscriberB\x0e\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03R\x04rows\x12\x95\x01\n" +
+	"onConflict\x12\x95\x01\n" +
 	"\x05lines\x18\x03 \x03(\v2\x12.roster.v1.CsvLineBk\xbaH\x06\x92\x01\x03\x10\xd0\x0f\xaa\xb5\x18^[{\"cells\": [\"email\", \"firstName\", \"tags\"]},{\"cells\": [\"ada@example.com\", \"Ada\", \"early;vip\"]}]R\x05lines\x12+\n" +
 	"\n" +
 	"after_line\x18\x04 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x010R\tafterLine\x125\n" +
@@ -5003,7 +4993,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x03ALL\x10\x01\x12\n" +
 	"\n" +
 	"\x06FAILED\x10\x02\x12\v\n" +
-	"\aSUMMARY\x10\x03\"\x81\x04\n" +
+	"\aSUMMARY\x10\x03J\x04\b\x02\x10\x03R\x04rows\"\x81\x04\n" +
 	"\fImportResult\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12F\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1f.roster.v1.ImportResult.OutcomeB\v\xaa\xb5\x18\aCREATEDR\aoutcome\x12.\n" +
@@ -5267,67 +5257,66 @@ var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	52,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
 	60,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
 	7,   // 62: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	16,  // 63: roster.v1.ImportSubscribersRequest.rows:type_name -> roster.v1.BulkSubscriber
-	65,  // 64: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	41,  // 65: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
-	8,   // 66: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	5,   // 67: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	9,   // 68: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
-	6,   // 69: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
-	10,  // 70: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
-	2,   // 71: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
-	56,  // 72: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
-	57,  // 73: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	8,   // 74: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	55,  // 75: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
-	45,  // 76: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	46,  // 77: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	11,  // 78: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
-	0,   // 79: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	58,  // 80: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	58,  // 81: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	58,  // 82: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	58,  // 83: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,   // 84: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	12,  // 85: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
-	13,  // 86: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	65,  // 87: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	58,  // 88: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,   // 90: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	14,  // 91: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	17,  // 92: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	21,  // 93: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	23,  // 94: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	25,  // 95: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	27,  // 96: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	29,  // 97: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	31,  // 98: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	33,  // 99: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	36,  // 100: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	39,  // 101: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	44,  // 102: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	48,  // 103: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	50,  // 104: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	15,  // 105: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	20,  // 106: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	22,  // 107: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	24,  // 108: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	26,  // 109: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	28,  // 110: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	30,  // 111: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	32,  // 112: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	34,  // 113: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	37,  // 114: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	40,  // 115: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	47,  // 116: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	49,  // 117: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	51,  // 118: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	105, // [105:119] is the sub-list for method output_type
-	91,  // [91:105] is the sub-list for method input_type
-	91,  // [91:91] is the sub-list for extension type_name
-	91,  // [91:91] is the sub-list for extension extendee
-	0,   // [0:91] is the sub-list for field type_name
+	65,  // 63: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	41,  // 64: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	8,   // 65: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	5,   // 66: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	9,   // 67: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
+	6,   // 68: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
+	10,  // 69: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
+	2,   // 70: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
+	56,  // 71: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
+	57,  // 72: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	8,   // 73: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	55,  // 74: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
+	45,  // 75: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	46,  // 76: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	11,  // 77: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	0,   // 78: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	58,  // 79: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	58,  // 80: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	58,  // 81: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	58,  // 82: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 83: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	12,  // 84: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
+	13,  // 85: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	65,  // 86: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	58,  // 87: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 88: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	14,  // 90: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	17,  // 91: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	21,  // 92: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	23,  // 93: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	25,  // 94: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	27,  // 95: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	29,  // 96: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	31,  // 97: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	33,  // 98: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	36,  // 99: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	39,  // 100: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	44,  // 101: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	48,  // 102: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	50,  // 103: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	15,  // 104: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	20,  // 105: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	22,  // 106: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	24,  // 107: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	26,  // 108: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	28,  // 109: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	30,  // 110: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	32,  // 111: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	34,  // 112: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	37,  // 113: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	40,  // 114: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	47,  // 115: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	49,  // 116: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	51,  // 117: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	104, // [104:118] is the sub-list for method output_type
+	90,  // [90:104] is the sub-list for method input_type
+	90,  // [90:90] is the sub-list for extension type_name
+	90,  // [90:90] is the sub-list for extension extendee
+	0,   // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }

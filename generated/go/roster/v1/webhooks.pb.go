@@ -1656,7 +1656,7 @@ type ListWebhookDeliveriesRequest struct {
 	// Returns only deliveries with this status.
 	Status WebhookDelivery_Status `protobuf:"varint,4,opt,name=status,proto3,enum=roster.v1.WebhookDelivery_Status" json:"status,omitempty"`
 	// Returns only deliveries of this event type, or of all event types of a resource, such
-	// as subscriber.*.
+	// as subscriber.*. Case-insensitive.
 	EventType string `protobuf:"bytes,5,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
 	// Returns only deliveries of this event.
 	EventId string `protobuf:"bytes,6,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
@@ -2155,7 +2155,7 @@ type ListEventsRequest struct {
 	// set.
 	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
 	// Returns only events of this type, or of all types of a resource, such as
-	// subscriber.*.
+	// subscriber.*. Case-insensitive.
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
 	// Returns only events with a greater sequence number. To read the event log
 	// continuously, set it to the sequence number of the last event received.
@@ -2469,14 +2469,14 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x92\x01\n" +
 	"\x13TestWebhookResponse\x12>\n" +
 	"\bdelivery\x18\x01 \x01(\v2\x1a.roster.v1.WebhookDeliveryB\x06\xbaH\x03\xc8\x01\x01R\bdelivery\x12;\n" +
-	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xe0\x02\n" +
+	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xdc\x02\n" +
 	"\x14ReplayWebhookRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12T\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\x05since\x12N\n" +
 	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\x05until\x12C\n" +
 	"\vevent_types\x18\x04 \x03(\tB\"\xbaH\v\x92\x01\b\x102\"\x04r\x02\x182\xaa\xb5\x18\x10[\"subscriber.*\"]R\n" +
-	"eventTypes\x12-\n" +
-	"\vonly_failed\x18\x05 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\n" +
+	"eventTypes\x12)\n" +
+	"\vonly_failed\x18\x05 \x01(\bB\b\xaa\xb5\x18\x04trueR\n" +
 	"onlyFailed\"\xdd\x01\n" +
 	"\rWebhookReplay\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5HR\x02id\x12=\n" +
@@ -2521,15 +2521,15 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\"\x9c\x01\n" +
 	"\x1dTailWebhookDeliveriesResponse\x12>\n" +
 	"\bdelivery\x18\x01 \x01(\v2\x1a.roster.v1.WebhookDeliveryB\x06\xbaH\x03\xc8\x01\x01R\bdelivery\x12;\n" +
-	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xe4\x03\n" +
+	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xe8\x03\n" +
 	"\x11ListEventsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12$\n" +
 	"\x04type\x18\x03 \x01(\tB\x10\xbaH\x04r\x02\x182\xaa\xb5\x18\x05tag.*R\x04type\x12G\n" +
 	"\x0eafter_sequence\x18\x04 \x01(\x01B \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\x00\x00\xaa\xb5\x18\x010ȵ\x18\x01R\rafterSequence\x12]\n" +
 	"\rcreated_after\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
-	"\x0ecreated_before\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\x120\n" +
-	"\x05order\x18\a \x01(\tB\x1a\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04descR\x05order\x12'\n" +
+	"\x0ecreated_before\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\x124\n" +
+	"\x05order\x18\a \x01(\tB\x1e\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04desc\xe0\xb5\x18\x01R\x05order\x12'\n" +
 	"\n" +
 	"page_token\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xc2\x01\n" +
 	"\x12ListEventsResponse\x12(\n" +

@@ -319,6 +319,7 @@ class UpdateCustomFieldRequest(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     LABEL_FIELD_NUMBER: _builtins.int
     FALLBACK_FIELD_NUMBER: _builtins.int
+    DATA_TYPE_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
@@ -329,6 +330,10 @@ class UpdateCustomFieldRequest(_message.Message):
     """New text rendered if a subscriber has no value: at most 1,000 characters. Tabs and
     line breaks are allowed. An empty string removes it.
     """
+    data_type: Global___CustomField.DataType.ValueType
+    """The type of the values, which cannot be changed: one other than that of the custom field
+    is rejected. The same is accepted, so that a fetched custom field can be sent back.
+    """
     etag: _builtins.str
     """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
     unless the resource has one of these entity tags. They are in quotes and separated by
@@ -337,9 +342,9 @@ class UpdateCustomFieldRequest(_message.Message):
     """
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
-        """Fields to update: label, fallback. Default: all non-empty fields (AIP-134), so a field to
-        clear must be named. Over HTTP it is derived from the keys of the body with a value other
-        than null.
+        """Fields to update: label, fallback, data_type. Default: all non-empty fields (AIP-134),
+        so a field to clear must be named. Over HTTP it is derived from the keys of the body with a
+        value other than null.
         """
 
     def __init__(
@@ -348,12 +353,13 @@ class UpdateCustomFieldRequest(_message.Message):
         id: _builtins.str = ...,
         label: _builtins.str = ...,
         fallback: _builtins.str = ...,
+        data_type: Global___CustomField.DataType.ValueType = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
         etag: _builtins.str | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "fallback", b"fallback", "id", b"id", "label", b"label", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "data_type", b"data_type", "etag", b"etag", "fallback", b"fallback", "id", b"id", "label", b"label", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
     _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015

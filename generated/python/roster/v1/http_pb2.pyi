@@ -90,6 +90,35 @@ class Form(_message.Message):
 Global___Form: _TypeAlias = Form  # noqa: Y015
 
 @_typing.final
+class Deprecation(_message.Message):
+    """When something with the option `deprecated = true` stops to work. HTTP responses of a
+    deprecated rpc, and of a call that sets a deprecated field, state it in the headers
+    Deprecation (RFC 9745) and Sunset (RFC 8594).
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SINCE_FIELD_NUMBER: _builtins.int
+    SUNSET_FIELD_NUMBER: _builtins.int
+    since: _builtins.str
+    """Date since which it is deprecated, in UTC, such as 2027-01-31."""
+    sunset: _builtins.str
+    """First date on which it may be gone. Empty if that is not known yet."""
+    def __init__(
+        self,
+        *,
+        since: _builtins.str = ...,
+        sunset: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "sunset", b"sunset"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Deprecation: _TypeAlias = Deprecation  # noqa: Y015
+
+@_typing.final
 class CsvLine(_message.Message):
     """One line of CSV. Over HTTP, a field of this type can be read from, or written as,
     text/csv.
@@ -182,6 +211,7 @@ FAILS_WITH_FIELD_NUMBER: _builtins.int
 CROSS_ORIGIN_FIELD_NUMBER: _builtins.int
 RESPONSE_MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 FORM_FIELD_NUMBER: _builtins.int
+DEPRECATION_FIELD_NUMBER: _builtins.int
 IGNORED_KEYS_FIELD_NUMBER: _builtins.int
 BOOLEAN_LIKE_FIELD_NUMBER: _builtins.int
 TRIMMED_FIELD_NUMBER: _builtins.int
@@ -203,13 +233,14 @@ SELECTS_FIELD_NUMBER: _builtins.int
 LIMITS_RECORDS_FIELD_NUMBER: _builtins.int
 FORM_PAGE_FIELD_NUMBER: _builtins.int
 HEADER_FIELD_NUMBER: _builtins.int
+FIELD_DEPRECATION_FIELD_NUMBER: _builtins.int
 MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 no_control_characters: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FileOptions, _builtins.bool]
-"""Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
-in requests defined in this file. Fields marked multiline accept tabs, line feeds and
-carriage returns. The option does not apply to fields in the path, because a
-malformed identifier is reported as not found, nor to rows, which are validated one
-by one.
+"""Whether the server rejects control characters and line breaks (U+0000 to U+001F, U+007F to
+U+009F, U+2028 and U+2029) in text in requests defined in this file. Fields marked multiline
+accept tabs and line breaks, and U+0080 to U+009F. The option does not apply to fields in
+the path, because a malformed identifier is reported as not found, nor to rows, which are
+validated one by one.
 """
 success_status: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.int]
 """HTTP status of a successful response. Default: 200. With 204, no body is sent."""
@@ -225,6 +256,8 @@ response_media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.M
 """For an rpc that returns google.api.HttpBody: the media type of the response."""
 form: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Form]
 """How an HTML form can call the rpc. Default: it cannot."""
+deprecation: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Deprecation]
+"""For a deprecated rpc: the dates."""
 ignored_keys: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MessageOptions, _containers.RepeatedScalarFieldContainer[_builtins.str]]
 """JSON keys that a body of this message can contain and that are ignored: the
 output-only fields of the resource. A fetched resource can therefore be sent back
@@ -277,9 +310,10 @@ Content-Type header if it is empty. A body that starts with the byte order mark 
 UTF-16 is always converted.
 """
 any_case: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
-"""For an enum: JSON and query parameters ignore the letter case of its names. Query
-parameters and rows of imports have this option, because people type them. Enums in
-other JSON bodies do not: programs write these.
+"""For an enum: JSON and query parameters ignore the letter case of its names. For text with a
+list of values: the server ignores the letter case, and repeated spaces. Query parameters
+and rows of imports have this option, because people type them. Enums in other JSON bodies
+do not: programs write these.
 """
 date_like: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
@@ -312,6 +346,8 @@ header: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, 
 """For text: the HTTP header that carries the field instead of the body. A field of a request
 is read from it, and one of a response is sent in it unless it is empty.
 """
+field_deprecation: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, Global___Deprecation]
+"""For a deprecated field of a request: the dates."""
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that selects the format of a streamed response: the media type of the
 value, such as "text/csv". HTTP selects the format from the request, so that the

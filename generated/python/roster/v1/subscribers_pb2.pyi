@@ -332,7 +332,7 @@ Global___CreateSubscriberResponse: _TypeAlias = CreateSubscriberResponse  # noqa
 
 @_typing.final
 class BulkSubscriber(_message.Message):
-    """One row of a bulk creation or an import. The bounds of CreateSubscriber apply. A
+    """One row of a bulk creation. The bounds of CreateSubscriber apply. A
     row that violates one is reported in the response and does not fail the call.
     """
 
@@ -779,7 +779,7 @@ class ListSubscribersRequest(_message.Message):
     """
     order: _builtins.str
     """Direction of order_by: "asc" returns the oldest first, "desc" the newest first.
-    Default: "asc".
+    Default: "asc". A direction in order_by must be the same.
     """
     page_token: _builtins.str
     """Token of the next page from the previous response (AIP-158). Over HTTP it is in the
@@ -787,7 +787,8 @@ class ListSubscribersRequest(_message.Message):
     The cost of a page does not depend on its position in the list.
     """
     order_by: _builtins.str
-    """Order of the list: "createdAt" or "updatedAt". Default: "createdAt".
+    """Order of the list: "createdAt" or "updatedAt", which a direction can follow: "updatedAt
+    desc" (AIP-132). Default: "createdAt".
 
     With updatedAt, subscribers are in the order in which their last changes were
     committed, so a client can follow all changes: read all pages with page tokens, store
@@ -1657,7 +1658,7 @@ class ImportSubscriber(_message.Message):
     email: _builtins.str
     """Email address."""
     first_name: _builtins.str
-    """First name. Tabs and line breaks, which earlier versions exported, become spaces."""
+    """First name. Tabs and line breaks become spaces."""
     last_name: _builtins.str
     """Last name, converted as the first name."""
     is_confirmed: _builtins.bool
@@ -1996,7 +1997,6 @@ class ImportSubscribersRequest(_message.Message):
     """No results, only the summary."""
 
     ON_CONFLICT_FIELD_NUMBER: _builtins.int
-    ROWS_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
     AFTER_LINE_FIELD_NUMBER: _builtins.int
     CHARSET_FIELD_NUMBER: _builtins.int
@@ -2059,12 +2059,6 @@ class ImportSubscribersRequest(_message.Message):
     """Order of the day, the month and the year in numeric dates. Default: such dates are not
     accepted, also if the day is greater than 12.
     """
-    @_builtins.property
-    def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___BulkSubscriber]:
-        """Rows without a status and times, for clients of earlier versions. At most 2,000. Use
-        subscribers instead.
-        """
-
     @_builtins.property
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
         """Lines of CSV, on gRPC at most 2,000 in a message. The first line of the import is the
@@ -2147,7 +2141,6 @@ class ImportSubscribersRequest(_message.Message):
         self,
         *,
         on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType = ...,
-        rows: _abc.Iterable[Global___BulkSubscriber] | None = ...,
         lines: _abc.Iterable[_http_pb2.CsvLine] | None = ...,
         after_line: _builtins.int = ...,
         charset: _builtins.str = ...,
@@ -2167,7 +2160,7 @@ class ImportSubscribersRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "date_format", b"date_format", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "lines", b"lines", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "results", b"results", "rows", b"rows", "segment", b"segment", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "date_format", b"date_format", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "lines", b"lines", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "results", b"results", "segment", b"segment", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -914,7 +914,7 @@ class ListWebhookDeliveriesRequest(_message.Message):
     """Returns only deliveries with this status."""
     event_type: _builtins.str
     """Returns only deliveries of this event type, or of all event types of a resource, such
-    as subscriber.*.
+    as subscriber.*. Case-insensitive.
     """
     event_id: _builtins.str
     """Returns only deliveries of this event."""
@@ -1172,7 +1172,7 @@ class ListEventsRequest(_message.Message):
     """
     type: _builtins.str
     """Returns only events of this type, or of all types of a resource, such as
-    subscriber.*.
+    subscriber.*. Case-insensitive.
     """
     after_sequence: _builtins.float
     """Returns only events with a greater sequence number. To read the event log

@@ -363,9 +363,17 @@ export declare type UpdateCustomFieldRequest = Message<"roster.v1.UpdateCustomFi
   fallback: string;
 
   /**
-   * Fields to update: label, fallback. Default: all non-empty fields (AIP-134), so a field to
-   * clear must be named. Over HTTP it is derived from the keys of the body with a value other
-   * than null.
+   * The type of the values, which cannot be changed: one other than that of the custom field
+   * is rejected. The same is accepted, so that a fetched custom field can be sent back.
+   *
+   * @generated from field: roster.v1.CustomField.DataType data_type = 6;
+   */
+  dataType: CustomField_DataType;
+
+  /**
+   * Fields to update: label, fallback, data_type. Default: all non-empty fields (AIP-134),
+   * so a field to clear must be named. Over HTTP it is derived from the keys of the body with a
+   * value other than null.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */

@@ -83,6 +83,35 @@ export declare type Form = Message<"roster.v1.Form"> & {
 export declare const FormSchema: GenMessage<Form>;
 
 /**
+ * When something with the option `deprecated = true` stops to work. HTTP responses of a
+ * deprecated rpc, and of a call that sets a deprecated field, state it in the headers
+ * Deprecation (RFC 9745) and Sunset (RFC 8594).
+ *
+ * @generated from message roster.v1.Deprecation
+ */
+export declare type Deprecation = Message<"roster.v1.Deprecation"> & {
+  /**
+   * Date since which it is deprecated, in UTC, such as 2027-01-31.
+   *
+   * @generated from field: string since = 1;
+   */
+  since: string;
+
+  /**
+   * First date on which it may be gone. Empty if that is not known yet.
+   *
+   * @generated from field: string sunset = 2;
+   */
+  sunset: string;
+};
+
+/**
+ * Describes the message roster.v1.Deprecation.
+ * Use `create(DeprecationSchema)` to create a new message.
+ */
+export declare const DeprecationSchema: GenMessage<Deprecation>;
+
+/**
  * One line of CSV. Over HTTP, a field of this type can be read from, or written as,
  * text/csv.
  *
@@ -167,11 +196,11 @@ export declare type Row_Fault = Message<"roster.v1.Row.Fault"> & {
 export declare const Row_FaultSchema: GenMessage<Row_Fault>;
 
 /**
- * Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
- * in requests defined in this file. Fields marked multiline accept tabs, line feeds and
- * carriage returns. The option does not apply to fields in the path, because a
- * malformed identifier is reported as not found, nor to rows, which are validated one
- * by one.
+ * Whether the server rejects control characters and line breaks (U+0000 to U+001F, U+007F to
+ * U+009F, U+2028 and U+2029) in text in requests defined in this file. Fields marked multiline
+ * accept tabs and line breaks, and U+0080 to U+009F. The option does not apply to fields in
+ * the path, because a malformed identifier is reported as not found, nor to rows, which are
+ * validated one by one.
  *
  * @generated from extension: bool no_control_characters = 50001;
  */
@@ -219,6 +248,13 @@ export declare const response_media_type: GenExtension<MethodOptions, string>;
  * @generated from extension: roster.v1.Form form = 50006;
  */
 export declare const form: GenExtension<MethodOptions, Form>;
+
+/**
+ * For a deprecated rpc: the dates.
+ *
+ * @generated from extension: roster.v1.Deprecation deprecation = 50007;
+ */
+export declare const deprecation: GenExtension<MethodOptions, Deprecation>;
 
 /**
  * JSON keys that a body of this message can contain and that are ignored: the
@@ -321,9 +357,10 @@ export declare const multiline: GenExtension<FieldOptions, boolean>;
 export declare const body_charset: GenExtension<FieldOptions, boolean>;
 
 /**
- * For an enum: JSON and query parameters ignore the letter case of its names. Query
- * parameters and rows of imports have this option, because people type them. Enums in
- * other JSON bodies do not: programs write these.
+ * For an enum: JSON and query parameters ignore the letter case of its names. For text with a
+ * list of values: the server ignores the letter case, and repeated spaces. Query parameters
+ * and rows of imports have this option, because people type them. Enums in other JSON bodies
+ * do not: programs write these.
  *
  * @generated from extension: bool any_case = 50012;
  */
@@ -392,6 +429,13 @@ export declare const form_page: GenExtension<FieldOptions, boolean>;
  * @generated from extension: string header = 50020;
  */
 export declare const header: GenExtension<FieldOptions, string>;
+
+/**
+ * For a deprecated field of a request: the dates.
+ *
+ * @generated from extension: roster.v1.Deprecation field_deprecation = 50021;
+ */
+export declare const field_deprecation: GenExtension<FieldOptions, Deprecation>;
 
 /**
  * For an enum that selects the format of a streamed response: the media type of the

@@ -13,7 +13,7 @@ import { file_roster_v1_errors } from "./errors_pb.js";
  * Describes the file roster/v1/http.proto.
  */
 export const file_roster_v1_http = /*@__PURE__*/
-  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIj8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCBIOCgZwdWJsaWMYAyABKAgiJQoERm9ybRILCgNrZXkYASABKAkSEAoIcmVkaXJlY3QYAiABKAkiOwoHQ3N2TGluZRIOCgZudW1iZXIYASABKAUSDQoFY2VsbHMYAiADKAkSEQoJbWFsZm9ybWVkGAMgASgIIisKA1JvdxokCgVGYXVsdBINCgVmaWVsZBgBIAEoCRIMCgR0ZXh0GAIgASgJOlIKFW5vX2NvbnRyb2xfY2hhcmFjdGVycxIcLmdvb2dsZS5wcm90b2J1Zi5GaWxlT3B0aW9ucxjRhgMgASgIUhNub0NvbnRyb2xDaGFyYWN0ZXJzOkcKDnN1Y2Nlc3Nfc3RhdHVzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0YYDIAEoBVINc3VjY2Vzc1N0YXR1czpLCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgLMhEucm9zdGVyLnYxLkFjY2Vzc1IGYWNjZXNzOlgKCmZhaWxzX3dpdGgSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjThgMgAygOMhcucm9zdGVyLnYxLkVycm9yLlJlYXNvblIJZmFpbHNXaXRoOkMKDGNyb3NzX29yaWdpbhIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNSGAyABKAhSC2Nyb3NzT3JpZ2luOlAKE3Jlc3BvbnNlX21lZGlhX3R5cGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjVhgMgASgJUhFyZXNwb25zZU1lZGlhVHlwZTpFCgRmb3JtEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1oYDIAEoCzIPLnJvc3Rlci52MS5Gb3JtUgRmb3JtOkQKDGlnbm9yZWRfa2V5cxIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjRhgMgAygJUgtpZ25vcmVkS2V5czpCCgxib29sZWFuX2xpa2USHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAhSC2Jvb2xlYW5MaWtlOjkKB3RyaW1tZWQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNKGAyABKAhSB3RyaW1tZWQ6PAoJbmV4dF9saW5rEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjUhgMgASgIUghuZXh0TGluazo+Cgpyb3dfZmF1bHRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjThgMgASgIUglyb3dGYXVsdHM6OQoHZXhhbXBsZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1YYDIAEoCVIHZXhhbXBsZTpACgt0ZXh0X2Zvcm1hdBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1oYDIAEoCVIKdGV4dEZvcm1hdDpACgtuZXZlcl9lbXB0eRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY14YDIAEoCFIKbmV2ZXJFbXB0eTpACgtudWxsX2NsZWFycxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2IYDIAEoCFIKbnVsbENsZWFyczo1CgV3aG9sZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2YYDIAEoCFIFd2hvbGU6PQoJbXVsdGlsaW5lEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjahgMgASgIUgltdWx0aWxpbmU6QgoMYm9keV9jaGFyc2V0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjbhgMgASgIUgtib2R5Q2hhcnNldDo6CghhbnlfY2FzZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3IYDIAEoCFIHYW55Q2FzZTo8CglkYXRlX2xpa2USHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN2GAyABKAhSCGRhdGVMaWtlOjoKCGluX3F1ZXJ5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjehgMgASgIUgdpblF1ZXJ5OkUKDnN0YXR1c19pZl90cnVlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjfhgMgASgFUgxzdGF0dXNJZlRydWU6PgoKb21pdF9lbXB0eRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY4IYDIAEoCFIJb21pdEVtcHR5OjkKB3NlbGVjdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOGGAyABKAlSB3NlbGVjdHM6RgoObGltaXRzX3JlY29yZHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOKGAyABKAhSDWxpbWl0c1JlY29yZHM6PAoJZm9ybV9wYWdlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjjhgMgASgIUghmb3JtUGFnZTo3CgZoZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOSGAyABKAlSBmhlYWRlcjpCCgptZWRpYV90eXBlEiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMY0oYDIAEoCVIJbWVkaWFUeXBlQgJQAWIGcHJvdG8z", [file_google_protobuf_descriptor, file_roster_v1_errors]);
+  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIj8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCBIOCgZwdWJsaWMYAyABKAgiJQoERm9ybRILCgNrZXkYASABKAkSEAoIcmVkaXJlY3QYAiABKAkiLAoLRGVwcmVjYXRpb24SDQoFc2luY2UYASABKAkSDgoGc3Vuc2V0GAIgASgJIjsKB0NzdkxpbmUSDgoGbnVtYmVyGAEgASgFEg0KBWNlbGxzGAIgAygJEhEKCW1hbGZvcm1lZBgDIAEoCCIrCgNSb3caJAoFRmF1bHQSDQoFZmllbGQYASABKAkSDAoEdGV4dBgCIAEoCTpSChVub19jb250cm9sX2NoYXJhY3RlcnMSHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMY0YYDIAEoCFITbm9Db250cm9sQ2hhcmFjdGVyczpHCg5zdWNjZXNzX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAVSDXN1Y2Nlc3NTdGF0dXM6SwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoCzIRLnJvc3Rlci52MS5BY2Nlc3NSBmFjY2VzczpYCgpmYWlsc193aXRoEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY04YDIAMoDjIXLnJvc3Rlci52MS5FcnJvci5SZWFzb25SCWZhaWxzV2l0aDpDCgxjcm9zc19vcmlnaW4SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjUhgMgASgIUgtjcm9zc09yaWdpbjpQChNyZXNwb25zZV9tZWRpYV90eXBlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1YYDIAEoCVIRcmVzcG9uc2VNZWRpYVR5cGU6RQoEZm9ybRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaGAyABKAsyDy5yb3N0ZXIudjEuRm9ybVIEZm9ybTpaCgtkZXByZWNhdGlvbhIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAsyFi5yb3N0ZXIudjEuRGVwcmVjYXRpb25SC2RlcHJlY2F0aW9uOkQKDGlnbm9yZWRfa2V5cxIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjRhgMgAygJUgtpZ25vcmVkS2V5czpCCgxib29sZWFuX2xpa2USHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAhSC2Jvb2xlYW5MaWtlOjkKB3RyaW1tZWQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNKGAyABKAhSB3RyaW1tZWQ6PAoJbmV4dF9saW5rEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjUhgMgASgIUghuZXh0TGluazo+Cgpyb3dfZmF1bHRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjThgMgASgIUglyb3dGYXVsdHM6OQoHZXhhbXBsZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1YYDIAEoCVIHZXhhbXBsZTpACgt0ZXh0X2Zvcm1hdBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1oYDIAEoCVIKdGV4dEZvcm1hdDpACgtuZXZlcl9lbXB0eRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY14YDIAEoCFIKbmV2ZXJFbXB0eTpACgtudWxsX2NsZWFycxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2IYDIAEoCFIKbnVsbENsZWFyczo1CgV3aG9sZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2YYDIAEoCFIFd2hvbGU6PQoJbXVsdGlsaW5lEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjahgMgASgIUgltdWx0aWxpbmU6QgoMYm9keV9jaGFyc2V0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjbhgMgASgIUgtib2R5Q2hhcnNldDo6CghhbnlfY2FzZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3IYDIAEoCFIHYW55Q2FzZTo8CglkYXRlX2xpa2USHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN2GAyABKAhSCGRhdGVMaWtlOjoKCGluX3F1ZXJ5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjehgMgASgIUgdpblF1ZXJ5OkUKDnN0YXR1c19pZl90cnVlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjfhgMgASgFUgxzdGF0dXNJZlRydWU6PgoKb21pdF9lbXB0eRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY4IYDIAEoCFIJb21pdEVtcHR5OjkKB3NlbGVjdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOGGAyABKAlSB3NlbGVjdHM6RgoObGltaXRzX3JlY29yZHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOKGAyABKAhSDWxpbWl0c1JlY29yZHM6PAoJZm9ybV9wYWdlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjjhgMgASgIUghmb3JtUGFnZTo3CgZoZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOSGAyABKAlSBmhlYWRlcjpkChFmaWVsZF9kZXByZWNhdGlvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY5YYDIAEoCzIWLnJvc3Rlci52MS5EZXByZWNhdGlvblIQZmllbGREZXByZWNhdGlvbjpCCgptZWRpYV90eXBlEiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMY0oYDIAEoCVIJbWVkaWFUeXBlQgJQAWIGcHJvdG8z", [file_google_protobuf_descriptor, file_roster_v1_errors]);
 
 /**
  * Describes the message roster.v1.Access.
@@ -30,32 +30,39 @@ export const FormSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_http, 1);
 
 /**
+ * Describes the message roster.v1.Deprecation.
+ * Use `create(DeprecationSchema)` to create a new message.
+ */
+export const DeprecationSchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_http, 2);
+
+/**
  * Describes the message roster.v1.CsvLine.
  * Use `create(CsvLineSchema)` to create a new message.
  */
 export const CsvLineSchema = /*@__PURE__*/
-  messageDesc(file_roster_v1_http, 2);
+  messageDesc(file_roster_v1_http, 3);
 
 /**
  * Describes the message roster.v1.Row.
  * Use `create(RowSchema)` to create a new message.
  */
 export const RowSchema = /*@__PURE__*/
-  messageDesc(file_roster_v1_http, 3);
+  messageDesc(file_roster_v1_http, 4);
 
 /**
  * Describes the message roster.v1.Row.Fault.
  * Use `create(Row_FaultSchema)` to create a new message.
  */
 export const Row_FaultSchema = /*@__PURE__*/
-  messageDesc(file_roster_v1_http, 3, 0);
+  messageDesc(file_roster_v1_http, 4, 0);
 
 /**
- * Whether the server rejects control characters (U+0000 to U+001F and U+007F) in text
- * in requests defined in this file. Fields marked multiline accept tabs, line feeds and
- * carriage returns. The option does not apply to fields in the path, because a
- * malformed identifier is reported as not found, nor to rows, which are validated one
- * by one.
+ * Whether the server rejects control characters and line breaks (U+0000 to U+001F, U+007F to
+ * U+009F, U+2028 and U+2029) in text in requests defined in this file. Fields marked multiline
+ * accept tabs and line breaks, and U+0080 to U+009F. The option does not apply to fields in
+ * the path, because a malformed identifier is reported as not found, nor to rows, which are
+ * validated one by one.
  *
  * @generated from extension: bool no_control_characters = 50001;
  */
@@ -112,6 +119,14 @@ export const form = /*@__PURE__*/
   extDesc(file_roster_v1_http, 6);
 
 /**
+ * For a deprecated rpc: the dates.
+ *
+ * @generated from extension: roster.v1.Deprecation deprecation = 50007;
+ */
+export const deprecation = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 7);
+
+/**
  * JSON keys that a body of this message can contain and that are ignored: the
  * output-only fields of the resource. A fetched resource can therefore be sent back
  * unchanged.
@@ -119,7 +134,7 @@ export const form = /*@__PURE__*/
  * @generated from extension: repeated string ignored_keys = 50001;
  */
 export const ignored_keys = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 7);
+  extDesc(file_roster_v1_http, 8);
 
 /**
  * For a bool: JSON also accepts 1, 0, "1", "0", "true", "false", "yes" and "no",
@@ -128,7 +143,7 @@ export const ignored_keys = /*@__PURE__*/
  * @generated from extension: bool boolean_like = 50001;
  */
 export const boolean_like = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 8);
+  extDesc(file_roster_v1_http, 9);
 
 /**
  * For text: the server removes surrounding whitespace before it checks the bounds. Text
@@ -138,7 +153,7 @@ export const boolean_like = /*@__PURE__*/
  * @generated from extension: bool trimmed = 50002;
  */
 export const trimmed = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 9);
+  extDesc(file_roster_v1_http, 10);
 
 /**
  * For the token of the next page: HTTP sends it as a Link header with rel="next" (RFC
@@ -147,7 +162,7 @@ export const trimmed = /*@__PURE__*/
  * @generated from extension: bool next_link = 50004;
  */
 export const next_link = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 10);
+  extDesc(file_roster_v1_http, 11);
 
 /**
  * For a repeated Row.Fault: the message is a row that is validated individually. If its
@@ -157,7 +172,7 @@ export const next_link = /*@__PURE__*/
  * @generated from extension: bool row_faults = 50003;
  */
 export const row_faults = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 11);
+  extDesc(file_roster_v1_http, 12);
 
 /**
  * An example value: text, enum names and timestamps are written literally, other values
@@ -166,7 +181,7 @@ export const row_faults = /*@__PURE__*/
  * @generated from extension: string example = 50005;
  */
 export const example = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 12);
+  extDesc(file_roster_v1_http, 13);
 
 /**
  * For text with rules beyond its bounds: the JSON Schema format that describes it, such
@@ -175,7 +190,7 @@ export const example = /*@__PURE__*/
  * @generated from extension: string text_format = 50006;
  */
 export const text_format = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 13);
+  extDesc(file_roster_v1_http, 14);
 
 /**
  * For text that an update can omit but not clear.
@@ -183,7 +198,7 @@ export const text_format = /*@__PURE__*/
  * @generated from extension: bool never_empty = 50007;
  */
 export const never_empty = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 14);
+  extDesc(file_roster_v1_http, 15);
 
 /**
  * For a field of an update request: null in JSON clears the field. Without this option,
@@ -192,7 +207,7 @@ export const never_empty = /*@__PURE__*/
  * @generated from extension: bool null_clears = 50008;
  */
 export const null_clears = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 15);
+  extDesc(file_roster_v1_http, 16);
 
 /**
  * For a double that is always an integer: OpenAPI describes it as an integer. An int64
@@ -201,7 +216,7 @@ export const null_clears = /*@__PURE__*/
  * @generated from extension: bool whole = 50009;
  */
 export const whole = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 16);
+  extDesc(file_roster_v1_http, 17);
 
 /**
  * For text that can have several lines: it can contain tabs, line feeds and carriage
@@ -210,7 +225,7 @@ export const whole = /*@__PURE__*/
  * @generated from extension: bool multiline = 50010;
  */
 export const multiline = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 17);
+  extDesc(file_roster_v1_http, 18);
 
 /**
  * For text that names a character encoding, such as "windows-1252": HTTP converts the
@@ -221,17 +236,18 @@ export const multiline = /*@__PURE__*/
  * @generated from extension: bool body_charset = 50011;
  */
 export const body_charset = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 18);
+  extDesc(file_roster_v1_http, 19);
 
 /**
- * For an enum: JSON and query parameters ignore the letter case of its names. Query
- * parameters and rows of imports have this option, because people type them. Enums in
- * other JSON bodies do not: programs write these.
+ * For an enum: JSON and query parameters ignore the letter case of its names. For text with a
+ * list of values: the server ignores the letter case, and repeated spaces. Query parameters
+ * and rows of imports have this option, because people type them. Enums in other JSON bodies
+ * do not: programs write these.
  *
  * @generated from extension: bool any_case = 50012;
  */
 export const any_case = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 19);
+  extDesc(file_roster_v1_http, 20);
 
 /**
  * For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
@@ -240,7 +256,7 @@ export const any_case = /*@__PURE__*/
  * @generated from extension: bool date_like = 50013;
  */
 export const date_like = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 20);
+  extDesc(file_roster_v1_http, 21);
 
 /**
  * For a field of a request: HTTP reads it from the query, also if the body is the whole
@@ -249,7 +265,7 @@ export const date_like = /*@__PURE__*/
  * @generated from extension: bool in_query = 50014;
  */
 export const in_query = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 21);
+  extDesc(file_roster_v1_http, 22);
 
 /**
  * For a bool of a response: the HTTP status of the response if it is true. The body does
@@ -258,7 +274,7 @@ export const in_query = /*@__PURE__*/
  * @generated from extension: int32 status_if_true = 50015;
  */
 export const status_if_true = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 22);
+  extDesc(file_roster_v1_http, 23);
 
 /**
  * For a repeated field of a response: JSON does not contain it if it is empty.
@@ -266,7 +282,7 @@ export const status_if_true = /*@__PURE__*/
  * @generated from extension: bool omit_empty = 50016;
  */
 export const omit_empty = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 23);
+  extDesc(file_roster_v1_http, 24);
 
 /**
  * For a FieldMask of a request (AIP-157): the name of a field of the response. If the
@@ -275,7 +291,7 @@ export const omit_empty = /*@__PURE__*/
  * @generated from extension: string selects = 50017;
  */
 export const selects = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 24);
+  extDesc(file_roster_v1_http, 25);
 
 /**
  * For an enum of the request of a stream: it limits the records of the response, each value
@@ -285,7 +301,7 @@ export const selects = /*@__PURE__*/
  * @generated from extension: bool limits_records = 50018;
  */
 export const limits_records = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 25);
+  extDesc(file_roster_v1_http, 26);
 
 /**
  * For a google.api.HttpBody of a response: the page that is shown after a form was
@@ -294,7 +310,7 @@ export const limits_records = /*@__PURE__*/
  * @generated from extension: bool form_page = 50019;
  */
 export const form_page = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 26);
+  extDesc(file_roster_v1_http, 27);
 
 /**
  * For text: the HTTP header that carries the field instead of the body. A field of a request
@@ -303,7 +319,15 @@ export const form_page = /*@__PURE__*/
  * @generated from extension: string header = 50020;
  */
 export const header = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 27);
+  extDesc(file_roster_v1_http, 28);
+
+/**
+ * For a deprecated field of a request: the dates.
+ *
+ * @generated from extension: roster.v1.Deprecation field_deprecation = 50021;
+ */
+export const field_deprecation = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 29);
 
 /**
  * For an enum that selects the format of a streamed response: the media type of the
@@ -314,5 +338,5 @@ export const header = /*@__PURE__*/
  * @generated from extension: string media_type = 50002;
  */
 export const media_type = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 28);
+  extDesc(file_roster_v1_http, 30);
 

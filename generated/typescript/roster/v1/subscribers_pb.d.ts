@@ -359,7 +359,7 @@ export declare type CreateSubscriberResponse = Message<"roster.v1.CreateSubscrib
 export declare const CreateSubscriberResponseSchema: GenMessage<CreateSubscriberResponse>;
 
 /**
- * One row of a bulk creation or an import. The bounds of CreateSubscriber apply. A
+ * One row of a bulk creation. The bounds of CreateSubscriber apply. A
  * row that violates one is reported in the response and does not fail the call.
  *
  * @generated from message roster.v1.BulkSubscriber
@@ -859,7 +859,7 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
 
   /**
    * Direction of order_by: "asc" returns the oldest first, "desc" the newest first.
-   * Default: "asc".
+   * Default: "asc". A direction in order_by must be the same.
    *
    * @generated from field: string order = 9;
    */
@@ -891,7 +891,8 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   updatedBefore?: Timestamp | undefined;
 
   /**
-   * Order of the list: "createdAt" or "updatedAt". Default: "createdAt".
+   * Order of the list: "createdAt" or "updatedAt", which a direction can follow: "updatedAt
+   * desc" (AIP-132). Default: "createdAt".
    *
    * With updatedAt, subscribers are in the order in which their last changes were
    * committed, so a client can follow all changes: read all pages with page tokens, store
@@ -1790,7 +1791,7 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
   email: string;
 
   /**
-   * First name. Tabs and line breaks, which earlier versions exported, become spaces.
+   * First name. Tabs and line breaks become spaces.
    *
    * @generated from field: string first_name = 2;
    */
@@ -2036,14 +2037,6 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * @generated from field: roster.v1.ImportSubscribersRequest.OnConflict on_conflict = 1;
    */
   onConflict: ImportSubscribersRequest_OnConflict;
-
-  /**
-   * Rows without a status and times, for clients of earlier versions. At most 2,000. Use
-   * subscribers instead.
-   *
-   * @generated from field: repeated roster.v1.BulkSubscriber rows = 2;
-   */
-  rows: BulkSubscriber[];
 
   /**
    * Lines of CSV, on gRPC at most 2,000 in a message. The first line of the import is the

@@ -974,7 +974,7 @@ export declare type ListWebhookDeliveriesRequest = Message<"roster.v1.ListWebhoo
 
   /**
    * Returns only deliveries of this event type, or of all event types of a resource, such
-   * as subscriber.*.
+   * as subscriber.*. Case-insensitive.
    *
    * @generated from field: string event_type = 5;
    */
@@ -1227,7 +1227,7 @@ export declare type ListEventsRequest = Message<"roster.v1.ListEventsRequest"> &
 
   /**
    * Returns only events of this type, or of all types of a resource, such as
-   * subscriber.*.
+   * subscriber.*. Case-insensitive.
    *
    * @generated from field: string type = 3;
    */

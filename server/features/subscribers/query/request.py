@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from roster.v1 import subscribers_pb2 as pb
 
 from ....rpc.caller import account_id
-from ....rpc.errors import Detail, SegmentNotFound, ValidationError
+from ....rpc.errors import Detail, SegmentNotFound, ValidationError, invalid
 from ....rpc.messages import created_range, microseconds
 from ....rpc.paging import PageToken, page_of, parse_page_token
 from ....storage.database import Database
@@ -55,8 +55,7 @@ class FilterExpressions:
         list.
         """
         selected, filters = selected_fields(request), await self._filter_of(request)
-        page, descending = page_of(request), request.order == "desc"
-        order_by = Order.UPDATED if request.order_by == "updatedAt" else Order.CREATED
+        page, (order_by, descending) = page_of(request), _order_of(request)
         list_key = (filters, order_by, descending)
         position = PagePosition(page.limit, page.offset, descending=descending, order_by=order_by)
         number = page.number
@@ -120,6 +119,19 @@ class FilterExpressions:
         if needs_types(tree):
             types = await self._database.read(partial(custom_field_types, account_id()))
         return conditions_of(tree, types)
+
+
+def _order_of(request: pb.ListSubscribersRequest) -> tuple[Order, bool]:
+    """Returns the order of a list, and whether it is descending.
+
+    Raises ValidationError for `order` if it contradicts the direction in `order_by`.
+    """
+    name, _, direction = request.order_by.partition(" ")
+    if direction and request.order not in ("", direction):
+        message = f"must be {direction}, as in orderBy, or absent"
+        raise invalid("order", "INVALID_VALUE", message)
+    order_by = Order.UPDATED if name == "updatedAt" else Order.CREATED
+    return order_by, "desc" in (direction, request.order)
 
 
 class ListQuery(NamedTuple):
