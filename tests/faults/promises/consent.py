@@ -323,7 +323,7 @@ class ConsentSequence:
         """Checks that each change towards mail in the histories was explicit."""
         page = self._calls.read("/api/subscribers", q=f"{self._name}-")
         for row in page["subscribers"]:
-            changes = [entry for entry in self._history(row["id"]) if "status" in entry]
+            changes = [entry for entry in self._history(row["id"]) if "statusChange" in entry]
             self.counts[UNEXPLAINED] += changes[0]["statusChange"]["to"] != row["status"]
             self.counts[UNEXPLAINED] += sum(not is_explained(entry) for entry in changes)
 
