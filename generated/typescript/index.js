@@ -1,5 +1,6 @@
 // Generated from protos/; do not edit.
 export * from "./roster/v1/accounts_pb.js";
+export * from "./roster/v1/actors_pb.js";
 export * from "./roster/v1/api_keys_pb.js";
 export * from "./roster/v1/custom_fields_pb.js";
 export * from "./roster/v1/errors_pb.js";

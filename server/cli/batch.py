@@ -54,16 +54,16 @@ def batch(
         bool, typer.Option("--yes", help="Delete without asking. Required without a terminal.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only count the selected subscribers.")
+        bool, typer.Option("--dry-run", help="Change nothing, and print what would change.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Change many subscribers at once, selected by a filter or a segment.
 
     The operation runs in the service. It continues if this command is interrupted, and after a
-    restart of the service. GET /api/operations/ID returns its progress. With --delete, the number
-    of subscribers is printed and has to be confirmed, unless --yes is given.
-    Exit codes: 1 if subscribers could not be changed, 2 if an argument is
+    restart of the service. GET /api/operations/ID returns its progress. With --delete, a dry run
+    counts the subscribers and the deletion has to be confirmed, unless --yes is given.
+    Exit codes: 1 if subscribers could not be changed, also by a dry run, 2 if an argument is
     invalid, 6 if the service cannot be reached, 7 if it rejects the request,
     8 if the operation did not succeed, and 130 if the command was interrupted
     or not confirmed.
@@ -104,14 +104,11 @@ def _confirm(client: ServiceClient, request: dict[str, Any]) -> None:
     """Asks whether to delete the selected subscribers. Raises CommandError if the answer is no."""
     if not (sys.stdin.isatty() and errors.is_terminal):
         raise CommandError("--delete requires --yes without a terminal.", ExitCode.USAGE)
-    total = run(_count(client, request))
-    if not typer.confirm(f"Delete {pluralized(total, 'subscriber')}?", err=True):
+    dry_run = run(_run(client, {**request, "dryRun": True}))
+    if dry_run["state"] != "SUCCEEDED":
+        raise CommandError("The dry run failed. Nothing was deleted.", ExitCode.INCOMPLETE)
+    if not typer.confirm(f"Delete {pluralized(dry_run['wouldChange'], 'subscriber')}?", err=True):
         raise CommandError("Nothing was deleted.", ExitCode.INTERRUPTED)
-
-
-async def _count(client: ServiceClient, request: dict[str, Any]) -> int:
-    async with client:
-        return int((await _start(client, {**request, "dryRun": True}))["total"])
 
 
 async def _start(client: ServiceClient, request: dict[str, Any]) -> dict[str, Any]:
@@ -124,7 +121,8 @@ async def _run(client: ServiceClient, request: dict[str, Any]) -> dict[str, Any]
     async with client:
         operation = await _start(client, request)
         if not operation["done"]:
-            errors.print(f"Operation {operation['id']} started.")
+            noun = "Dry run" if operation["dryRun"] else "Operation"
+            errors.print(f"{noun} {operation['id']} started.")
         with RowProgress(0, 0, noun="subscriber") as progress:
             while not operation["done"]:
                 processed = operation["processed"]
@@ -159,11 +157,16 @@ def _print(operation: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(operation)
         return
-    if operation["dryRun"]:
-        console.print(f"{pluralized(operation['total'], 'subscriber')} selected.")
-        return
+    is_dry_run, state = operation["dryRun"], operation["state"].capitalize()
     for failure in operation["failed"]:
         count = pluralized(failure["total"], "subscriber")
-        errors.print(f"roster: {count} not changed: {failure['reason']}.")
+        failed = "cannot be changed" if is_dry_run else "not changed"
+        errors.print(f"roster: {count} {failed}: {failure['reason']}.")
     processed = pluralized(operation["processed"], "subscriber")
-    console.print(f"{operation['state'].capitalize()}: {processed} processed.")
+    if is_dry_run:
+        changes = f"{operation['wouldChange']:,} would change"
+        console.print("This was a dry run. Nothing was changed.")
+    else:
+        changes = f"{operation['changed']:,} changed"
+    unchanged = f"{operation['unchanged']:,} unchanged"
+    console.print(f"{state}: {processed} processed, {changes}, {unchanged}.")

@@ -69,7 +69,8 @@ def test_following_a_link_confirms_once(account: Account) -> None:
     assert [event["type"] for event in subscriber_events(account)] == ["subscriber.confirmed"]
     change, _ = history(account)
     assert (change["source"], change["ip"]) == ("SELF_SERVICE", "2001:db8::1")
-    assert change["status"] == {"from": "UNCONFIRMED", "to": "CONFIRMED"}
+    assert change["actor"] == {"type": "PERSON"}
+    assert change["statusChange"] == {"from": "UNCONFIRMED", "to": "CONFIRMED"}
 
 
 @pytest.mark.parametrize("before", STATUSES)

@@ -16,7 +16,7 @@ from rosterd.server.features.operations.rules import BatchRequest
 from ..cases import each
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, to_json
-from .helpers import MISSING_ID, create_field, create_subscriber, create_subscriber_in
+from .helpers import MISSING_ID, STATUSES, create_field, create_subscriber, create_subscriber_in
 
 KEYS = {
     "id",
@@ -32,6 +32,9 @@ KEYS = {
     "rate",
     "createdAt",
     "endedAt",
+    "changed",
+    "unchanged",
+    "actor",
 }
 ALL = "email:*"
 
@@ -96,6 +99,8 @@ def test_an_operation_changes_the_matching_subscribers(account: Account) -> None
     assert set(operation) == KEYS
     assert operation["action"] == {"addTags": ["VIP", "news"]}
     assert (operation["state"], operation["processed"], operation["failed"]) == ("SUCCEEDED", 2, [])
+    (key,) = account.ok("ListApiKeys")["apiKeys"]
+    assert operation["actor"] == {"type": "API_KEY", "id": key["id"], "name": key["name"]}
     assert [tags_of(account, name) for name in ("ada", "bob", "eve")] == [
         ["news", "VIP"],
         ["news", "VIP"],
@@ -187,14 +192,86 @@ def test_operations_of_an_account_run_in_order(account: Account) -> None:
     assert (page["total"], page["page"], page["limit"]) == (2, 2, 1)
 
 
-def test_a_dry_run_only_counts(account: Account) -> None:
-    create_people(account, "ada", "bob")
+LONG = 1_000 * "\N{ELECTRIC LIGHT BULB}"
 
-    operation = start(account, filter=ALL, action={"delete": True}, dryRun=True)
 
-    assert (operation["state"], operation["done"], operation["total"]) == ("SUCCEEDED", True, 2)
-    assert (operation["dryRun"], operation["processed"]) == (True, 0)
-    assert account.ok("ListSubscribers")["total"] == 2
+def create_people_of_all_kinds(account: Account) -> list[str]:
+    """Creates subscribers of whom each action changes some, fails for some and keeps some."""
+    create_field(account, "Plan")
+    keys = [f"text{number}" for number in range(8)]
+    for key in keys:
+        create_field(account, key)
+    ids = create_people(account, "ada", tags=["VIP"], customFields={"plan": LONG})
+    tags = [f"tag {number}" for number in range(100)]
+    ids += create_people(account, "full", tags=tags, customFields=dict.fromkeys(keys, LONG))
+    for status in STATUSES:
+        ids.append(create_subscriber_in(account, status, f"{status}@example.com")["id"])
+    bounced = create_subscriber_in(account, "BOUNCED", "later@example.com")["id"]
+    account.ok("ChangeSubscriberStatus", id=bounced, status="UNSUBSCRIBED")
+    ids += [bounced, *create_people(account, "sue", isConfirmed=True)]
+    account.ok("AddSuppressions", emails=["sue@example.com"])
+    return ids
+
+
+def contents(account: Account) -> list[Any]:
+    """Returns what an operation can change."""
+    lists = ("ListTags", "ListEvents", "ListSuppressions")
+    subscribers = account.ok("ListSubscribers", view="FULL", limit=100)["subscribers"]
+    histories = [account.ok("ListSubscriberHistory", id=row["id"]) for row in subscribers]
+    statistics = [account.ok("GetStatistics", tags=True), account.ok("GetDailyStatistics")]
+    pages = [account.ok(each, limit=100) for each in lists]
+    return [subscribers, histories, statistics, pages]
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize(
+    ("selection", "action", "counts"),
+    [
+        ("filter", {"addTags": ["vip"]}, (7, 1, 1)),
+        ("ids", {"removeTags": ["vip", "none"]}, (1, 8, 0)),
+        ("filter", {"setCustomFields": {"plan": LONG}}, (7, 1, 1)),
+        ("ids", {"setCustomFields": {"plan": None}}, (1, 8, 0)),
+        ("filter", {"changeStatus": "CONFIRMED"}, (5, 1, 3)),
+        ("ids", {"changeStatus": "BOUNCED"}, (4, 1, 4)),
+        ("filter", {"delete": True}, (9, 0, 0)),
+    ],
+    ids=["add tags", "remove tags", "set values", "remove values", "confirm", "bounce", "delete"],
+)
+def test_a_dry_run_reports_what_the_operation_then_does_and_changes_nothing(
+    account: Account, selection: str, action: dict[str, Any], counts: tuple[int, int, int]
+) -> None:
+    account.ok("CreateWebhook", url="https://example.com/hook", enabled=False)
+    ids = create_people_of_all_kinds(account)
+    request = {"filter": ALL} if selection == "filter" else {"ids": [*ids, MISSING_ID]}
+    writer, before = account.with_key(account.new_key("write")), contents(account)
+
+    started = start(writer, **request, action=action, dryRun=True)
+    dry_run = ended(account, started)
+
+    assert not started["done"]
+    assert contents(account) == before
+    real = run(writer, **request, action=action)
+    assert set(dry_run) - {"wouldChange"} == set(real) - {"changed"}
+    results = [
+        (each["state"], each["total"], each["processed"], each["unchanged"], each["failed"])
+        for each in (dry_run, real)
+    ]
+    assert results[0] == results[1]
+    failed = sum(each["total"] for each in real["failed"]) - (selection == "ids")
+    assert dry_run["wouldChange"] == real["changed"]
+    assert (real["changed"], real["unchanged"], failed) == counts
+
+
+def test_a_dry_run_can_be_canceled(account: Account) -> None:
+    create_people(account, *(f"person{number}" for number in range(30)))
+    start(account, filter=ALL, action={"addTags": ["first"]})
+
+    dry_run = start(account, filter=ALL, action={"delete": True}, dryRun=True)
+    canceled = account.ok("CancelOperation", id=dry_run["id"])["operation"]
+
+    assert canceled["done"]
+    assert canceled["state"] in ("CANCELLED", "SUCCEEDED")
+    assert canceled["wouldChange"] == canceled["processed"]
 
 
 def test_a_canceled_operation_ends(account: Account) -> None:

@@ -10,11 +10,13 @@ import pytest
 from ..cases import each
 from ..conftest import Account
 from .helpers import create_subscriber
+from .streams import import_rows
 
 pytestmark = pytest.mark.each_database
 
 NOTHING = {
     "created": 0,
+    "imported": 0,
     "confirmed": 0,
     "unsubscribed": 0,
     "bounced": 0,
@@ -29,13 +31,16 @@ def today() -> str:
 
 
 def change_list(account: Account) -> None:
-    """Creates four subscribers, of which one unsubscribes and one is deleted."""
+    """Creates four subscribers, of which one unsubscribes and one is deleted. Imports two more."""
     for name, confirmed in (("ada", True), ("bob", False), ("eve", True), ("zoe", True)):
         create_subscriber(account, f"{name}@example.com", isConfirmed=confirmed, tags=["vip"])
     account.ok("ChangeSubscriberStatus", id="bob@example.com", status="CONFIRMED")
     account.ok("ChangeSubscriberStatus", id="eve@example.com", status="UNSUBSCRIBED")
     account.call("DeleteSubscriber", id="zoe@example.com")
     account.ok("AddSubscriberTags", id="ada@example.com", tags=["early"])
+    rows = [{"email": f"{name}@example.com"} for name in ("ada", "kim", "lee")]
+    for is_dry_run in (True, False):
+        import_rows(account, rows, onConflict="UPDATE", dryRun=is_dry_run)
 
 
 def test_totals_follow_every_change(account: Account) -> None:
@@ -45,9 +50,9 @@ def test_totals_follow_every_change(account: Account) -> None:
 
     body = account.ok("GetStatistics", tags=True, segments=[segment])
 
-    assert (body["total"], body["netGrowth"]) == (3, 2)
+    assert (body["total"], body["netGrowth"]) == (5, 2)
     assert body["byStatus"] == {
-        "unconfirmed": 0,
+        "unconfirmed": 2,
         "confirmed": 2,
         "unsubscribed": 1,
         "bounced": 0,
@@ -70,6 +75,7 @@ def test_each_day_has_its_changes(account: Account) -> None:
         **NOTHING,
         "date": today(),
         "created": 4,
+        "imported": 2,
         "confirmed": 1,
         "unsubscribed": 1,
         "deleted": 1,

@@ -22,7 +22,8 @@ def history(account: Account, id_: str = "ada@example.com") -> list[dict[str, An
 def by_key(account: Account, **fields: Any) -> dict[str, Any]:
     """Returns an entry of a call with the account's only key."""
     (key,) = account.ok("ListApiKeys")["apiKeys"]
-    return {"source": "API", "keyId": key["id"], **fields}
+    actor = {"type": "API_KEY", "id": key["id"], "name": key["name"]}
+    return {"source": "API", "actor": actor, **fields}
 
 
 def test_history_has_every_change_with_its_key(account: Account) -> None:
@@ -35,23 +36,27 @@ def test_history_has_every_change_with_its_key(account: Account) -> None:
     account.ok("UpdateSubscriber", id=row["id"], customFields={"city": None}, tags=["x"])
 
     assert history(account) == [
-        by_key(account, type="CREATED", status={"to": "UNCONFIRMED"}),
+        by_key(account, type="CREATED", statusChange={"to": "UNCONFIRMED"}),
         by_key(
             account,
             type="FIELDS_CHANGED",
             before={"firstName": "Ada", "customFields.city": None},
             after={"firstName": "Eve", "customFields.city": "Rome"},
         ),
-        by_key(account, type="TAGS_CHANGED", tags={"added": ["new", "vip"], "removed": []}),
-        by_key(account, type="TAGS_CHANGED", tags={"added": [], "removed": ["vip"]}),
-        by_key(account, type="STATUS_CHANGED", status={"from": "UNCONFIRMED", "to": "CONFIRMED"}),
+        by_key(account, type="TAGS_CHANGED", tagsChange={"added": ["new", "vip"], "removed": []}),
+        by_key(account, type="TAGS_CHANGED", tagsChange={"added": [], "removed": ["vip"]}),
+        by_key(
+            account, type="STATUS_CHANGED", statusChange={"from": "UNCONFIRMED", "to": "CONFIRMED"}
+        ),
         by_key(
             account,
             type="FIELDS_CHANGED",
             before={"customFields.city": "Rome"},
             after={"customFields.city": None},
         ),
-        by_key(account, type="TAGS_CHANGED", tags={"added": ["x"], "removed": ["early", "new"]}),
+        by_key(
+            account, type="TAGS_CHANGED", tagsChange={"added": ["x"], "removed": ["early", "new"]}
+        ),
     ]
 
 
@@ -69,7 +74,7 @@ def test_another_address_is_the_source_of_its_status(account: Account) -> None:
         account,
         type="STATUS_CHANGED",
         source="EMAIL_CHANGED",
-        status={"from": "CONFIRMED", "to": "UNCONFIRMED"},
+        statusChange={"from": "CONFIRMED", "to": "UNCONFIRMED"},
     )
 
 
@@ -79,8 +84,23 @@ def test_import_is_a_source(account: Account) -> None:
         import_rows(account, rows, onConflict="UPDATE")
 
     created, changed = history(account)
-    assert created == by_key(account, type="CREATED", source="IMPORT", status={"to": "CONFIRMED"})
+    assert created == by_key(
+        account, type="CREATED", source="IMPORT", statusChange={"to": "CONFIRMED"}
+    )
     assert (changed["source"], changed["after"]) == ("IMPORT", {"firstName": "Eve"})
+
+
+def test_actor_of_a_revoked_key_has_no_name(account: Account) -> None:
+    key = account.ok("CreateApiKey", name="Nightly sync", scope="write")
+    create_subscriber(account.with_key(key["secret"]))
+    (before,) = history(account)
+    account.ok("RevokeApiKey", id=key["apiKey"]["id"])
+
+    (after,) = history(account)
+
+    actor = {"type": "API_KEY", "id": key["apiKey"]["id"]}
+    assert before["actor"] == {**actor, "name": "Nightly sync"}
+    assert after["actor"] == actor
 
 
 def test_change_that_changes_nothing_has_no_entry(account: Account) -> None:

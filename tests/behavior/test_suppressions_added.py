@@ -164,7 +164,7 @@ def test_suppressed_subscriber_cannot_be_subscribed_until_it_is_lifted(
     assert stored(account, ada)["status"] == status
     changed, lifted, *_ = account.ok("ListSubscriberHistory", id=ada["id"])["history"]
     assert (changed["type"], lifted["type"]) == ("STATUS_CHANGED", "SUPPRESSION_LIFTED")
-    assert lifted["keyId"] == changed["keyId"]
+    assert lifted["actor"] == changed["actor"]
 
 
 def test_suppressed_subscriber_can_be_updated_but_not_made_mailable(account: Account) -> None:

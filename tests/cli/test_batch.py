@@ -35,7 +35,7 @@ def test_the_matching_subscribers_are_changed(http_account: Account) -> None:
     assert filtered.returncode == 0
     operations = {row["id"] for row in http_account.ok("ListOperations")["operations"]}
     assert filtered.stderr in {f"Operation {each} started.\n" for each in operations}
-    assert filtered.stdout == "Succeeded: 1 subscriber processed.\n"
+    assert filtered.stdout == "Succeeded: 1 subscriber processed, 1 changed, 0 unchanged.\n"
     ada = http_account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
     assert ada["tags"] == ["ada", "vip", "x"]
     assert ada["customFields"] == {"plan": "pro", "score": 7}
@@ -52,7 +52,8 @@ def test_the_subscribers_of_a_segment_are_exported_and_deleted(http_account: Acc
     deleted = transfer(http_account, "batch", "--segment", segment, "--delete", "--yes", "--json")
 
     assert json.loads(exported.stdout)["email"] == "ada@example.com"
-    assert counted.stdout == "1 subscriber selected.\n"
+    counts = "1 subscriber processed, 1 would change, 0 unchanged"
+    assert counted.stdout == f"This was a dry run. Nothing was changed.\nSucceeded: {counts}.\n"
     assert json.loads(deleted.stdout)["action"] == {"delete": True}
     assert http_account.ok("ListSubscribers")["total"] == 1
 
@@ -61,16 +62,22 @@ def test_subscribers_that_cannot_be_changed_are_printed(http_account: Account) -
     create_people(http_account)
     http_account.ok("ChangeSubscriberStatus", id="ada@example.com", status="UNSUBSCRIBED")
 
-    done = transfer(http_account, "batch", "--filter", "email:*", "--status", "bounced")
+    words = ("batch", "--filter", "email:*", "--status", "bounced")
+    dry_run = transfer(http_account, *words, "--dry-run")
+    done = transfer(http_account, *words)
 
-    assert done.returncode == ExitCode.ROWS_FAILED
-    assert done.stderr.endswith("\nroster: 1 subscriber not changed: INVALID_STATUS_TRANSITION.\n")
-    assert done.stdout == "Succeeded: 2 subscribers processed.\n"
+    assert dry_run.returncode == done.returncode == ExitCode.ROWS_FAILED
+    failed = "\nroster: 1 subscriber {}: INVALID_STATUS_TRANSITION.\n".format
+    assert dry_run.stderr.endswith(failed("cannot be changed"))
+    assert done.stderr.endswith(failed("not changed"))
+    counts = "Succeeded: 2 subscribers processed, 1 {}, 0 unchanged.\n".format
+    assert dry_run.stdout.endswith(counts("would change"))
+    assert done.stdout == counts("changed")
 
 
 def test_operation_is_named_if_the_connection_is_lost(http_account: Account) -> None:
-    # The first response has 450 bytes. The headers of the second arrive, so it is not repeated.
-    with interrupting(http_account.service.http, after=800, then=lambda: None) as proxy:
+    # The first response has 580 bytes. The headers of the second arrive, so it is not repeated.
+    with interrupting(http_account.service.http, after=900, then=lambda: None) as proxy:
         lost = transfer(
             http_account, "batch", "--filter", "email:*", "--add-tag", "vip", url=proxy.url
         )

@@ -20,6 +20,7 @@ from roster.v1 import (
 )
 from roster.v1 import subscribers_pb2 as subscribers
 from roster.v1 import webhooks_pb2 as webhooks
+from roster.v1.actors_pb2 import Actor
 from rosterd.server.features.custom_fields.rules import MAX_FIELDS, check_size
 from rosterd.server.features.merge_tags.rules import MAX_INSERTED
 from rosterd.server.features.subscribers.rules import MAX_TAGS
@@ -115,7 +116,7 @@ def history_entry() -> subscribers.SubscriberHistoryEntry:
         type=subscribers.SubscriberHistoryEntry.FIELDS_CHANGED,
         created_at=TIMESTAMP,
         source=subscribers.SubscriberHistoryEntry.EMAIL_CHANGED,
-        key_id=ID,
+        actor=Actor(type=Actor.API_KEY, id=ID),
     )
     fields = {"email": wide(254), "firstName": wide(100), "lastName": wide(100)}
     for changed in (entry.before, entry.after):

@@ -20,7 +20,8 @@ _FLOWS = (
     "SELECT 'growth', SUM(CASE name WHEN 'growth' THEN total ELSE 0 END)"
     " FROM statistic WHERE account_id = '{account}' AND day > 0",
     "SELECT 'remaining',"
-    " SUM(CASE name WHEN 'created' THEN total WHEN 'deleted' THEN -total ELSE 0 END)"
+    " SUM(CASE WHEN name IN ('created', 'imported') THEN total"
+    " WHEN name = 'deleted' THEN -total ELSE 0 END)"
     " FROM statistic WHERE account_id = '{account}' AND day > 0",
 )
 

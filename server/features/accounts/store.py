@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from peewee import EXCLUDED, SQL
@@ -81,6 +81,12 @@ newest_key_of_any_account = _KEYS.newest_id_of_any_account
 
 _SECRET_HASH = Statement(
     lambda _: ApiKey.select(ApiKey.secret_hash).where(_KEYS.one), has_one_plan=True
+)
+_KEY_NAMES = Statement(
+    lambda dialect: ApiKey.select(ApiKey.id, ApiKey.name).where(
+        _KEYS.in_account & dialect.any_of(ApiKey.id, "ids")
+    ),
+    has_one_plan=True,
 )
 _INSERT_ACCOUNT = Statement(
     lambda _: Account.insert(
@@ -276,6 +282,13 @@ def rotate_key(account_id: str, key_id: str, secret_hash: str, tx: Transaction) 
 def secret_hash_of(account_id: str, key_id: str, tx: Transaction) -> str:
     """Returns the stored hash of the secret of an existing key."""
     return str(tx.scalar(_SECRET_HASH, account_id=account_id, id=key_id))
+
+
+def key_names(account_id: str, key_ids: Collection[str], tx: Transaction) -> dict[str, str]:
+    """Returns the names of keys by ID, without those of revoked keys. A name never changes."""
+    if not key_ids:
+        return {}
+    return dict(tx.all(_KEY_NAMES, account_id=account_id, ids=list(key_ids)))
 
 
 def is_last_admin_key(account_id: str, key_id: str, tx: Transaction) -> bool:

@@ -87,7 +87,7 @@ class EventType(StrEnum):
     OPERATION_COMPLETED = (
         "operation.completed",
         "An operation on many subscribers ended or was canceled. It follows the events of the"
-        " subscribers. Operations that only count cause no event.",
+        " subscribers. Dry runs cause no event.",
     )
     WEBHOOK_DISABLED = (
         "webhook.disabled",

@@ -24,6 +24,8 @@ class Operation(Model):
     created_at = BigIntegerField()
     updated_at = BigIntegerField()
     ended_at = BigIntegerField(null=True)
+    changed = BigIntegerField(null=True)
+    unchanged = BigIntegerField(null=True)
 
     class Meta:
         table_name = "operation"

@@ -23,7 +23,8 @@ class BatchRequest(NamedTuple):
     `message` is the request in JSON, without its IDs. `texts` are the filter, and the filter
     of the segment at the start. `key_id` and `by_admin` describe the caller. `revision` is the last
     one of the account at the start, and `end_id` is greater than the IDs of all subscribers at the
-    start; they are 0 and empty in operations of earlier versions.
+    start; they are 0 and empty in operations of earlier versions, as is `key_name`, the name of the
+    API key.
     """
 
     message: dict[str, Any]
@@ -32,6 +33,7 @@ class BatchRequest(NamedTuple):
     by_admin: bool
     revision: int = 0
     end_id: str = ""
+    key_name: str = ""
 
     @property
     def action(self) -> str:

@@ -86,7 +86,7 @@ class OperationService(OperationServiceServicer):
             if check is not None:
                 check(account, value, tx)
             row = store.create(account, batch, ids, total, tx)
-            if texts and not request.dry_run and name_revision(account, tx) != names_before:
+            if texts and name_revision(account, tx) != names_before:
                 # The filter could match other subscribers than those that were counted.
                 row = store.end(account, row, State.FAILED, tx)
             return with_etag(pb.BatchChangeSubscribersResponse(operation=_operation(row)))

@@ -13,6 +13,7 @@ from ...storage.resource import Resource
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
+from ..accounts.store import key_names
 from ..events.rules import EventType, created
 from ..events.store import record
 from ..subscribers.store_reading import greatest_id
@@ -26,9 +27,11 @@ RETENTION_MILLISECONDS = 30 * 24 * 3600 * 1000
 class OperationRow(NamedTuple):
     """A stored operation.
 
-    `request` and `failed` are JSON: a BatchRequest, and the number of subscribers that were not
-    changed by reason. Subscribers up to the ID `after_id` are processed. `runner` is the process
-    that runs it. Timestamps are in milliseconds.
+    `request` and `failed` are JSON: a BatchRequest, and the number of subscribers that could not be
+    changed by reason. `changed` subscribers were changed, or would be without the dry run, and
+    `unchanged` ones already were as the action leaves them; None if an earlier version started the
+    operation. Subscribers up to the ID `after_id` are processed. `runner` is the process that runs
+    it. Timestamps are in milliseconds.
     """
 
     id: str
@@ -42,6 +45,8 @@ class OperationRow(NamedTuple):
     created_at: int
     updated_at: int
     ended_at: int | None
+    changed: int | None
+    unchanged: int | None
 
     @property
     def batch(self) -> BatchRequest:
@@ -50,7 +55,7 @@ class OperationRow(NamedTuple):
 
     @property
     def failures(self) -> dict[str, int]:
-        """The number of subscribers that were not changed, by reason."""
+        """The number of subscribers that could not be changed, by reason."""
         failures: dict[str, int] = orjson.loads(self.failed)
         return failures
 
@@ -62,7 +67,7 @@ class OperationRow(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """Returns the operation as the API returns it."""
         batch = self.batch
-        operation = {
+        operation: dict[str, Any] = {
             "id": self.id,
             "action": batch.message["action"],
             "filter": batch.filter,
@@ -80,6 +85,13 @@ class OperationRow(NamedTuple):
         }
         if self.ended_at is not None:
             operation["endedAt"] = iso8601(self.ended_at)
+        if self.changed is not None:
+            operation["wouldChange" if batch.dry_run else "changed"] = self.changed
+            operation["unchanged"] = self.unchanged
+        if batch.key_id:
+            operation["actor"] = {"type": "API_KEY", "id": batch.key_id}
+            if batch.key_name:
+                operation["actor"]["name"] = batch.key_name
         return operation
 
 
@@ -93,6 +105,8 @@ _OPERATIONS = Resource(
         Operation.state,
         Operation.processed,
         Operation.failed,
+        Operation.changed,
+        Operation.unchanged,
         Operation.after_id,
         Operation.runner,
         Operation.updated_at,
@@ -133,19 +147,24 @@ def create(
     total: int,
     tx: Transaction,
 ) -> OperationRow:
-    """Stores a new operation, which has ended if it only counts.
+    """Stores a new operation.
 
-    Adds the revision to the request. Raises OperationLimitReached if too many operations of the
-    account have not ended.
+    Adds the revision and the name of the API key to the request. Raises OperationLimitReached if
+    too many operations of the account have not ended.
     """
     if tx.scalar(_COUNT_RUNNING, account_id=account_id) >= MAX_RUNNING:
         raise OperationLimitReached
     # No ID is between an ID and this text.
     end_id = f"{greatest_id(account_id, tx)}0"
-    request = request._replace(revision=last_revision(account_id, tx), end_id=end_id)
+    names = key_names(account_id, {request.key_id} - {""}, tx)
+    request = request._replace(
+        revision=last_revision(account_id, tx),
+        end_id=end_id,
+        key_name=names.get(request.key_id, ""),
+    )
     row = OperationRow(
         id=tx.new_id(),
-        state=State.SUCCEEDED if request.dry_run else State.RUNNING,
+        state=State.RUNNING,
         request=as_text(request),
         total=total,
         processed=0,
@@ -154,7 +173,9 @@ def create(
         runner="",
         created_at=tx.now,
         updated_at=tx.now,
-        ended_at=tx.now if request.dry_run else None,
+        ended_at=None,
+        changed=0,
+        unchanged=0,
     )
     stored_ids = None if ids is None else orjson.dumps(ids).decode()
     _OPERATIONS.insert(account_id, row, tx, ids=stored_ids)
@@ -179,10 +200,11 @@ def running(account_id: str, tx: Transaction, limit: int = MAX_RUNNING) -> list[
 
 
 def end(account_id: str, row: OperationRow, state: State, tx: Transaction) -> OperationRow:
-    """Ends a running operation and returns it."""
+    """Ends a running operation and returns it. Records its event, unless it is a dry run."""
     row = row._replace(state=state, ended_at=tx.now, updated_at=tx.now)
     put(account_id, row, tx)
-    record(account_id, [created(EventType.OPERATION_COMPLETED, row)], tx)
+    if not row.batch.dry_run:
+        record(account_id, [created(EventType.OPERATION_COMPLETED, row)], tx)
     return row
 
 

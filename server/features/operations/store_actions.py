@@ -18,6 +18,10 @@ from ..subscribers.store_changes import (
     change_statuses,
     remove_tags_from_each,
     set_values_of_each,
+    with_status,
+    with_tags,
+    with_values,
+    without_tags,
 )
 from ..suppressions.store import Suppressions
 from ..tags.rules import distinct
@@ -33,26 +37,38 @@ class Scope(NamedTuple):
     tx: Transaction
 
 
-# Returns the outcome of each subscriber: a RosterError if it failed.
-Change = Callable[[Scope, Sequence[SubscriberRow], Any], Sequence[object]]
+# Returns the outcome of each subscriber: a RosterError if it failed, or an equal row if it was not
+# changed.
+Apply = Callable[[Scope, Sequence[SubscriberRow], Any], Sequence[object]]
 
 
 class Action(NamedTuple):
     """One field of BatchAction.
 
     `value_of` returns the value of the field as it is stored, in JSON; it can raise
-    ValidationError. So can `check`, for a value that the account does not accept.
+    ValidationError. So can `check`, for a value that the account does not accept. `plan` returns
+    the outcomes that `change` would have, for a dry run, and stores nothing; the stores of
+    subscribers make each change from its plan, so that they cannot differ.
     """
 
     value_of: Callable[[Any], Any]
-    change: Change
+    plan: Apply
+    change: Apply
     check: Callable[[str, Any, Transaction], None] | None = None
     # Whether the value is a list of names of tags, which a renaming changes too.
     names_tags: bool = False
 
 
+def _plan_added_tags(_: Scope, rows: Sequence[SubscriberRow], names: Any) -> Sequence[object]:
+    return with_tags(rows, distinct(names))
+
+
 def _add_tags(scope: Scope, rows: Sequence[SubscriberRow], names: Any) -> Sequence[object]:
     return add_tags_to_each(scope.account_id, rows, distinct(names), scope.tx, scope.by)
+
+
+def _plan_removed_tags(_: Scope, rows: Sequence[SubscriberRow], names: Any) -> Sequence[object]:
+    return without_tags(rows, set(distinct(names)))
 
 
 def _remove_tags(scope: Scope, rows: Sequence[SubscriberRow], names: Any) -> Sequence[object]:
@@ -71,11 +87,23 @@ def _in_action(fault: Detail) -> Detail:
     return Detail(field, fault.code, fault.message)
 
 
+def _if_valid(apply: Apply) -> Apply:
+    """Returns a function that checks the values first: a field may have been deleted."""
+
+    def checked(scope: Scope, rows: Sequence[SubscriberRow], values: Any) -> Sequence[object]:
+        faults = check_values(values, custom_field_types(scope.account_id, scope.tx))
+        return [ValidationError(faults)] * len(rows) if faults else apply(scope, rows, values)
+
+    return checked
+
+
+@_if_valid
+def _plan_values(_: Scope, rows: Sequence[SubscriberRow], values: Any) -> Sequence[object]:
+    return with_values(rows, values)
+
+
+@_if_valid
 def _set_values(scope: Scope, rows: Sequence[SubscriberRow], values: Any) -> Sequence[object]:
-    # A field may have been deleted since the start.
-    faults = check_values(values, custom_field_types(scope.account_id, scope.tx))
-    if faults:
-        return [ValidationError(faults)] * len(rows)
     return set_values_of_each(scope.account_id, rows, values, scope.tx, scope.by)
 
 
@@ -83,6 +111,13 @@ def _status_of(number: int) -> str:
     if not number:
         raise invalid("action.changeStatus", "REQUIRED", "is required")
     return Status(number).name
+
+
+def _plan_status(scope: Scope, rows: Sequence[SubscriberRow], name: Any) -> Sequence[object]:
+    account_id, by, by_admin, suppressions, tx = scope
+    return with_status(
+        account_id, rows, Status[name], tx, by, by_admin=by_admin, suppressions=suppressions
+    )
 
 
 def _change_status(scope: Scope, rows: Sequence[SubscriberRow], name: Any) -> Sequence[object]:
@@ -98,6 +133,10 @@ def _true(value: bool) -> bool:
     return True
 
 
+def _plan_deletion(_: Scope, rows: Sequence[SubscriberRow], __: Any) -> Sequence[object]:
+    return [row.id for row in rows]
+
+
 def _delete(scope: Scope, rows: Sequence[SubscriberRow], _: Any) -> Sequence[object]:
     store = SubscriberStore(scope.suppressions)
     return [store.delete(scope.account_id, row.id, scope.tx) for row in rows]
@@ -105,9 +144,9 @@ def _delete(scope: Scope, rows: Sequence[SubscriberRow], _: Any) -> Sequence[obj
 
 # The actions by the JSON name of their field.
 ACTIONS: Mapping[str, Action] = {
-    "addTags": Action(list, _add_tags, names_tags=True),
-    "removeTags": Action(list, _remove_tags, names_tags=True),
-    "setCustomFields": Action(struct_to_dict, _set_values, _check_values),
-    "changeStatus": Action(_status_of, _change_status),
-    "delete": Action(_true, _delete),
+    "addTags": Action(list, _plan_added_tags, _add_tags, names_tags=True),
+    "removeTags": Action(list, _plan_removed_tags, _remove_tags, names_tags=True),
+    "setCustomFields": Action(struct_to_dict, _plan_values, _set_values, _check_values),
+    "changeStatus": Action(_status_of, _plan_status, _change_status),
+    "delete": Action(_true, _plan_deletion, _delete),
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from enum import Enum
+from operator import eq
 from typing import Any, NamedTuple
 
 import orjson
@@ -106,7 +107,7 @@ def select_next(
 
 
 class Steps:
-    """Changes the selected subscribers."""
+    """Changes the selected subscribers, or counts the changes of a dry run."""
 
     def __init__(self, suppressions: Suppressions) -> None:
         self._suppressions = suppressions
@@ -114,7 +115,7 @@ class Steps:
     def run(
         self, account_id: str, selection: Selection, runner: str, tx: Transaction
     ) -> StepResult:
-        """Changes selected subscribers and stores the progress. Ends after the last selection."""
+        """Processes selected subscribers and stores the progress. Ends after the last selection."""
         row = store.find(account_id, selection.operation_id, tx)
         if row.state != State.RUNNING:
             return StepResult.ENDED
@@ -134,8 +135,10 @@ class Steps:
             if tree is None:
                 processed = row.processed + len(ids)
                 failures[SubscriberNotFound.reason] += len(ids) - len(rows)
-            if rows:
-                failures.update(self._change(account_id, row.batch, rows, tx))
+            outcomes = self._apply(account_id, row.batch, rows, tx)
+            errors = [each for each in outcomes if isinstance(each, RosterError)]
+            failures.update(each.reason for each in errors)
+            row = _with_counts(row, len(outcomes) - len(errors), sum(map(eq, outcomes, rows)))
         row = row._replace(
             processed=processed,
             failed=orjson.dumps(dict(+failures)).decode(),
@@ -162,14 +165,25 @@ class Steps:
             return list(find_each(account_id, ids, tx).values())
         return find_matches(account_id, ids, tree, tx)
 
-    def _change(
+    def _apply(
         self, account_id: str, batch: BatchRequest, rows: list[SubscriberRow], tx: Transaction
-    ) -> Counter[str]:
-        """Changes subscribers, and returns the number of those that failed, by reason."""
+    ) -> Sequence[object]:
+        """Changes subscribers, unless it is a dry run, and returns the outcome of each."""
+        if not rows:
+            return []
         by = Actor(Source.API, batch.key_id)
         scope = Scope(account_id, by, batch.by_admin, self._suppressions, tx)
-        outcomes = ACTIONS[batch.action].change(scope, rows, batch.value)
-        return Counter(each.reason for each in outcomes if isinstance(each, RosterError))
+        action = ACTIONS[batch.action]
+        apply = action.plan if batch.dry_run else action.change
+        return apply(scope, rows, batch.value)
+
+
+def _with_counts(row: OperationRow, accepted: int, unchanged: int) -> OperationRow:
+    """Returns an operation with more subscribers, of which some were not changed."""
+    if row.changed is None or row.unchanged is None:
+        return row
+    changed = row.changed + accepted - unchanged
+    return row._replace(changed=changed, unchanged=row.unchanged + unchanged)
 
 
 def _fail(account_id: str, row: OperationRow, reason: str, tx: Transaction) -> None:

@@ -19,11 +19,13 @@ END_OF_NAMES = "~"
 class Flow(StrEnum):
     """What is counted for a day.
 
-    A status is counted when an existing subscriber changes to it. GROWTH is the change of the
-    number of CONFIRMED subscribers, from any cause.
+    CREATED is without the subscribers that imports create, which are IMPORTED; earlier versions
+    counted all as CREATED. A status is counted when an existing subscriber changes to it. GROWTH is
+    the change of the number of CONFIRMED subscribers, from any cause.
     """
 
     CREATED = "created"
+    IMPORTED = "imported"
     CONFIRMED = "confirmed"
     UNSUBSCRIBED = "unsubscribed"
     BOUNCED = "bounced"

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ...values.ids import is_id
 from ...values.texts import json_name
 from ..custom_fields.rules import as_json
 from .fields import PROFILE, Status, SubscriberRow
@@ -36,6 +37,20 @@ class Actor(NamedTuple):
 
     source: Source = Source.API
     id: str = ""
+
+    @property
+    def key_id(self) -> str:
+        """The ID of the API key, or an empty string."""
+        return self.id if is_id(self.id) else ""
+
+    @property
+    def ip(self) -> str:
+        """The IP address of the person, or an empty string."""
+        return "" if self.key_id else self.id
+
+    @property
+    def is_person(self) -> bool:
+        return self.source is Source.SELF_SERVICE or bool(self.ip)
 
 
 API = Actor()

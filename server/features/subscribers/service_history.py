@@ -9,13 +9,13 @@ from google.protobuf.message import Message
 
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1 import webhooks_pb2
+from roster.v1.actors_pb2 import Actor
 
 from ...rpc.caller import account_id
 from ...rpc.messages import MAX_STREAMED_BYTES, Context, check_page, timestamp
 from ...rpc.paging import MAX_LIMIT, PageToken, page_in, parse_page_token, token_of
 from ...storage.database import Database
 from ...storage.transaction import Transaction
-from ...values.ids import is_id
 from . import store_history
 from .fields import Status
 from .history import EntryType
@@ -135,21 +135,26 @@ def entry_message(entry: HistoryEntry) -> pb.SubscriberHistoryEntry:
         created_at=timestamp(entry.at),
         source=pb.SubscriberHistoryEntry.Source.Value(entry.by.source),
     )
-    if is_id(entry.by.id):
-        message.key_id = entry.by.id
-    elif entry.by.id:
-        message.ip = entry.by.id
+    if entry.by.key_id:
+        message.actor.type = Actor.API_KEY
+        message.actor.id = entry.by.key_id
+        if entry.key_name:
+            message.actor.name = entry.key_name
+    elif entry.by.is_person:
+        message.actor.type = Actor.PERSON
+    if entry.by.ip:
+        message.ip = entry.by.ip
     changes = entry.changes
     if entry.type is EntryType.FIELDS_CHANGED:
         message.before.update({name: before for name, (before, _) in changes.items()})
         message.after.update({name: after for name, (_, after) in changes.items()})
     elif entry.type is EntryType.TAGS_CHANGED:
-        message.tags.added.extend(changes["added"])
-        message.tags.removed.extend(changes["removed"])
+        message.tags_change.added.extend(changes["added"])
+        message.tags_change.removed.extend(changes["removed"])
     elif entry.type in (EntryType.CREATED, EntryType.STATUS_CHANGED):
-        message.status.to_status = _status(changes["to"])
+        message.status_change.to_status = _status(changes["to"])
         if "from" in changes:
-            message.status.from_status = _status(changes["from"])
+            message.status_change.from_status = _status(changes["from"])
     return message
 
 

@@ -6,7 +6,7 @@ row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -39,7 +39,6 @@ from .store_reading import IN_ACCOUNT, Reference, find, find_each
 from .store_revisions import next_revision
 
 Outcome = SubscriberRow | RosterError
-Stored = TypeVar("Stored")
 Value = TypeVar("Value")
 Others = ParamSpec("Others")
 
@@ -73,10 +72,34 @@ def change_statuses(
     consent_record: ConsentRecord = NO_CONSENT_RECORD,
     suppressions: Suppressions | None = None,
 ) -> list[Outcome]:
-    """Changes the status of subscribers. Returns each of them, or its error.
+    """Changes the status of subscribers. Returns each of them, or the error of `with_status`.
 
-    `consent_record` can contain the times of the change. `suppressions` are required for a
-    status that is not an opt-out. The errors are InvalidStatusTransition and SubscriberSuppressed.
+    `consent_record` can contain the times of the change.
+    """
+    planned = with_status(
+        account_id, rows, status, tx, by, by_admin=by_admin, suppressions=suppressions
+    )
+    event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
+    statistics = StatisticChanges(tx.now)
+    changes = _effective(rows, planned)
+    stored = store_changes(account_id, changes, statistics, tx, by, event_type, consent_record)
+    return _outcomes(planned, stored)
+
+
+def with_status(
+    account_id: str,
+    rows: Sequence[SubscriberRow],
+    status: Status,
+    tx: Transaction,
+    by: Actor = API,
+    *,
+    by_admin: bool,
+    suppressions: Suppressions | None = None,
+) -> list[Outcome]:
+    """Returns subscribers as they would be with a status, or the errors of the change.
+
+    `suppressions` are required for a status that is not an opt-out. The errors are
+    InvalidStatusTransition and SubscriberSuppressed.
     """
     suppressed: Collection[str] = ()
     if suppressions is not None and status not in OPTED_OUT:
@@ -86,9 +109,8 @@ def change_statuses(
     if by.source is not Source.SELF_SERVICE and status not in OPTED_OUT:
         ids = [row.id for row in rows if row.status == Status.UNSUBSCRIBED]
         after_bounce = opted_out_after_bounce(account_id, ids, tx) if ids else ()
-    outcomes: dict[int, Outcome] = {}
-    changes = {}
-    for index, row in enumerate(rows):
+    outcomes: list[Outcome] = []
+    for row in rows:
         try:
             check_transition(
                 Status(row.status),
@@ -97,23 +119,13 @@ def change_statuses(
                 after_bounce=row.id in after_bounce,
             )
         except RosterError as error:
-            outcomes[index] = error
+            outcomes.append(error)
             continue
         if row.status != status and row.email_key in suppressed:
-            outcomes[index] = SubscriberSuppressed()
+            outcomes.append(SubscriberSuppressed())
         else:
-            changes[index] = (row, row._replace(status=int(status)))
-    event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
-    stored = store_changes(
-        account_id,
-        list(changes.values()),
-        StatisticChanges(tx.now),
-        tx,
-        by,
-        event_type,
-        consent_record,
-    )
-    return _in_order(len(rows), outcomes | dict(zip(changes, stored, strict=True)))
+            outcomes.append(row._replace(status=int(status)))
+    return outcomes
 
 
 def update_profiles(
@@ -157,36 +169,45 @@ def add_tags_to_each(
 ) -> list[Outcome]:
     """Adds tags, given as names by key, to subscribers.
 
-    Returns each of them, or ValidationError if it would have too many.
+    Returns each of them, or the error of `with_tags`.
     """
-    outcomes: dict[int, Outcome] = {}
+    planned = with_tags(rows, names)
+    changes = _effective(rows, planned)
     # Subscribers with equal tags share the added ones: there are many subscribers of few kinds.
-    existing = {
-        tags: {caseless_key(name): name for name in tags} for tags in {row.tags for row in rows}
-    }
-    missing = {
-        tags: {key: name for key, name in names.items() if key not in by_key}
-        for tags, by_key in existing.items()
-    }
-    changed = {}
-    for index, row in enumerate(rows):
-        added = missing[row.tags]
-        try:
-            check_number_of_tags(len(row.tags) + len(added))
-        except RosterError as error:
-            outcomes[index] = error if added else row
-            continue
-        changed[index] = row
+    added = {before.tags: _missing(before.tags, names) for before, _ in changes}
     statistics = StatisticChanges(tx.now)
-    links = [(row.id, row.status, missing[row.tags]) for row in changed.values()]
-    attached = attach(account_id, links, statistics, tx)
-    tags_after = {}
-    for before in {row.tags for row in changed.values()}:
-        tags = existing[before] | {key: attached[key] for key in missing[before]}
-        tags_after[before] = tuple(tags[key] for key in sorted(tags))
-    changes = [(row, row._replace(tags=tags_after[row.tags])) for row in changed.values()]
-    stored = store_changes(account_id, changes, statistics, tx, by)
-    return _in_order(len(rows), outcomes | dict(zip(changed, stored, strict=True)))
+    links = [(before.id, before.status, added[before.tags]) for before, _ in changes]
+    # A tag that exists keeps its name in another case.
+    stored_names = attach(account_id, links, statistics, tx)
+    tags_after = {
+        row.tags: tuple(stored_names.get(caseless_key(name), name) for name in row.tags)
+        for _, row in changes
+    }
+    changes = [(before, row._replace(tags=tags_after[row.tags])) for before, row in changes]
+    return _outcomes(planned, store_changes(account_id, changes, statistics, tx, by))
+
+
+def with_tags(rows: Sequence[SubscriberRow], names: Mapping[str, str]) -> list[Outcome]:
+    """Returns subscribers with tags added to theirs, or ValidationError for too many tags."""
+    after: dict[tuple[str, ...], tuple[str, ...] | RosterError] = {}
+    for tags in {row.tags for row in rows}:
+        added = _missing(tags, names)
+        try:
+            check_number_of_tags(len(tags) + len(added))
+        except RosterError as error:
+            after[tags] = error if added else tags
+            continue
+        by_key = {caseless_key(name): name for name in tags} | added
+        after[tags] = tuple(by_key[key] for key in sorted(by_key))
+    return [
+        found if isinstance(found := after[row.tags], RosterError) else row._replace(tags=found)
+        for row in rows
+    ]
+
+
+def _missing(tags: Collection[str], names: Mapping[str, str]) -> dict[str, str]:
+    keys = set(map(caseless_key, tags))
+    return {key: name for key, name in names.items() if key not in keys}
 
 
 def remove_tags_from_each(
@@ -197,15 +218,20 @@ def remove_tags_from_each(
     by: Actor = API,
 ) -> list[SubscriberRow]:
     """Removes tags, given by their name keys, from subscribers and returns these."""
-    changes = []
-    for row in rows:
-        remaining = tuple(name for name in row.tags if caseless_key(name) not in name_keys)
-        changes.append((row, row._replace(tags=remaining)))
+    changes = list(zip(rows, without_tags(rows, name_keys), strict=True))
     statistics = StatisticChanges(tx.now)
     tagged = [before for before, row in changes if before.tags != row.tags]
     if tagged:
         detach(account_id, tagged, name_keys, statistics, tx)
     return store_changes(account_id, changes, statistics, tx, by)
+
+
+def without_tags(rows: Sequence[SubscriberRow], name_keys: Collection[str]) -> list[SubscriberRow]:
+    """Returns subscribers without tags."""
+    return [
+        row._replace(tags=tuple(name for name in row.tags if caseless_key(name) not in name_keys))
+        for row in rows
+    ]
 
 
 def set_values_of_each(
@@ -217,23 +243,25 @@ def set_values_of_each(
 ) -> list[Outcome]:
     """Sets values of custom fields that were checked; None removes one.
 
-    Returns each subscriber, or ValidationError if its values would be too large.
+    Returns each subscriber, or the error of `with_values`.
     """
-    outcomes: dict[int, Outcome] = {}
-    changes = {}
-    for index, row in enumerate(rows):
-        new = merged(row.values, values)
-        faults = check_size(new, row.values)
-        if faults:
-            outcomes[index] = ValidationError(faults)
-        else:
-            changes[index] = (row, row._replace(values=new))
-    changed = [before.id for before, row in changes.values() if before != row]
+    planned = with_values(rows, values)
+    changes = _effective(rows, planned)
+    changed = [before.id for before, _ in changes]
     if changed:
         merge_values(account_id, changed, values, tx)
     statistics = StatisticChanges(tx.now)
-    stored = store_changes(account_id, list(changes.values()), statistics, tx, by)
-    return _in_order(len(rows), outcomes | dict(zip(changes, stored, strict=True)))
+    return _outcomes(planned, store_changes(account_id, changes, statistics, tx, by))
+
+
+def with_values(rows: Sequence[SubscriberRow], values: Mapping[str, Any]) -> list[Outcome]:
+    """Returns subscribers with values merged into theirs, or ValidationError if too large."""
+    outcomes: list[Outcome] = []
+    for row in rows:
+        new = merged(row.values, values)
+        faults = check_size(new, row.values)
+        outcomes.append(ValidationError(faults) if faults else row._replace(values=new))
+    return outcomes
 
 
 def _of_one(
@@ -269,8 +297,21 @@ add_tags = _of_one(add_tags_to_each)
 remove_tags = _of_one(remove_tags_from_each)
 
 
-def _in_order(count: int, by_index: Mapping[int, Stored]) -> list[Stored]:
-    return [by_index[index] for index in range(count)]
+def _effective(
+    rows: Sequence[SubscriberRow], planned: Sequence[Outcome]
+) -> list[tuple[SubscriberRow, SubscriberRow]]:
+    """Returns the subscribers that would change, before and after."""
+    return [
+        (before, row)
+        for before, row in zip(rows, planned, strict=True)
+        if not isinstance(row, RosterError) and row != before
+    ]
+
+
+def _outcomes(planned: Sequence[Outcome], stored: Iterable[SubscriberRow]) -> list[Outcome]:
+    """Returns the planned outcomes, with the stored rows of the subscribers that changed."""
+    by_id = {row.id: row for row in stored}
+    return [each if isinstance(each, RosterError) else by_id.get(each.id, each) for each in planned]
 
 
 def store_changes(

@@ -12,6 +12,7 @@ from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ...values.emails import text_key
 from ...values.ids import timestamp_of
+from ..accounts.store import key_names
 from .fields import Status
 from .history import Actor, Entry, EntryType, Source, statuses
 from .models import Subscriber, SubscriberHistory
@@ -105,13 +106,14 @@ _ORIGIN = Statement(lambda _: Subscriber.select(Subscriber.origin).where(ONE), h
 
 
 class HistoryEntry(NamedTuple):
-    """A stored entry; `changes` is parsed."""
+    """A stored entry; `changes` is parsed. `key_name` is empty if the key was revoked."""
 
     id: str
     type: EntryType
     at: int
     by: Actor
     changes: dict[str, Any]
+    key_name: str = ""
 
 
 class Person(NamedTuple):
@@ -140,7 +142,10 @@ class HistoryPage(NamedTuple):
 def page(
     account_id: str, subscriber_id: str, position: HistoryPosition, tx: Transaction
 ) -> HistoryPage:
-    """Returns a page of the history of a stored subscriber, newest first. Three statements."""
+    """Returns a page of the history of a stored subscriber, newest first.
+
+    Four statements at most.
+    """
     of_one = {"account_id": account_id, "subscriber_id": subscriber_id}
     origin = tx.scalar(_ORIGIN, account_id=account_id, id=subscriber_id)
     total = tx.scalar(_COUNT, **of_one) + (origin is not None)
@@ -151,7 +156,12 @@ def page(
     found = [_entry(*row) for row in rows]
     if origin is not None and len(found) <= limit and offset < total:
         found.append(_created(subscriber_id, origin))
-    return HistoryPage(found[:limit], total, len(found) > limit)
+    return HistoryPage(_named(account_id, found[:limit], tx), total, len(found) > limit)
+
+
+def _named(account_id: str, entries: Sequence[HistoryEntry], tx: Transaction) -> list[HistoryEntry]:
+    names = key_names(account_id, {each.by.key_id for each in entries} - {""}, tx)
+    return [each._replace(key_name=names.get(each.by.key_id, "")) for each in entries]
 
 
 def last_change(

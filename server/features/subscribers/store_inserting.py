@@ -108,7 +108,7 @@ def insert(
     tags = [(id_, int(new[index].status), new[index].tags) for index, id_ in stored.items()]
     names = attach(account_id, tags, statistics, tx)
     for status, count in Counter(new[index].status for index in stored).items():
-        statistics.created(status, count)
+        statistics.created(status, count, imported=by.source is Source.IMPORT)
     statistics.store(account_id, tx)
     return Inserted(stored, revision, names)
 

@@ -323,8 +323,8 @@ class ConsentSequence:
         """Checks that each change towards mail in the histories was explicit."""
         page = self._calls.read("/api/subscribers", q=f"{self._name}-")
         for row in page["subscribers"]:
-            changes = [entry for entry in self._history(row["id"]) if "status" in entry]
-            self.counts[UNEXPLAINED] += changes[0]["status"]["to"] != row["status"]
+            changes = [entry for entry in self._history(row["id"]) if "statusChange" in entry]
+            self.counts[UNEXPLAINED] += changes[0]["statusChange"]["to"] != row["status"]
             self.counts[UNEXPLAINED] += sum(not is_explained(entry) for entry in changes)
 
 
@@ -355,7 +355,7 @@ def level(status: str | None) -> int:
 
 def is_explained(entry: Mapping[str, Any]) -> bool:
     """Whether an entry does not allow more mail, or was made by an explicit change."""
-    before, after = entry["status"].get("from"), entry["status"]["to"]
+    before, after = entry["statusChange"].get("from"), entry["statusChange"]["to"]
     if before is None or level(after) <= level(before):
         return True
     # A bounce belongs to the address, and ends with it.

@@ -45,7 +45,7 @@ class Click(NamedTuple):
 
 
 def number_of_changes(history: History) -> int:
-    return sum("status" in entry for entry in history)
+    return sum("statusChange" in entry for entry in history)
 
 
 class Links:
@@ -87,8 +87,8 @@ class Links:
         if holder is None or holder != link.address:
             return [unchanged]
         history = self._history_of(ids[holder])
-        last = next(entry for entry in history if "status" in entry)
-        before = last["status"].get("from")
+        last = next(entry for entry in history if "statusChange" in entry)
+        before = last["statusChange"].get("from")
         if last["source"] != "SELF_SERVICE" or before not in LEVELS:
             return [unchanged]
         return [unchanged, partial(_returned, holder, before)]

@@ -189,7 +189,7 @@ type Operation struct {
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Segment of the request; empty if it has none.
 	Segment string `protobuf:"bytes,4,opt,name=segment,proto3" json:"segment,omitempty"`
-	// Whether the operation only counts.
+	// Whether the operation changes nothing and only reports what it would change.
 	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// State of the operation.
 	State Operation_State `protobuf:"varint,6,opt,name=state,proto3,enum=roster.v1.Operation_State" json:"state,omitempty"`
@@ -200,7 +200,8 @@ type Operation struct {
 	// Number of subscribers processed. It can differ from total if subscribers were changed or
 	// deleted meanwhile.
 	Processed int32 `protobuf:"varint,9,opt,name=processed,proto3" json:"processed,omitempty"`
-	// Subscribers that were not changed, by reason.
+	// Subscribers that could not be changed, by reason; of a dry run, those that it could not
+	// change.
 	Failed []*Operation_Failure `protobuf:"bytes,10,rep,name=failed,proto3" json:"failed,omitempty"`
 	// Subscribers processed per second, on average since created_at. This includes the time that
 	// the operation waits for others.
@@ -208,7 +209,18 @@ type Operation struct {
 	// Time of the start.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// Time of the end. Absent while the operation is running.
-	EndedAt       *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	EndedAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	// Number of subscribers processed that were changed. Absent for a dry run.
+	Changed *int32 `protobuf:"varint,14,opt,name=changed,proto3,oneof" json:"changed,omitempty"`
+	// Number of subscribers processed that a dry run would have changed. Absent if it is no dry
+	// run.
+	WouldChange *int32 `protobuf:"varint,15,opt,name=would_change,json=wouldChange,proto3,oneof" json:"would_change,omitempty"`
+	// Number of subscribers processed that already were as the action leaves them, such as those
+	// that have the tags. Like changed and would_change, absent for an operation that an earlier
+	// version started.
+	Unchanged *int32 `protobuf:"varint,16,opt,name=unchanged,proto3,oneof" json:"unchanged,omitempty"`
+	// Who started the operation: an API key, with its name at that time.
+	Actor         *Actor `protobuf:"bytes,17,opt,name=actor,proto3" json:"actor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -334,6 +346,34 @@ func (x *Operation) GetEndedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Operation) GetChanged() int32 {
+	if x != nil && x.Changed != nil {
+		return *x.Changed
+	}
+	return 0
+}
+
+func (x *Operation) GetWouldChange() int32 {
+	if x != nil && x.WouldChange != nil {
+		return *x.WouldChange
+	}
+	return 0
+}
+
+func (x *Operation) GetUnchanged() int32 {
+	if x != nil && x.Unchanged != nil {
+		return *x.Unchanged
+	}
+	return 0
+}
+
+func (x *Operation) GetActor() *Actor {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
 // Request message for BatchChangeSubscribers.
 type BatchChangeSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -346,7 +386,9 @@ type BatchChangeSubscribersRequest struct {
 	Ids []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
 	// What is done to each selected subscriber.
 	Action *BatchAction `protobuf:"bytes,4,opt,name=action,proto3" json:"action,omitempty"`
-	// Whether to only count the selected subscribers. The operation is then done.
+	// Whether to change nothing. The operation then runs as usual and reports would_change,
+	// unchanged and failed, which result from the same rules. It has no events, and can be
+	// canceled.
 	DryRun        bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1072,7 +1114,7 @@ var File_roster_v1_operations_proto protoreflect.FileDescriptor
 
 const file_roster_v1_operations_proto_rawDesc = "" +
 	"\n" +
-	"\x1aroster/v1/operations.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\xd1\x02\n" +
+	"\x1aroster/v1/operations.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\xd1\x02\n" +
 	"\vBatchAction\x12:\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x1f\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\a[\"vip\"]R\aaddTags\x125\n" +
@@ -1083,7 +1125,8 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\rchange_status\x18\x04 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\b\xbaH\x05\x82\x01\x02\x10\x01H\x00R\fchangeStatus\x88\x01\x01\x12\x1b\n" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01B\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\x90\t\n" +
+	"\a_delete\"\xdf\n" +
+	"\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12;\n" +
 	"\x06action\x18\x02 \x01(\v2\x1b.roster.v1.Operation.ActionB\x06\xbaH\x03\xc8\x01\x01R\x06action\x12.\n" +
@@ -1099,7 +1142,11 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x04rate\x18\v \x01(\x05B\b\xaa\xb5\x18\x049500R\x04rate\x12]\n" +
 	"\n" +
 	"created_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12S\n" +
-	"\bended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:17.247ZR\aendedAt\x1a\xa2\x02\n" +
+	"\bended_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:17.247ZR\aendedAt\x12'\n" +
+	"\achanged\x18\x0e \x01(\x05B\b\xaa\xb5\x18\x041150H\x00R\achanged\x88\x01\x01\x12&\n" +
+	"\fwould_change\x18\x0f \x01(\x05H\x01R\vwouldChange\x88\x01\x01\x12)\n" +
+	"\tunchanged\x18\x10 \x01(\x05B\x06\xaa\xb5\x18\x0247H\x02R\tunchanged\x88\x01\x01\x12&\n" +
+	"\x05actor\x18\x11 \x01(\v2\x10.roster.v1.ActorR\x05actor\x1a\xa2\x02\n" +
 	"\x06Action\x12*\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x0f\xaa\xb5\x18\a[\"vip\"]\x80\xb6\x18\x01R\aaddTags\x12%\n" +
 	"\vremove_tags\x18\x02 \x03(\tB\x04\x80\xb6\x18\x01R\n" +
@@ -1118,7 +1165,12 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\tSUCCEEDED\x10\x02\x12\r\n" +
 	"\tCANCELLED\x10\x03\x12\n" +
 	"\n" +
-	"\x06FAILED\x10\x04\"\xf6\x01\n" +
+	"\x06FAILED\x10\x04B\n" +
+	"\n" +
+	"\b_changedB\x0f\n" +
+	"\r_would_changeB\f\n" +
+	"\n" +
+	"_unchanged\"\xf6\x01\n" +
 	"\x1dBatchChangeSubscribersRequest\x12:\n" +
 	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x18\n" +
 	"\asegment\x18\x02 \x01(\tR\asegment\x12#\n" +
@@ -1202,6 +1254,7 @@ var file_roster_v1_operations_proto_goTypes = []any{
 	(*structpb.Struct)(nil),                // 15: google.protobuf.Struct
 	(Subscriber_Status)(0),                 // 16: roster.v1.Subscriber.Status
 	(*timestamppb.Timestamp)(nil),          // 17: google.protobuf.Timestamp
+	(*Actor)(nil),                          // 18: roster.v1.Actor
 }
 var file_roster_v1_operations_proto_depIdxs = []int32{
 	15, // 0: roster.v1.BatchAction.set_custom_fields:type_name -> google.protobuf.Struct
@@ -1211,29 +1264,30 @@ var file_roster_v1_operations_proto_depIdxs = []int32{
 	14, // 4: roster.v1.Operation.failed:type_name -> roster.v1.Operation.Failure
 	17, // 5: roster.v1.Operation.created_at:type_name -> google.protobuf.Timestamp
 	17, // 6: roster.v1.Operation.ended_at:type_name -> google.protobuf.Timestamp
-	1,  // 7: roster.v1.BatchChangeSubscribersRequest.action:type_name -> roster.v1.BatchAction
-	2,  // 8: roster.v1.BatchChangeSubscribersResponse.operation:type_name -> roster.v1.Operation
-	2,  // 9: roster.v1.ListOperationsResponse.operations:type_name -> roster.v1.Operation
-	2,  // 10: roster.v1.GetOperationResponse.operation:type_name -> roster.v1.Operation
-	2,  // 11: roster.v1.CancelOperationResponse.operation:type_name -> roster.v1.Operation
-	2,  // 12: roster.v1.WatchOperationResponse.operation:type_name -> roster.v1.Operation
-	15, // 13: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
-	16, // 14: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
-	3,  // 15: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
-	5,  // 16: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
-	7,  // 17: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
-	9,  // 18: roster.v1.OperationService.CancelOperation:input_type -> roster.v1.CancelOperationRequest
-	11, // 19: roster.v1.OperationService.WatchOperation:input_type -> roster.v1.WatchOperationRequest
-	4,  // 20: roster.v1.OperationService.BatchChangeSubscribers:output_type -> roster.v1.BatchChangeSubscribersResponse
-	6,  // 21: roster.v1.OperationService.ListOperations:output_type -> roster.v1.ListOperationsResponse
-	8,  // 22: roster.v1.OperationService.GetOperation:output_type -> roster.v1.GetOperationResponse
-	10, // 23: roster.v1.OperationService.CancelOperation:output_type -> roster.v1.CancelOperationResponse
-	12, // 24: roster.v1.OperationService.WatchOperation:output_type -> roster.v1.WatchOperationResponse
-	20, // [20:25] is the sub-list for method output_type
-	15, // [15:20] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	18, // 7: roster.v1.Operation.actor:type_name -> roster.v1.Actor
+	1,  // 8: roster.v1.BatchChangeSubscribersRequest.action:type_name -> roster.v1.BatchAction
+	2,  // 9: roster.v1.BatchChangeSubscribersResponse.operation:type_name -> roster.v1.Operation
+	2,  // 10: roster.v1.ListOperationsResponse.operations:type_name -> roster.v1.Operation
+	2,  // 11: roster.v1.GetOperationResponse.operation:type_name -> roster.v1.Operation
+	2,  // 12: roster.v1.CancelOperationResponse.operation:type_name -> roster.v1.Operation
+	2,  // 13: roster.v1.WatchOperationResponse.operation:type_name -> roster.v1.Operation
+	15, // 14: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
+	16, // 15: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
+	3,  // 16: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
+	5,  // 17: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
+	7,  // 18: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
+	9,  // 19: roster.v1.OperationService.CancelOperation:input_type -> roster.v1.CancelOperationRequest
+	11, // 20: roster.v1.OperationService.WatchOperation:input_type -> roster.v1.WatchOperationRequest
+	4,  // 21: roster.v1.OperationService.BatchChangeSubscribers:output_type -> roster.v1.BatchChangeSubscribersResponse
+	6,  // 22: roster.v1.OperationService.ListOperations:output_type -> roster.v1.ListOperationsResponse
+	8,  // 23: roster.v1.OperationService.GetOperation:output_type -> roster.v1.GetOperationResponse
+	10, // 24: roster.v1.OperationService.CancelOperation:output_type -> roster.v1.CancelOperationResponse
+	12, // 25: roster.v1.OperationService.WatchOperation:output_type -> roster.v1.WatchOperationResponse
+	21, // [21:26] is the sub-list for method output_type
+	16, // [16:21] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_operations_proto_init() }
@@ -1241,9 +1295,11 @@ func file_roster_v1_operations_proto_init() {
 	if File_roster_v1_operations_proto != nil {
 		return
 	}
+	file_roster_v1_actors_proto_init()
 	file_roster_v1_http_proto_init()
 	file_roster_v1_subscribers_proto_init()
 	file_roster_v1_operations_proto_msgTypes[0].OneofWrappers = []any{}
+	file_roster_v1_operations_proto_msgTypes[1].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[8].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}

@@ -46,6 +46,9 @@ const (
 // the new names of tags that it names. If a tag, custom field or segment that it names is
 // deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
 // after they end.
+//
+// A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
+// earlier operations of the account, as any operation does.
 type OperationServiceClient interface {
 	// Starts an operation and returns it with the number of selected subscribers. Exactly one
 	// of filter, segment and ids must be set, and exactly one field of the action. Fails with
@@ -152,6 +155,9 @@ type OperationService_WatchOperationClient = grpc.ServerStreamingClient[WatchOpe
 // the new names of tags that it names. If a tag, custom field or segment that it names is
 // deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
 // after they end.
+//
+// A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
+// earlier operations of the account, as any operation does.
 type OperationServiceServer interface {
 	// Starts an operation and returns it with the number of selected subscribers. Exactly one
 	// of filter, segment and ids must be set, and exactly one field of the action. Fails with

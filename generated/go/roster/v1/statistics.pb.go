@@ -231,7 +231,8 @@ type DailyStatistics struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The day, in UTC.
 	Date string `protobuf:"bytes,1,opt,name=date,proto3" json:"date,omitempty"`
-	// Subscribers created, also by imports, with any status.
+	// Subscribers created with any status, other than by imports. On days before the first
+	// version that returns imported, also those created by imports.
 	Created int32 `protobuf:"varint,2,opt,name=created,proto3" json:"created,omitempty"`
 	// Existing subscribers whose status changed to CONFIRMED.
 	Confirmed int32 `protobuf:"varint,3,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
@@ -244,7 +245,9 @@ type DailyStatistics struct {
 	// Subscribers deleted.
 	Deleted int32 `protobuf:"varint,7,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	// Change of the number of CONFIRMED subscribers from any cause. Negative if it fell.
-	NetGrowth     int32 `protobuf:"varint,8,opt,name=net_growth,json=netGrowth,proto3" json:"net_growth,omitempty"`
+	NetGrowth int32 `protobuf:"varint,8,opt,name=net_growth,json=netGrowth,proto3" json:"net_growth,omitempty"`
+	// Subscribers created by imports, with any status.
+	Imported      int32 `protobuf:"varint,9,opt,name=imported,proto3" json:"imported,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -331,6 +334,13 @@ func (x *DailyStatistics) GetDeleted() int32 {
 func (x *DailyStatistics) GetNetGrowth() int32 {
 	if x != nil {
 		return x.NetGrowth
+	}
+	return 0
+}
+
+func (x *DailyStatistics) GetImported() int32 {
+	if x != nil {
+		return x.Imported
 	}
 	return 0
 }
@@ -595,7 +605,7 @@ const file_roster_v1_statistics_proto_rawDesc = "" +
 	"\x05total\x18\x03 \x01(\x05B\a\xaa\xb5\x18\x03120R\x05total\"]\n" +
 	"\fSegmentTotal\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1d\n" +
-	"\x05total\x18\x02 \x01(\x05B\a\xaa\xb5\x18\x03900R\x05total\"\xb8\x02\n" +
+	"\x05total\x18\x02 \x01(\x05B\a\xaa\xb5\x18\x03900R\x05total\"\xdb\x02\n" +
 	"\x0fDailyStatistics\x12\"\n" +
 	"\x04date\x18\x01 \x01(\tB\x0e\xaa\xb5\x18\n" +
 	"2026-11-21R\x04date\x12 \n" +
@@ -608,7 +618,8 @@ const file_roster_v1_statistics_proto_rawDesc = "" +
 	"complained\x12\x1f\n" +
 	"\adeleted\x18\a \x01(\x05B\x05\xaa\xb5\x18\x012R\adeleted\x12%\n" +
 	"\n" +
-	"net_growth\x18\b \x01(\x05B\x06\xaa\xb5\x18\x0216R\tnetGrowth\"|\n" +
+	"net_growth\x18\b \x01(\x05B\x06\xaa\xb5\x18\x0216R\tnetGrowth\x12!\n" +
+	"\bimported\x18\t \x01(\x05B\x05\xaa\xb5\x18\x010R\bimported\"|\n" +
 	"\x14GetStatisticsRequest\x12\x1c\n" +
 	"\x04tags\x18\x01 \x01(\bB\b\xaa\xb5\x18\x04trueR\x04tags\x12F\n" +
 	"\bsegments\x18\x02 \x03(\tB*\xbaH\x05\x92\x01\x02\x10\n" +

@@ -2708,8 +2708,9 @@ type SubscriberHistoryEntry struct {
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// How the change was made.
 	Source SubscriberHistoryEntry_Source `protobuf:"varint,4,opt,name=source,proto3,enum=roster.v1.SubscriberHistoryEntry_Source" json:"source,omitempty"`
-	// Identifier of the API key of the call or the import. Absent if there was none.
-	KeyId *string `protobuf:"bytes,5,opt,name=key_id,json=keyId,proto3,oneof" json:"key_id,omitempty"`
+	// Who made the change: the API key of the call or the import, or the person. Absent if it is
+	// unknown.
+	Actor *Actor `protobuf:"bytes,11,opt,name=actor,proto3" json:"actor,omitempty"`
 	// IP address of the person. Absent unless the person made the change.
 	Ip *string `protobuf:"bytes,6,opt,name=ip,proto3,oneof" json:"ip,omitempty"`
 	// Values of the changed fields before a FIELDS_CHANGED, by field, such as firstName or
@@ -2718,10 +2719,10 @@ type SubscriberHistoryEntry struct {
 	// Values of the changed fields after a FIELDS_CHANGED; null if there is no value.
 	After *structpb.Struct `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
 	// Changed tags of a TAGS_CHANGED. Absent for other types.
-	Tags *SubscriberHistoryEntry_TagChange `protobuf:"bytes,9,opt,name=tags,proto3" json:"tags,omitempty"`
+	TagsChange *SubscriberHistoryEntry_TagChange `protobuf:"bytes,12,opt,name=tags_change,json=tagsChange,proto3" json:"tags_change,omitempty"`
 	// Statuses of a STATUS_CHANGED, and the first status of a CREATED. Absent for other
 	// types.
-	Status        *SubscriberHistoryEntry_StatusChange `protobuf:"bytes,10,opt,name=status,proto3" json:"status,omitempty"`
+	StatusChange  *SubscriberHistoryEntry_StatusChange `protobuf:"bytes,13,opt,name=status_change,json=statusChange,proto3" json:"status_change,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2784,11 +2785,11 @@ func (x *SubscriberHistoryEntry) GetSource() SubscriberHistoryEntry_Source {
 	return SubscriberHistoryEntry_SOURCE_UNSPECIFIED
 }
 
-func (x *SubscriberHistoryEntry) GetKeyId() string {
-	if x != nil && x.KeyId != nil {
-		return *x.KeyId
+func (x *SubscriberHistoryEntry) GetActor() *Actor {
+	if x != nil {
+		return x.Actor
 	}
-	return ""
+	return nil
 }
 
 func (x *SubscriberHistoryEntry) GetIp() string {
@@ -2812,16 +2813,16 @@ func (x *SubscriberHistoryEntry) GetAfter() *structpb.Struct {
 	return nil
 }
 
-func (x *SubscriberHistoryEntry) GetTags() *SubscriberHistoryEntry_TagChange {
+func (x *SubscriberHistoryEntry) GetTagsChange() *SubscriberHistoryEntry_TagChange {
 	if x != nil {
-		return x.Tags
+		return x.TagsChange
 	}
 	return nil
 }
 
-func (x *SubscriberHistoryEntry) GetStatus() *SubscriberHistoryEntry_StatusChange {
+func (x *SubscriberHistoryEntry) GetStatusChange() *SubscriberHistoryEntry_StatusChange {
 	if x != nil {
-		return x.Status
+		return x.StatusChange
 	}
 	return nil
 }
@@ -4633,7 +4634,7 @@ var File_roster_v1_subscribers_proto protoreflect.FileDescriptor
 
 const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
-	"\x1broster/v1/subscribers.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x18roster/v1/webhooks.proto\"\xfe\t\n" +
+	"\x1broster/v1/subscribers.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x18roster/v1/webhooks.proto\"\xfe\t\n" +
 	"\n" +
 	"Subscriber\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12)\n" +
@@ -4830,20 +4831,20 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
 	"subscriber\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xb7\t\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xda\t\n" +
 	"\x16SubscriberHistoryEntry\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12N\n" +
 	"\x04type\x18\x02 \x01(\x0e2&.roster.v1.SubscriberHistoryEntry.TypeB\x12\xaa\xb5\x18\x0eSTATUS_CHANGEDR\x04type\x12]\n" +
 	"\n" +
 	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12I\n" +
-	"\x06source\x18\x04 \x01(\x0e2(.roster.v1.SubscriberHistoryEntry.SourceB\a\xaa\xb5\x18\x03APIR\x06source\x12:\n" +
-	"\x06key_id\x18\x05 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KH\x00R\x05keyId\x88\x01\x01\x12\"\n" +
-	"\x02ip\x18\x06 \x01(\tB\r\xaa\xb5\x18\t192.0.2.1H\x01R\x02ip\x88\x01\x01\x12I\n" +
+	"\x06source\x18\x04 \x01(\x0e2(.roster.v1.SubscriberHistoryEntry.SourceB\a\xaa\xb5\x18\x03APIR\x06source\x12&\n" +
+	"\x05actor\x18\v \x01(\v2\x10.roster.v1.ActorR\x05actor\x12\"\n" +
+	"\x02ip\x18\x06 \x01(\tB\r\xaa\xb5\x18\t192.0.2.1H\x00R\x02ip\x88\x01\x01\x12I\n" +
 	"\x06before\x18\a \x01(\v2\x17.google.protobuf.StructB\x18\xaa\xb5\x18\x14{\"firstName\": \"Ada\"}R\x06before\x12G\n" +
-	"\x05after\x18\b \x01(\v2\x17.google.protobuf.StructB\x18\xaa\xb5\x18\x14{\"firstName\": \"Eve\"}R\x05after\x12?\n" +
-	"\x04tags\x18\t \x01(\v2+.roster.v1.SubscriberHistoryEntry.TagChangeR\x04tags\x12F\n" +
-	"\x06status\x18\n" +
-	" \x01(\v2..roster.v1.SubscriberHistoryEntry.StatusChangeR\x06status\x1aW\n" +
+	"\x05after\x18\b \x01(\v2\x17.google.protobuf.StructB\x18\xaa\xb5\x18\x14{\"firstName\": \"Eve\"}R\x05after\x12L\n" +
+	"\vtags_change\x18\f \x01(\v2+.roster.v1.SubscriberHistoryEntry.TagChangeR\n" +
+	"tagsChange\x12S\n" +
+	"\rstatus_change\x18\r \x01(\v2..roster.v1.SubscriberHistoryEntry.StatusChangeR\fstatusChange\x1aW\n" +
 	"\tTagChange\x12!\n" +
 	"\x05added\x18\x01 \x03(\tB\v\xaa\xb5\x18\a[\"vip\"]R\x05added\x12'\n" +
 	"\aremoved\x18\x02 \x03(\tB\r\xaa\xb5\x18\t[\"early\"]R\aremoved\x1a\xb1\x01\n" +
@@ -4864,9 +4865,10 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"\x06IMPORT\x10\x02\x12\x10\n" +
 	"\fSELF_SERVICE\x10\x03\x12\x11\n" +
-	"\rEMAIL_CHANGED\x10\x04B\t\n" +
-	"\a_key_idB\x05\n" +
-	"\x03_ip\"\xb3\x01\n" +
+	"\rEMAIL_CHANGED\x10\x04B\x05\n" +
+	"\x03_ipJ\x04\b\x05\x10\x06J\x04\b\t\x10\n" +
+	"J\x04\b\n" +
+	"\x10\vR\x06key_idR\x04tagsR\x06status\"\xb3\x01\n" +
 	"\x1cListSubscriberHistoryRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12#\n" +
 	"\x05limit\x18\x02 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
@@ -5188,10 +5190,11 @@ var file_roster_v1_subscribers_proto_goTypes = []any{
 	(*structpb.Struct)(nil),                     // 59: google.protobuf.Struct
 	(*Row_Fault)(nil),                           // 60: roster.v1.Row.Fault
 	(*fieldmaskpb.FieldMask)(nil),               // 61: google.protobuf.FieldMask
-	(*WebhookDelivery)(nil),                     // 62: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),                      // 63: roster.v1.WebhookAttempt
-	(*Event)(nil),                               // 64: roster.v1.Event
-	(*CsvLine)(nil),                             // 65: roster.v1.CsvLine
+	(*Actor)(nil),                               // 62: roster.v1.Actor
+	(*WebhookDelivery)(nil),                     // 63: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),                      // 64: roster.v1.WebhookAttempt
+	(*Event)(nil),                               // 65: roster.v1.Event
+	(*CsvLine)(nil),                             // 66: roster.v1.CsvLine
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	0,   // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
@@ -5236,87 +5239,88 @@ var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	3,   // 39: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
 	58,  // 40: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
 	4,   // 41: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
-	59,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
-	59,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
-	53,  // 44: roster.v1.SubscriberHistoryEntry.tags:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
-	54,  // 45: roster.v1.SubscriberHistoryEntry.status:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
-	35,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	62,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
-	63,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
-	13,  // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
-	35,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	64,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
-	38,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
-	59,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	0,   // 54: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	58,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	58,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	58,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	58,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	58,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	52,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	60,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
-	7,   // 62: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	65,  // 63: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	41,  // 64: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
-	8,   // 65: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	5,   // 66: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	9,   // 67: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
-	6,   // 68: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
-	10,  // 69: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
-	2,   // 70: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
-	56,  // 71: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
-	57,  // 72: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	8,   // 73: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	55,  // 74: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
-	45,  // 75: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	46,  // 76: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	11,  // 77: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
-	0,   // 78: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	58,  // 79: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	58,  // 80: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	58,  // 81: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	58,  // 82: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,   // 83: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	12,  // 84: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
-	13,  // 85: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	65,  // 86: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	58,  // 87: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,   // 88: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	14,  // 90: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	17,  // 91: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	21,  // 92: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	23,  // 93: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	25,  // 94: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	27,  // 95: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	29,  // 96: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	31,  // 97: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	33,  // 98: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	36,  // 99: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	39,  // 100: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	44,  // 101: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	48,  // 102: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	50,  // 103: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	15,  // 104: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	20,  // 105: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	22,  // 106: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	24,  // 107: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	26,  // 108: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	28,  // 109: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	30,  // 110: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	32,  // 111: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	34,  // 112: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	37,  // 113: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	40,  // 114: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	47,  // 115: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	49,  // 116: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	51,  // 117: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	104, // [104:118] is the sub-list for method output_type
-	90,  // [90:104] is the sub-list for method input_type
-	90,  // [90:90] is the sub-list for extension type_name
-	90,  // [90:90] is the sub-list for extension extendee
-	0,   // [0:90] is the sub-list for field type_name
+	62,  // 42: roster.v1.SubscriberHistoryEntry.actor:type_name -> roster.v1.Actor
+	59,  // 43: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	59,  // 44: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	53,  // 45: roster.v1.SubscriberHistoryEntry.tags_change:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	54,  // 46: roster.v1.SubscriberHistoryEntry.status_change:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	35,  // 47: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	63,  // 48: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	64,  // 49: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	13,  // 50: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	35,  // 51: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	65,  // 52: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	38,  // 53: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	59,  // 54: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	0,   // 55: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
+	58,  // 56: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	58,  // 57: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	58,  // 58: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	58,  // 59: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	58,  // 60: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	52,  // 61: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	60,  // 62: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	7,   // 63: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
+	66,  // 64: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	41,  // 65: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	8,   // 66: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	5,   // 67: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	9,   // 68: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
+	6,   // 69: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
+	10,  // 70: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
+	2,   // 71: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
+	56,  // 72: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
+	57,  // 73: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	8,   // 74: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	55,  // 75: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
+	45,  // 76: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	46,  // 77: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	11,  // 78: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	0,   // 79: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	58,  // 80: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	58,  // 81: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	58,  // 82: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	58,  // 83: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 84: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	12,  // 85: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
+	13,  // 86: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	66,  // 87: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	58,  // 88: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 90: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	14,  // 91: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	17,  // 92: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	21,  // 93: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	23,  // 94: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	25,  // 95: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	27,  // 96: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	29,  // 97: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	31,  // 98: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	33,  // 99: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	36,  // 100: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	39,  // 101: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	44,  // 102: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	48,  // 103: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	50,  // 104: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	15,  // 105: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	20,  // 106: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	22,  // 107: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	24,  // 108: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	26,  // 109: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	28,  // 110: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	30,  // 111: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	32,  // 112: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	34,  // 113: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	37,  // 114: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	40,  // 115: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	47,  // 116: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	49,  // 117: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	51,  // 118: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	105, // [105:119] is the sub-list for method output_type
+	91,  // [91:105] is the sub-list for method input_type
+	91,  // [91:91] is the sub-list for extension type_name
+	91,  // [91:91] is the sub-list for extension extendee
+	0,   // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }
@@ -5324,6 +5328,7 @@ func file_roster_v1_subscribers_proto_init() {
 	if File_roster_v1_subscribers_proto != nil {
 		return
 	}
+	file_roster_v1_actors_proto_init()
 	file_roster_v1_http_proto_init()
 	file_roster_v1_webhooks_proto_init()
 	file_roster_v1_subscribers_proto_msgTypes[0].OneofWrappers = []any{}

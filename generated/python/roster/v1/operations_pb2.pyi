@@ -10,6 +10,7 @@ from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from roster.v1 import actors_pb2 as _actors_pb2
 from roster.v1 import subscribers_pb2 as _subscribers_pb2
 import builtins as _builtins
 import sys
@@ -214,6 +215,10 @@ class Operation(_message.Message):
     RATE_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     ENDED_AT_FIELD_NUMBER: _builtins.int
+    CHANGED_FIELD_NUMBER: _builtins.int
+    WOULD_CHANGE_FIELD_NUMBER: _builtins.int
+    UNCHANGED_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     filter: _builtins.str
@@ -223,7 +228,7 @@ class Operation(_message.Message):
     segment: _builtins.str
     """Segment of the request; empty if it has none."""
     dry_run: _builtins.bool
-    """Whether the operation only counts."""
+    """Whether the operation changes nothing and only reports what it would change."""
     state: Global___Operation.State.ValueType
     """State of the operation."""
     done: _builtins.bool
@@ -238,13 +243,26 @@ class Operation(_message.Message):
     """Subscribers processed per second, on average since created_at. This includes the time that
     the operation waits for others.
     """
+    changed: _builtins.int
+    """Number of subscribers processed that were changed. Absent for a dry run."""
+    would_change: _builtins.int
+    """Number of subscribers processed that a dry run would have changed. Absent if it is no dry
+    run.
+    """
+    unchanged: _builtins.int
+    """Number of subscribers processed that already were as the action leaves them, such as those
+    that have the tags. Like changed and would_change, absent for an operation that an earlier
+    version started.
+    """
     @_builtins.property
     def action(self) -> Global___Operation.Action:
         """What is done to each subscriber."""
 
     @_builtins.property
     def failed(self) -> _containers.RepeatedCompositeFieldContainer[Global___Operation.Failure]:
-        """Subscribers that were not changed, by reason."""
+        """Subscribers that could not be changed, by reason; of a dry run, those that it could not
+        change.
+        """
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
@@ -253,6 +271,10 @@ class Operation(_message.Message):
     @_builtins.property
     def ended_at(self) -> _timestamp_pb2.Timestamp:
         """Time of the end. Absent while the operation is running."""
+
+    @_builtins.property
+    def actor(self) -> _actors_pb2.Actor:
+        """Who started the operation: an API key, with its name at that time."""
 
     def __init__(
         self,
@@ -270,12 +292,27 @@ class Operation(_message.Message):
         rate: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         ended_at: _timestamp_pb2.Timestamp | None = ...,
+        changed: _builtins.int | None = ...,
+        would_change: _builtins.int | None = ...,
+        unchanged: _builtins.int | None = ...,
+        actor: _actors_pb2.Actor | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "created_at", b"created_at", "ended_at", b"ended_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "rate", b"rate", "segment", b"segment", "state", b"state", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "rate", b"rate", "segment", b"segment", "state", b"state", "total", b"total", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__changed: _TypeAlias = _typing.Literal["changed"]  # noqa: Y015
+    _WhichOneofArgType__changed: _TypeAlias = _typing.Literal["_changed", b"_changed"]  # noqa: Y015
+    _WhichOneofReturnType__unchanged: _TypeAlias = _typing.Literal["unchanged"]  # noqa: Y015
+    _WhichOneofArgType__unchanged: _TypeAlias = _typing.Literal["_unchanged", b"_unchanged"]  # noqa: Y015
+    _WhichOneofReturnType__would_change: _TypeAlias = _typing.Literal["would_change"]  # noqa: Y015
+    _WhichOneofArgType__would_change: _TypeAlias = _typing.Literal["_would_change", b"_would_change"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__changed) -> _WhichOneofReturnType__changed | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__unchanged) -> _WhichOneofReturnType__unchanged | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__would_change) -> _WhichOneofReturnType__would_change | None: ...
 
 Global___Operation: _TypeAlias = Operation  # noqa: Y015
 
@@ -295,7 +332,10 @@ class BatchChangeSubscribersRequest(_message.Message):
     segment: _builtins.str
     """Selects the subscribers of the segment with this identifier."""
     dry_run: _builtins.bool
-    """Whether to only count the selected subscribers. The operation is then done."""
+    """Whether to change nothing. The operation then runs as usual and reports would_change,
+    unchanged and failed, which result from the same rules. It has no events, and can be
+    canceled.
+    """
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Selects the subscribers with these identifiers: at most 10,000. Those that do not exist

@@ -40,6 +40,9 @@ class OperationServiceStub:
     the new names of tags that it names. If a tag, custom field or segment that it names is
     deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
     after they end.
+
+    A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
+    earlier operations of the account, as any operation does.
     """
 
     def __init__(self, channel):
@@ -90,6 +93,9 @@ class OperationServiceServicer:
     the new names of tags that it names. If a tag, custom field or segment that it names is
     deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
     after they end.
+
+    A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
+    earlier operations of the account, as any operation does.
     """
 
     def BatchChangeSubscribers(self, request, context):
@@ -186,6 +192,9 @@ class OperationService:
     the new names of tags that it names. If a tag, custom field or segment that it names is
     deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
     after they end.
+
+    A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
+    earlier operations of the account, as any operation does.
     """
 
     @staticmethod

@@ -41,6 +41,9 @@ class OperationServiceStub:
     the new names of tags that it names. If a tag, custom field or segment that it names is
     deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
     after they end.
+
+    A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
+    earlier operations of the account, as any operation does.
     """
 
     @_typing.overload
@@ -85,6 +88,9 @@ class OperationServiceAsyncStub(OperationServiceStub):
     the new names of tags that it names. If a tag, custom field or segment that it names is
     deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
     after they end.
+
+    A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
+    earlier operations of the account, as any operation does.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -125,6 +131,9 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
     the new names of tags that it names. If a tag, custom field or segment that it names is
     deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
     after they end.
+
+    A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
+    earlier operations of the account, as any operation does.
     """
 
     @_abc_1.abstractmethod

@@ -126,10 +126,13 @@ class DailyStatistics(_message.Message):
     COMPLAINED_FIELD_NUMBER: _builtins.int
     DELETED_FIELD_NUMBER: _builtins.int
     NET_GROWTH_FIELD_NUMBER: _builtins.int
+    IMPORTED_FIELD_NUMBER: _builtins.int
     date: _builtins.str
     """The day, in UTC."""
     created: _builtins.int
-    """Subscribers created, also by imports, with any status."""
+    """Subscribers created with any status, other than by imports. On days before the first
+    version that returns imported, also those created by imports.
+    """
     confirmed: _builtins.int
     """Existing subscribers whose status changed to CONFIRMED."""
     unsubscribed: _builtins.int
@@ -142,6 +145,8 @@ class DailyStatistics(_message.Message):
     """Subscribers deleted."""
     net_growth: _builtins.int
     """Change of the number of CONFIRMED subscribers from any cause. Negative if it fell."""
+    imported: _builtins.int
+    """Subscribers created by imports, with any status."""
     def __init__(
         self,
         *,
@@ -153,10 +158,11 @@ class DailyStatistics(_message.Message):
         complained: _builtins.int = ...,
         deleted: _builtins.int = ...,
         net_growth: _builtins.int = ...,
+        imported: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bounced", b"bounced", "complained", b"complained", "confirmed", b"confirmed", "created", b"created", "date", b"date", "deleted", b"deleted", "net_growth", b"net_growth", "unsubscribed", b"unsubscribed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bounced", b"bounced", "complained", b"complained", "confirmed", b"confirmed", "created", b"created", "date", b"date", "deleted", b"deleted", "imported", b"imported", "net_growth", b"net_growth", "unsubscribed", b"unsubscribed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -11,6 +11,7 @@ from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from roster.v1 import actors_pb2 as _actors_pb2
 from roster.v1 import http_pb2 as _http_pb2
 from roster.v1 import webhooks_pb2 as _webhooks_pb2
 import builtins as _builtins
@@ -1364,12 +1365,12 @@ class SubscriberHistoryEntry(_message.Message):
     TYPE_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
-    KEY_ID_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
     IP_FIELD_NUMBER: _builtins.int
     BEFORE_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
-    TAGS_FIELD_NUMBER: _builtins.int
-    STATUS_FIELD_NUMBER: _builtins.int
+    TAGS_CHANGE_FIELD_NUMBER: _builtins.int
+    STATUS_CHANGE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the entry: a ULID. That of a creation is the identifier of the
     subscriber.
@@ -1378,13 +1379,17 @@ class SubscriberHistoryEntry(_message.Message):
     """What changed."""
     source: Global___SubscriberHistoryEntry.Source.ValueType
     """How the change was made."""
-    key_id: _builtins.str
-    """Identifier of the API key of the call or the import. Absent if there was none."""
     ip: _builtins.str
     """IP address of the person. Absent unless the person made the change."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """Time at which the change was stored."""
+
+    @_builtins.property
+    def actor(self) -> _actors_pb2.Actor:
+        """Who made the change: the API key of the call or the import, or the person. Absent if it is
+        unknown.
+        """
 
     @_builtins.property
     def before(self) -> _struct_pb2.Struct:
@@ -1397,11 +1402,11 @@ class SubscriberHistoryEntry(_message.Message):
         """Values of the changed fields after a FIELDS_CHANGED; null if there is no value."""
 
     @_builtins.property
-    def tags(self) -> Global___SubscriberHistoryEntry.TagChange:
+    def tags_change(self) -> Global___SubscriberHistoryEntry.TagChange:
         """Changed tags of a TAGS_CHANGED. Absent for other types."""
 
     @_builtins.property
-    def status(self) -> Global___SubscriberHistoryEntry.StatusChange:
+    def status_change(self) -> Global___SubscriberHistoryEntry.StatusChange:
         """Statuses of a STATUS_CHANGED, and the first status of a CREATED. Absent for other
         types.
         """
@@ -1413,25 +1418,20 @@ class SubscriberHistoryEntry(_message.Message):
         type: Global___SubscriberHistoryEntry.Type.ValueType = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         source: Global___SubscriberHistoryEntry.Source.ValueType = ...,
-        key_id: _builtins.str | None = ...,
+        actor: _actors_pb2.Actor | None = ...,
         ip: _builtins.str | None = ...,
         before: _struct_pb2.Struct | None = ...,
         after: _struct_pb2.Struct | None = ...,
-        tags: Global___SubscriberHistoryEntry.TagChange | None = ...,
-        status: Global___SubscriberHistoryEntry.StatusChange | None = ...,
+        tags_change: Global___SubscriberHistoryEntry.TagChange | None = ...,
+        status_change: Global___SubscriberHistoryEntry.StatusChange | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_ip", b"_ip", "_key_id", b"_key_id", "after", b"after", "before", b"before", "created_at", b"created_at", "ip", b"ip", "key_id", b"key_id", "status", b"status", "tags", b"tags"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_ip", b"_ip", "actor", b"actor", "after", b"after", "before", b"before", "created_at", b"created_at", "ip", b"ip", "status_change", b"status_change", "tags_change", b"tags_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ip", b"_ip", "_key_id", b"_key_id", "after", b"after", "before", b"before", "created_at", b"created_at", "id", b"id", "ip", b"ip", "key_id", b"key_id", "source", b"source", "status", b"status", "tags", b"tags", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ip", b"_ip", "actor", b"actor", "after", b"after", "before", b"before", "created_at", b"created_at", "id", b"id", "ip", b"ip", "source", b"source", "status_change", b"status_change", "tags_change", b"tags_change", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__ip: _TypeAlias = _typing.Literal["ip"]  # noqa: Y015
     _WhichOneofArgType__ip: _TypeAlias = _typing.Literal["_ip", b"_ip"]  # noqa: Y015
-    _WhichOneofReturnType__key_id: _TypeAlias = _typing.Literal["key_id"]  # noqa: Y015
-    _WhichOneofArgType__key_id: _TypeAlias = _typing.Literal["_key_id", b"_key_id"]  # noqa: Y015
-    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ip) -> _WhichOneofReturnType__ip | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__key_id) -> _WhichOneofReturnType__key_id | None: ...
 
 Global___SubscriberHistoryEntry: _TypeAlias = SubscriberHistoryEntry  # noqa: Y015
 

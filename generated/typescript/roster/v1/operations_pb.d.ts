@@ -8,6 +8,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Subscriber_Status } from "./subscribers_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Actor } from "./actors_pb.js";
 
 /**
  * Describes the file roster/v1/operations.proto.
@@ -98,7 +99,7 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   segment: string;
 
   /**
-   * Whether the operation only counts.
+   * Whether the operation changes nothing and only reports what it would change.
    *
    * @generated from field: bool dry_run = 5;
    */
@@ -134,7 +135,8 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   processed: number;
 
   /**
-   * Subscribers that were not changed, by reason.
+   * Subscribers that could not be changed, by reason; of a dry run, those that it could not
+   * change.
    *
    * @generated from field: repeated roster.v1.Operation.Failure failed = 10;
    */
@@ -161,6 +163,37 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
    * @generated from field: google.protobuf.Timestamp ended_at = 13;
    */
   endedAt?: Timestamp | undefined;
+
+  /**
+   * Number of subscribers processed that were changed. Absent for a dry run.
+   *
+   * @generated from field: optional int32 changed = 14;
+   */
+  changed?: number | undefined;
+
+  /**
+   * Number of subscribers processed that a dry run would have changed. Absent if it is no dry
+   * run.
+   *
+   * @generated from field: optional int32 would_change = 15;
+   */
+  wouldChange?: number | undefined;
+
+  /**
+   * Number of subscribers processed that already were as the action leaves them, such as those
+   * that have the tags. Like changed and would_change, absent for an operation that an earlier
+   * version started.
+   *
+   * @generated from field: optional int32 unchanged = 16;
+   */
+  unchanged?: number | undefined;
+
+  /**
+   * Who started the operation: an API key, with its name at that time.
+   *
+   * @generated from field: roster.v1.Actor actor = 17;
+   */
+  actor?: Actor | undefined;
 };
 
 /**
@@ -335,7 +368,9 @@ export declare type BatchChangeSubscribersRequest = Message<"roster.v1.BatchChan
   action?: BatchAction | undefined;
 
   /**
-   * Whether to only count the selected subscribers. The operation is then done.
+   * Whether to change nothing. The operation then runs as usual and reports would_change,
+   * unchanged and failed, which result from the same rules. It has no events, and can be
+   * canceled.
    *
    * @generated from field: bool dry_run = 5;
    */
@@ -622,6 +657,9 @@ export declare const WatchOperationResponseSchema: GenMessage<WatchOperationResp
  * the new names of tags that it names. If a tag, custom field or segment that it names is
  * deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
  * after they end.
+ *
+ * A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
+ * earlier operations of the account, as any operation does.
  *
  * @generated from service roster.v1.OperationService
  */

@@ -135,7 +135,8 @@ export declare type DailyStatistics = Message<"roster.v1.DailyStatistics"> & {
   date: string;
 
   /**
-   * Subscribers created, also by imports, with any status.
+   * Subscribers created with any status, other than by imports. On days before the first
+   * version that returns imported, also those created by imports.
    *
    * @generated from field: int32 created = 2;
    */
@@ -182,6 +183,13 @@ export declare type DailyStatistics = Message<"roster.v1.DailyStatistics"> & {
    * @generated from field: int32 net_growth = 8;
    */
   netGrowth: number;
+
+  /**
+   * Subscribers created by imports, with any status.
+   *
+   * @generated from field: int32 imported = 9;
+   */
+  imported: number;
 };
 
 /**

@@ -8,6 +8,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { CsvLine, Row_Fault } from "./http_pb.js";
+import type { Actor } from "./actors_pb.js";
 import type { Event, WebhookAttempt, WebhookDelivery } from "./webhooks_pb.js";
 
 /**
@@ -1364,11 +1365,12 @@ export declare type SubscriberHistoryEntry = Message<"roster.v1.SubscriberHistor
   source: SubscriberHistoryEntry_Source;
 
   /**
-   * Identifier of the API key of the call or the import. Absent if there was none.
+   * Who made the change: the API key of the call or the import, or the person. Absent if it is
+   * unknown.
    *
-   * @generated from field: optional string key_id = 5;
+   * @generated from field: roster.v1.Actor actor = 11;
    */
-  keyId?: string | undefined;
+  actor?: Actor | undefined;
 
   /**
    * IP address of the person. Absent unless the person made the change.
@@ -1395,17 +1397,17 @@ export declare type SubscriberHistoryEntry = Message<"roster.v1.SubscriberHistor
   /**
    * Changed tags of a TAGS_CHANGED. Absent for other types.
    *
-   * @generated from field: roster.v1.SubscriberHistoryEntry.TagChange tags = 9;
+   * @generated from field: roster.v1.SubscriberHistoryEntry.TagChange tags_change = 12;
    */
-  tags?: SubscriberHistoryEntry_TagChange | undefined;
+  tagsChange?: SubscriberHistoryEntry_TagChange | undefined;
 
   /**
    * Statuses of a STATUS_CHANGED, and the first status of a CREATED. Absent for other
    * types.
    *
-   * @generated from field: roster.v1.SubscriberHistoryEntry.StatusChange status = 10;
+   * @generated from field: roster.v1.SubscriberHistoryEntry.StatusChange status_change = 13;
    */
-  status?: SubscriberHistoryEntry_StatusChange | undefined;
+  statusChange?: SubscriberHistoryEntry_StatusChange | undefined;
 };
 
 /**

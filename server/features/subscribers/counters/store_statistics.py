@@ -33,8 +33,8 @@ class StatisticChanges:
         self._day = day_of(now)
         self._changes: Counter[tuple[int, str]] = Counter()
 
-    def created(self, status: int, count: int) -> None:
-        self._changes[self._day, Flow.CREATED] += count
+    def created(self, status: int, count: int, *, imported: bool) -> None:
+        self._changes[self._day, Flow.IMPORTED if imported else Flow.CREATED] += count
         self._add_status(status, count)
 
     def changed(self, before: int, status: int) -> None:
