@@ -290,7 +290,7 @@ def zipped(name: str, content: bytes) -> bytes:
     [
         (table_text(TABLE).encode(), "", "utf-8", ","),
         (table_text(TABLE, ";").encode("cp1252"), "windows-1252", "cp1252", ";"),
-        (table_text(TABLE, ";").encode("utf-8-sig"), "", "utf-8-sig", ";"),
+        (table_text(TABLE, ";").encode("utf-8-sig"), "windows-1252", "utf-8-sig", ";"),
         (f"sep=|\r\n{table_text(TABLE, '|')}".encode("utf-16"), "", "utf-16", "|"),
         (zipped("a/people.csv", table_text(TABLE).encode()), "", "utf-8", ","),
         (gzip.compress(table_text(TABLE).encode()), "", "utf-8", ","),
