@@ -10,7 +10,7 @@ import typer
 from ..features.accounts import store
 from ..features.accounts.rules import MAX_NAME_LENGTH, SCOPES, hash_secret, make_secret
 from ..features.accounts.store import ApiKeyRow
-from ..rpc.errors import ApiKeyNotFound
+from ..rpc.errors import ApiKeyExpired
 from ..rpc.paging import MAX_LIMIT, Page
 from ..serving.console import CommandError, ExitCode, console
 from ..storage.databases import reading, unit_of_work
@@ -21,12 +21,13 @@ from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
 from .common.output import print_json, print_table
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Create, list and revoke API keys."
+    no_args_is_help=True, add_completion=False, help="Create, list, rotate and revoke API keys."
 )
 
 _Account = Annotated[
     str, typer.Option(metavar="ID", help="ID of the account. Default: the only account.")
 ]
+_KeyId = Annotated[str, typer.Argument(metavar="ID", help="ID of the key, not its secret.")]
 
 
 class Scope(StrEnum):
@@ -55,6 +56,10 @@ def create(
     with unit_of_work(database_url, must_exist=True) as tx:
         account = _account_id(account, tx)
         row = store.create_key(account, name, scope.value, hash_secret(secret), tx)
+    _print_secret(row, secret, json=json)
+
+
+def _print_secret(row: ApiKeyRow, secret: str, *, json: bool) -> None:
     if json:
         print_json({"apiKey": _as_json(row), "secret": secret})
     else:
@@ -117,28 +122,45 @@ def list_(
 
 
 @app.command()
+def rotate(
+    key_id: _KeyId, database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False
+) -> None:
+    """Give an API key a new secret, which is printed once.
+
+    A running service accepts the previous secret for up to 5 seconds.
+    """
+    secret = make_secret()
+    try:
+        with unit_of_work(database_url, must_exist=True) as tx:
+            row = store.rotate_key(_account_of(key_id, tx), key_id, hash_secret(secret), tx)
+    except ApiKeyExpired as error:
+        raise CommandError(str(error), ExitCode.USAGE) from error
+    _print_secret(row, secret, json=json)
+
+
+@app.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="ID of the key, not its secret.")],
+    key_id: _KeyId,
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
 ) -> None:
     """Revoke an API key. Takes effect in a running service within 5 seconds."""
-    try:
-        with unit_of_work(database_url, must_exist=True) as tx:
-            account = store.find_account_of_any_key(key_id, tx)
-            if account is None:
-                raise ApiKeyNotFound
-            store.revoke_key(account, key_id, tx)
-    except ApiKeyNotFound:
-        # A secret that was passed instead of an ID is not repeated on the screen.
-        message = "No API key has this ID." if key_id.startswith("rk_") else ""
-        raise CommandError(
-            message or f"API key {key_id} does not exist.", ExitCode.NOT_FOUND
-        ) from None
+    with unit_of_work(database_url, must_exist=True) as tx:
+        store.revoke_key(_account_of(key_id, tx), key_id, tx)
     if json:
         print_json({"revoked": key_id})
     else:
         console.print(f"Revoked API key {key_id}.")
+
+
+def _account_of(key_id: str, tx: Transaction) -> str:
+    """Returns the ID of the account of a key. Raises CommandError."""
+    account = store.find_account_of_any_key(key_id, tx)
+    if account is None:
+        # A secret that was passed instead of an ID is not repeated on the screen.
+        message = "No API key has this ID." if key_id.startswith("rk_") else ""
+        raise CommandError(message or f"API key {key_id} does not exist.", ExitCode.NOT_FOUND)
+    return account
 
 
 def _as_json(row: ApiKeyRow) -> dict[str, Any]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..config import Settings
 from ..serving.console import console
+from ..serving.secret_key import check_key, check_secret_key
 from ..storage.databases import bring_up_to_date, distributed
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey
 from .common.output import print_json
 
 if TYPE_CHECKING:
@@ -26,16 +29,21 @@ def migrate(
             "--allow-single-node", help="Distribute even if the cluster has no worker nodes."
         ),
     ] = False,
+    secret_key: SecretKey = "",
     json: Json = False,
 ) -> None:
     """Migrate a database to the schema of this version. `serve` does this when it starts.
+
+    A database that was served is migrated only if its secret key is available.
 
     With --distribute, the tables with data of accounts become distributed tables with the account
     as distribution column; accounts and API keys become reference tables. Stop all services first.
     Tables that are already distributed are not changed, so an interrupted command can be run again.
     Later migrations distribute the tables that they add.
     """
-    applied = bring_up_to_date(database_url)
+    check_secret_key(secret_key)
+    location = Settings.database_url.parse(database_url)
+    applied = bring_up_to_date(database_url, partial(check_key, secret_key, location))
     if not json:
         lines = [f"applied {name}" for name in applied] or ["The schema is up to date."]
         console.print("\n".join(lines))

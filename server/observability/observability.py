@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from ..config import SETTINGS, SettingError
@@ -42,7 +43,7 @@ def create_tracing() -> Tracing:
         from .tracing import Tracing  # noqa: PLC0415
     except ImportError as error:
         raise SettingError(
-            f"{SETTINGS['tracing'].environment} requires OpenTelemetry, which is not installed:"
-            " pip install 'roster[otel]'"
+            f"{SETTINGS['tracing'].environment} requires OpenTelemetry, which is not installed. Run"
+            f" in the checkout of Roster: {sys.executable} -m pip install --editable '.[otel]'"
         ) from error
     return Tracing()

@@ -31,11 +31,8 @@ from ..storage.transaction import Transaction
 from ..values.database_url import DatabaseLocation, PostgresUrl
 from .newest_ids import starting_past_newest
 from .options import ProcessOptions, backup_schedule, egress_policy
-from .secret_key import find_key
+from .secret_key import check_key, find_key
 from .webhook_delivery import deliver
-
-if TYPE_CHECKING:
-    pass
 
 if TYPE_CHECKING:
     from ..observability.tracing import Tracing
@@ -122,10 +119,11 @@ class Core:
 
     async def _open_database(self) -> None:
         """Opens the database. Logs a warning if that takes long, as a migration can."""
+        settings = self._settings
         warning = "not ready: the database is still being opened or migrated"
         late = asyncio.get_running_loop().call_later(HEARTBEAT_TIMEOUT, log.warning, warning)
         try:
-            await self.database.open()
+            await self.database.open(partial(check_key, settings.secret_key, settings.database_url))
         finally:
             late.cancel()
         self._stack.push_async_callback(self.database.close)

@@ -7,6 +7,7 @@ recognized, and would receive mail again.
 
 from __future__ import annotations
 
+import base64
 import os
 from pathlib import Path
 
@@ -42,24 +43,27 @@ async def find_key(setting: str, location: DatabaseLocation, database: Database)
             f"{location} is an unfinished copy of {original}. Run `roster copy` again to finish it."
         )
     known = await database.read(key_fingerprint)
-    file = key_file(location) if isinstance(location, Path) else None
-    text = setting or (_read(file) if file else None)
-    if text is None and known is None:
-        text = _new_key(file)
-    key = parse_key(text) if text else None
-    if text is not None and key is None:
-        raise StorageError(f"{file} does not contain a key of 32 bytes in base64.")
+    if known is None:
+        key = _available_key(setting, location) or _new_key(location)
+        fingerprint = Encryption(key).fingerprint()
+        await database.write(lambda tx: save_key_fingerprint(fingerprint, tx))
+        # Another process may have stored its key first.
+        known = await database.read(key_fingerprint) or fingerprint
+    return check_key(setting, location, known)
+
+
+def check_key(setting: str, location: DatabaseLocation, fingerprint: str) -> bytes:
+    """Returns the secret key with the fingerprint of a database.
+
+    Raises StorageError if it is missing or another key is available instead.
+    """
+    key, file = _available_key(setting, location), _file_of(location)
     if key is None:
         raise StorageError(
             f"The secret key of {location} is missing."
             f" {f'Restore {file}, or set' if file else 'Set'} {_SETTING}."
         )
-    fingerprint = Encryption(key).fingerprint()
-    if known is None:
-        await database.write(lambda tx: save_key_fingerprint(fingerprint, tx))
-        # Another process may have stored its key first.
-        known = await database.read(key_fingerprint)
-    if known != fingerprint:
+    if Encryption(key).fingerprint() != fingerprint:
         source = _SETTING if setting else file
         raise StorageError(f"{location} requires another secret key than that in {source}.")
     return key
@@ -86,8 +90,25 @@ def key_file(database: Path) -> Path:
     return database.with_name(f"{database.name}.key")
 
 
-def _new_key(file: Path | None) -> str:
+def _file_of(location: DatabaseLocation) -> Path | None:
+    return key_file(location) if isinstance(location, Path) else None
+
+
+def _available_key(setting: str, location: DatabaseLocation) -> bytes | None:
+    """Returns the key in the setting or the file, or None if there is neither."""
+    file = _file_of(location)
+    text = setting or (_read(file) if file else None)
+    if text is None:
+        return None
+    key = parse_key(text)
+    if key is None:
+        raise StorageError(f"{file} does not contain a key of 32 bytes in base64.")
+    return key
+
+
+def _new_key(location: DatabaseLocation) -> bytes:
     """Returns the key of a new database. Raises StorageError if the setting is required."""
+    file = _file_of(location)
     if file is not None:
         return _create(file)
     raise StorageError(
@@ -105,7 +126,7 @@ def _read(file: Path) -> str | None:
         raise StorageError(f"{file} cannot be read: {error}.") from error
 
 
-def _create(file: Path) -> str:
+def _create(file: Path) -> bytes:
     """Creates a key, and returns when its file is on disk."""
     key, new = make_key(), file.with_name(f"{file.name}.new")
     try:
@@ -118,4 +139,4 @@ def _create(file: Path) -> str:
         sync_folder(file.parent)
     except OSError as error:
         raise StorageError(f"{file} cannot be written: {error.strerror}.") from error
-    return key
+    return base64.b64decode(key)

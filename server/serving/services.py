@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from grpc import ChannelCredentials, aio, ssl_channel_credentials
 
@@ -42,7 +43,7 @@ from .options import PortOptions, ProcessOptions, UpstreamOptions, egress_policy
 from .ports import listen_grpc, listen_http
 from .process import Lifecycle, Service
 from .ready import Ready
-from .secret_key import find_key
+from .secret_key import check_key, find_key
 
 # Seconds for which a process serves after it has reported that it is not ready.
 DRAIN_SECONDS = 0.5
@@ -151,7 +152,7 @@ class BackgroundWorker:
             with lifecycle.starting():
                 observability, metrics_url = await start_observability(self.options, stack)
                 database = database_at(location, settings.database_pool)
-                await database.open()
+                await database.open(partial(check_key, settings.secret_key, location))
                 stack.push_async_callback(database.close)
                 encryption = Encryption(await find_key(settings.secret_key, location, database))
                 steps = Steps(Suppressions(encryption))

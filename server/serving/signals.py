@@ -17,7 +17,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from ..config import SettingError
 from ..security.tls import ServerIdentity
@@ -52,6 +52,14 @@ def handle_signals(
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         on_hangup = on_terminal_closed if _has_terminal() else reload
         loop.add_signal_handler(signal.SIGHUP, on_hangup)
+
+
+def warn_if_reload_is_ignored(identities: Collection[ServerIdentity]) -> None:
+    """Logs a warning at the start if there are certificates that SIGHUP will not reload."""
+    if identities and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        log.warning(
+            "SIGHUP is ignored, as after nohup: changed TLS certificates are read at a restart only"
+        )
 
 
 def ignore_signals() -> None:

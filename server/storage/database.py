@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Work = Callable[["Transaction"], Result]
+# Receives the fingerprint of a secret key. Raises StorageError if the key is not available.
+AcceptKey = Callable[[str], object]
 Run = Callable[[Callable[[Work[Any]], Work[Any]]], Awaitable[Result]]
 
 
@@ -38,11 +40,12 @@ class Database(Protocol):
     def transactions(self) -> int:
         """The number of batches of transactions that have begun in this process."""
 
-    async def open(self) -> None:
+    async def open(self, accept_key: AcceptKey | None = None) -> None:
         """Connects and applies pending migrations, which can take minutes.
 
-        If canceled, rolls back the running migration. Raises StorageError if the database
-        cannot be used.
+        A database that was served is migrated only if `accept_key` accepts its secret key. If
+        canceled, rolls back the running migration. Raises StorageError if the database cannot be
+        used.
         """
 
     async def read(self, work: Work[Result]) -> Result:

@@ -14,7 +14,7 @@ from peewee import Database, PeeweeException
 from ..config import Settings
 from ..values.database_url import DatabaseLocation, PostgresUrl
 from . import migrate
-from .database import StorageError
+from .database import AcceptKey, StorageError
 from .sqlite.database import SqliteDatabase
 from .sqlite.file import (
     connect,
@@ -42,8 +42,8 @@ def database_at(location: DatabaseLocation, connections: int) -> PostgresDatabas
     return SqliteDatabase(location)
 
 
-def bring_up_to_date(database_url: str) -> list[str]:
-    """Migrates the database, and returns what was applied.
+def bring_up_to_date(database_url: str, accept_key: AcceptKey | None = None) -> list[str]:
+    """Migrates the database, as `migrate.migrate`, and returns what was applied.
 
     Locks the database only if migrations are pending. Raises StorageError if another
     process serves a SQLite file that needs them.
@@ -53,14 +53,14 @@ def bring_up_to_date(database_url: str) -> list[str]:
         from .citus import distribution
 
         with _server(location) as server:
-            return distribution.bring_up_to_date(server)
+            return distribution.bring_up_to_date(server, accept_key=accept_key)
     make_folder(location)
     with reports_damage(location), closing(connect(location)) as database:
         prepare(database)
         if not migrate.pending(database):
             return []
         with file_lock(location):
-            return migrate.migrate(database)
+            return migrate.migrate(database, accept_key=accept_key)
 
 
 def distributed(
@@ -83,9 +83,10 @@ def distributed(
 
 @contextmanager
 def unit_of_work(database_url: str, *, must_exist: bool = False) -> Iterator[Transaction]:
-    """Runs a block as one transaction on a database, after migrating it.
+    """Runs a block as one transaction on a database.
 
-    Creates a database that does not exist, unless `must_exist` is true. Raises StorageError.
+    Creates a database that does not exist, unless `must_exist` is true. Raises StorageError, also
+    if the database was served and its schema is not current.
     """
     location = Settings.database_url.parse(database_url)
     if must_exist:

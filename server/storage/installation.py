@@ -27,20 +27,20 @@ _INSERT = Statement(
         {Installation.name: param("name"), Installation.value: param("value")}
     ).on_conflict_ignore()
 )
-_SECRET_KEY = "secret_key_fingerprint"  # noqa: S105 - the name of the fact
+SECRET_KEY = "secret_key_fingerprint"  # noqa: S105 - the name of the fact
 # Names the source while the database is an unfinished copy.
 UNFINISHED_COPY = "unfinished_copy_of"
 
 
 def key_fingerprint(tx: Transaction) -> str | None:
     """Returns the fingerprint of the secret key that encrypts the database, or None."""
-    row = tx.one(_FIND, name=_SECRET_KEY)
+    row = tx.one(_FIND, name=SECRET_KEY)
     return row[0] if row else None
 
 
 def save_key_fingerprint(fingerprint: str, tx: Transaction) -> None:
     """Stores the fingerprint of the secret key, unless one is stored."""
-    tx.run(_INSERT, name=_SECRET_KEY, value=fingerprint)
+    tx.run(_INSERT, name=SECRET_KEY, value=fingerprint)
 
 
 def unfinished_copy_of(tx: Transaction) -> str | None:

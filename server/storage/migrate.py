@@ -14,7 +14,8 @@ from pathlib import Path
 from peewee import Database, PeeweeException
 from playhouse.migrations import MigrationError, Runner
 
-from .database import StorageError
+from .database import AcceptKey, StorageError
+from .installation import SECRET_KEY, Installation
 
 log = logging.getLogger(__name__)
 
@@ -49,19 +50,33 @@ def check_current(database: Database, name: object) -> None:
     check_created(database, name)
     missing = pending(database)
     if missing:
-        raise StorageError(
-            f"The schema of {name} is out of date: missing {', '.join(missing)}. Run"
-            " `roster migrate`."
-        )
+        raise _outdated(name, missing)
 
 
-def migrate(database: Database, folder: Path | None = None) -> list[str]:
-    """Applies pending migrations and returns their names. The caller holds the migration lock."""
+def _outdated(name: object, missing: list[str]) -> StorageError:
+    return StorageError(
+        f"The schema of {name} is out of date: missing {', '.join(missing)}. Run `roster migrate`."
+    )
+
+
+def migrate(
+    database: Database, folder: Path | None = None, accept_key: AcceptKey | None = None
+) -> list[str]:
+    """Applies pending migrations and returns their names. The caller holds the migration lock.
+
+    A database that was served is migrated only if `accept_key` accepts its secret key. Otherwise
+    neither this version, without the key, nor the previous one could serve it.
+    """
     try:
         is_new = not database.table_exists(HISTORY)
         names = pending(database, folder)
         if not names:
             return []
+        fingerprint = _key_fingerprint(database)
+        if fingerprint is not None:
+            if accept_key is None:
+                raise _outdated("the database", names)
+            accept_key(fingerprint)
         if is_new:
             log.info("creating the tables of a new database")
         else:
@@ -71,6 +86,14 @@ def migrate(database: Database, folder: Path | None = None) -> list[str]:
         reason = " ".join(str(error).split())
         raise StorageError(f"The schema migration failed: {reason}") from error
     return applied
+
+
+def _key_fingerprint(database: Database) -> str | None:
+    if not database.table_exists(Installation._meta.table_name):
+        return None
+    query = Installation.select(Installation.value).where(Installation.name == SECRET_KEY)
+    value: str | None = query.bind(database).scalar()
+    return value
 
 
 def tables_in_dependency_order(database: Database) -> list[str]:

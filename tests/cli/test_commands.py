@@ -26,7 +26,7 @@ from rosterd.server.cli import keys
 from rosterd.server.cli.common.flags import FLAGS
 from rosterd.server.config import SETTINGS
 from rosterd.server.features.accounts import store
-from rosterd.server.features.accounts.rules import is_well_formed, make_secret
+from rosterd.server.features.accounts.rules import hash_secret, is_well_formed, make_secret
 from rosterd.server.rpc.errors import Unavailable
 from rosterd.server.serving.console import ExitCode
 from rosterd.server.serving.ready import Ready, announce
@@ -159,7 +159,7 @@ def test_display_name_that_the_api_rejects_is_not_stored(url: str, account: str,
     assert (listed["id"], listed["displayName"]) == (account, "")
 
 
-def test_keys_are_created_listed_and_revoked(url: str, account: str) -> None:
+def test_keys_are_created_listed_rotated_and_revoked(url: str, account: str) -> None:
     created = json_output(
         url, "keys", "create", "--account", account, "--scope", "read", "--name", "ci"
     )
@@ -170,9 +170,22 @@ def test_keys_are_created_listed_and_revoked(url: str, account: str) -> None:
     assert (key["name"], key["scope"]) == ("ci", "read")
     assert is_well_formed(created["secret"])
     assert json_output(url, "keys", "list", "--account", account) == {"apiKeys": [key]}
+    rotated = json_output(url, "keys", "rotate", key["id"])
+    assert rotated["apiKey"] == key
+    assert is_well_formed(rotated["secret"])
     json_output(url, "keys", "revoke", key["id"])
-    again = roster("keys", "revoke", key["id"], ROSTER_DATABASE_URL=url)
-    assert key["id"] in error_line(again, ExitCode.NOT_FOUND)
+    for command in ("rotate", "revoke"):
+        again = roster("keys", command, key["id"], ROSTER_DATABASE_URL=url)
+        assert key["id"] in error_line(again, ExitCode.NOT_FOUND)
+
+
+def test_expired_key_is_not_rotated(url: str, account: str) -> None:
+    with unit_of_work(url) as tx:
+        key = store.create_key(account, "ci", "read", hash_secret("rk_"), tx, expires_at=tx.now - 1)
+
+    done = roster("keys", "rotate", key.id, ROSTER_DATABASE_URL=url)
+
+    assert "has expired" in error_line(done, ExitCode.USAGE)
 
 
 def test_commands_for_keys_use_the_only_account(url: str, account: str) -> None:
@@ -226,7 +239,11 @@ def test_account_and_keys_take_effect_in_a_running_service(service: Service) -> 
     revoked = json_output(url, "keys", "create", "--account", account, "--scope", "write")
     json_output(url, "keys", "revoke", revoked["apiKey"]["id"])
 
-    assert is_accepted(service, created["apiKey"])
+    (key,) = json_output(url, "keys", "list", "--account", account)["apiKeys"]
+    rotated = json_output(url, "keys", "rotate", key["id"])
+
+    assert is_accepted(service, rotated["secret"])
+    assert not is_accepted(service, created["apiKey"])
     assert not is_accepted(service, revoked["secret"])
 
 
@@ -261,6 +278,7 @@ def test_migrate_prints_the_applied_migrations(url: str) -> None:
         (("accounts", "update", "nope", "--display-name", "x"), ExitCode.NOT_FOUND),
         (("keys", "create", "--account", "nope", "--scope", "read"), ExitCode.NOT_FOUND),
         (("keys", "list", "--account", "nope"), ExitCode.NOT_FOUND),
+        (("keys", "rotate", "nope"), ExitCode.NOT_FOUND),
         (("keys", "revoke", "nope"), ExitCode.NOT_FOUND),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else "",
@@ -280,6 +298,7 @@ EXISTING = [
     ("accounts", "update", "0" * 26, "--display-name", "x"),
     ("keys", "list", "--account", "0" * 26),
     ("keys", "create", "--account", "0" * 26, "--scope", "read"),
+    ("keys", "rotate", "0" * 26),
     ("keys", "revoke", "0" * 26),
 ]
 
@@ -393,7 +412,7 @@ def test_unknown_variable_is_logged_once_by_a_service_of_several_processes(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("keys crate", "No such command 'crate'. Did you mean 'create'? See roster keys -h."),
+        ("keys revok", "No such command 'revok'. Did you mean 'revoke'? See roster keys -h."),
         ("settings --josn", "No such option: --josn (Possible options: --json). See roster"),
         ("keys create", "Missing option '--scope'. Choose from: read, write, admin, signup. See"),
         ("export --tag", "Option '--tag' requires an argument."),
@@ -727,4 +746,6 @@ def test_commands_on_postgresql_print_the_package_that_they_need(
         *arguments, under=("env",), code=WITHOUT_PACKAGES, **FREE, ROSTER_SECRET_KEY=key
     )
 
-    assert "pip install 'roster[postgres]'" in error_line(done, ExitCode.DATABASE)
+    assert f"{sys.executable} -m pip install --editable '.[postgres]'" in error_line(
+        done, ExitCode.DATABASE
+    )

@@ -14,9 +14,11 @@ from typing import Any, ClassVar
 import pytest
 
 from rosterd.server.cli.transfer.compression import detect_compression
+from rosterd.server.serving.console import ExitCode
 
 from ..conftest import Account, new_account
 from ..processes import limited
+from .commands import error_line
 from .interruption import interrupting
 from .transfers import command, counts_of, emails, people, transfer
 
@@ -178,6 +180,24 @@ def test_keep_alive_lines_are_not_written(http_account: Account, tmp_path: Path)
 
     assert f"{file} contains 2 subscribers." in done.stdout
     assert file.read_bytes() == b"".join(KeepAliveService.rows)
+
+
+class SilentService(KeepAliveService):
+    """A service that closes connections without a response, as a port does that requires TLS."""
+
+    def do_GET(self) -> None:
+        self.close_connection = True
+
+
+def test_connection_that_is_closed_without_a_response_may_need_tls(http_account: Account) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), SilentService) as silent:
+        threading.Thread(target=silent.serve_forever, daemon=True).start()
+        done = transfer(http_account, "export", "-", url=f"http://127.0.0.1:{silent.server_port}")
+        silent.shutdown()
+
+    assert "lost. If the port requires TLS, use a URL with https://." in error_line(
+        done, ExitCode.INCOMPLETE
+    )
 
 
 def test_csv_on_standard_output_can_be_imported_from_a_pipe(

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import stat
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from playhouse.migrations import Runner
 
 from rosterd.server.security.encryption import Encryption, make_key, parse_key
 from rosterd.server.serving.console import ExitCode
 from rosterd.server.serving.secret_key import find_key
+from rosterd.server.storage import migrate
 from rosterd.server.storage.database import StorageError
-from rosterd.server.storage.installation import key_fingerprint
+from rosterd.server.storage.installation import SECRET_KEY, Installation, key_fingerprint
+from rosterd.server.storage.postgres import connection
 from rosterd.server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.storage.sqlite.file import connect, prepare
 
 from ..processes import start
 from .commands import FREE, error_line, roster
@@ -191,6 +197,54 @@ def test_database_without_its_key_is_not_served(path: Path, file: Path) -> None:
     line = error_line(done, ExitCode.DATABASE)
     assert str(file) in line
     assert "ROSTER_SECRET_KEY" in line
+
+
+@pytest.fixture
+def outdated(request: pytest.FixtureRequest, path: Path) -> tuple[str, str]:
+    """The URL of a database that an earlier version served, and its secret key."""
+    key = make_key()
+    if request.param == "sqlite":
+        url, database = f"sqlite:///{path}", connect(path)
+        prepare(database)
+    else:
+        url = request.getfixturevalue("postgres").new_database()
+        database = connection.connect(url)
+    with closing(database):
+        Runner(database, str(migrate.DIRECTORY)).up("0015_index_of_domains")
+        row = {"name": SECRET_KEY, "value": Encryption(parse_key(key)).fingerprint()}
+        with database.atomic():
+            Installation.insert(row).execute(database)
+    return url, key
+
+
+@pytest.mark.parametrize(
+    ("outdated", "command"),
+    [
+        ("sqlite", "serve"),
+        ("sqlite", "migrate"),
+        ("sqlite", "accounts create --email ada@example.com"),
+        ("postgres", "serve"),
+        ("postgres", "worker"),
+        ("postgres", "migrate"),
+        ("postgres", "keys create --scope read"),
+    ],
+    indirect=["outdated"],
+)
+def test_no_command_migrates_a_database_whose_key_it_does_not_have(
+    outdated: tuple[str, str], command: str
+) -> None:
+    url, key = outdated
+    takes_key = command in {"serve", "worker", "migrate"}
+    messages = {"": "The secret key of .* is missing", make_key(): "requires another secret key"}
+
+    for wrong, message in messages.items():
+        settings = {"ROSTER_DATABASE_URL": url, "ROSTER_SECRET_KEY": wrong, **FREE}
+        done = roster(*command.split(), **settings, ROSTER_LOG_LEVEL="error")
+        line = error_line(done, ExitCode.DATABASE)
+        assert re.search(message if takes_key else "Run `roster migrate`", line)
+
+    done = roster("migrate", "--json", ROSTER_DATABASE_URL=url, ROSTER_SECRET_KEY=key)
+    assert json.loads(done.stdout)["applied"][0].startswith("0016_")
 
 
 def test_malformed_key_is_rejected_and_not_printed(path: Path, file: Path) -> None:

@@ -60,6 +60,15 @@ class Files:
         return ssl.create_default_context(cadata=self.authority.certificate.decode())
 
 
+# Runs the command line as nohup does.
+UNDER_NOHUP = """
+import signal
+from rosterd.server.cli import main
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+main()
+"""
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
     created = Files(tmp_path, Authority())
@@ -135,6 +144,19 @@ def test_new_handshakes_use_the_new_certificate_and_open_connections_continue(
 
 def settings_of(folder: Path) -> dict[str, str]:
     return {"ROSTER_DATABASE_URL": f"sqlite:///{folder}/roster.db", "ROSTER_LOG_LEVEL": "info"}
+
+
+def test_process_that_ignores_sighup_logs_that_it_does_not_reload(
+    files: Files, tmp_path: Path
+) -> None:
+    settings = {**settings_of(tmp_path), **files.settings}
+    with running("server", tmp_path, code=UNDER_NOHUP, **settings) as service:
+        assert "SIGHUP is ignored" in service.log.read_text()
+        files.write(NEW)
+
+        service.process.send_signal(signal.SIGHUP)
+
+        assert served_name(service.grpc, files) == OLD
 
 
 def test_client_authorities_are_reloaded(files: Files, tmp_path: Path) -> None:

@@ -130,7 +130,9 @@ class ServiceClient:
                 ExitCode.UNREACHABLE,
             ) from error
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            raise connection_lost(error) from error
+            lost, is_plain = connection_lost(error), self.url.startswith("http:")
+            tls_hint = "If the port requires TLS, use a URL with https://."
+            raise lost.with_hint(tls_hint if is_plain else "") from error
         async with response:
             try:
                 if not 200 <= response.status < 300:

@@ -16,7 +16,7 @@ from playhouse.postgres_ext import Psycopg3Database
 from ...rpc import caller
 from ...rpc.errors import Unavailable
 from ...values.clock import Clock, system_clock
-from ..database import NodeResults, Result, Work
+from ..database import AcceptKey, NodeResults, Result, Work
 from ..executor.work_item import GroupLimits
 from ..postgres.database import PostgresDatabase
 from ..postgres.transaction import is_node_failure
@@ -33,8 +33,8 @@ class CitusDatabase(PostgresDatabase):
         super().__init__(url, connections, clock=clock)
         self._nodes = Nodes(url, self._running)
 
-    def _migrate(self, database: Psycopg3Database) -> None:
-        bring_up_to_date(database)
+    def _migrate(self, database: Psycopg3Database, accept_key: AcceptKey | None) -> None:
+        bring_up_to_date(database, accept_key=accept_key)
         self._nodes.placement = read_placement(database)
 
     def _background(self) -> Sequence[Coroutine[Any, Any, None]]:

@@ -23,7 +23,7 @@ from peewee import PeeweeException
 from playhouse.postgres_ext import Psycopg3Database
 from psycopg import sql
 
-from ..database import StorageError
+from ..database import AcceptKey, StorageError
 from ..migrate import migrate, pending, tables_in_dependency_order
 from ..postgres import schema
 from ..postgres.connection import PLANNER_SETTINGS, without_services
@@ -76,16 +76,18 @@ class _CitusTable(NamedTuple):
     colocation_id: int
 
 
-def bring_up_to_date(database: Psycopg3Database, folder: Path | None = None) -> list[str]:
+def bring_up_to_date(
+    database: Psycopg3Database, folder: Path | None = None, accept_key: AcceptKey | None = None
+) -> list[str]:
     """Migrates an open database, as `schema.bring_up_to_date`, and distributes new tables."""
     if not database.has_citus:
-        return schema.bring_up_to_date(database, folder)
+        return schema.bring_up_to_date(database, folder, accept_key)
     if not pending(database, folder) and not _remaining_tables(database):
         return []
     with schema.schema_lock(database):
         # In parallel mode, a transaction that has read several shards cannot alter a table.
         database.execute_sql("SET citus.multi_shard_modify_mode = sequential")
-        applied = migrate(database, folder)
+        applied = migrate(database, folder, accept_key)
         if _remaining_tables(database):
             list(_distribute_tables(database))
         return applied

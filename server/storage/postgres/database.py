@@ -32,7 +32,7 @@ from psycopg.pq import TransactionStatus
 from ...rpc import caller
 from ...rpc.errors import Internal, StatementTimeout, Unavailable
 from ...values.clock import Clock, system_clock
-from ..database import Result, StorageError, Work
+from ..database import AcceptKey, Result, StorageError, Work
 from ..executor.batch_executor import BatchExecutor
 from ..executor.database import ExecutorDatabase
 from ..executor.work_item import GroupLimit, GroupLimits, WorkItem
@@ -87,8 +87,8 @@ class PostgresDatabase(ExecutorDatabase):
         self._bridge = NotificationBridge(url, self._notifications)
         self._listen_task: asyncio.Task[None] | None = None
 
-    async def open(self) -> None:
-        await interruptible(self._bring_up_to_date)
+    async def open(self, accept_key: AcceptKey | None = None) -> None:
+        await interruptible(partial(self._bring_up_to_date, accept_key))
         async with AsyncExitStack() as stack:
             for task in self._background():
                 stack.push_async_callback(_end, asyncio.create_task(task))
@@ -110,14 +110,16 @@ class PostgresDatabase(ExecutorDatabase):
             self.executors = (self._writing, self._reading)
             self._closing = stack.pop_all()
 
-    def _bring_up_to_date(self, interrupted_by: InterruptedBy) -> None:
+    def _bring_up_to_date(
+        self, accept_key: AcceptKey | None, interrupted_by: InterruptedBy
+    ) -> None:
         with open_database(self._url) as database:
             interrupted_by(database.connection().cancel_safe)
             warn_if_unsafe(database)
-            self._migrate(database)
+            self._migrate(database, accept_key)
 
-    def _migrate(self, database: Psycopg3Database) -> None:
-        bring_up_to_date(database)
+    def _migrate(self, database: Psycopg3Database, accept_key: AcceptKey | None) -> None:
+        bring_up_to_date(database, accept_key=accept_key)
 
     def _background(self) -> Sequence[Coroutine[Any, Any, None]]:
         """Returns what runs while the database is open."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 from playhouse.postgres_ext import Psycopg3Database
 
-from ..database import StorageError
+from ..database import AcceptKey, StorageError
 from ..migrate import migrate, pending
 
 # How long a process waits for the migrations of another process.
@@ -18,8 +18,10 @@ MIGRATION_SECONDS = 120
 _SCHEMA_LOCK = 4_820_031_706_515_117_221
 
 
-def bring_up_to_date(database: Psycopg3Database, folder: Path | None = None) -> list[str]:
-    """Migrates an open database, and returns the applied migrations.
+def bring_up_to_date(
+    database: Psycopg3Database, folder: Path | None = None, accept_key: AcceptKey | None = None
+) -> list[str]:
+    """Migrates an open database, as `migrate.migrate`, and returns the applied migrations.
 
     If several processes start at the same time, one migrates and the others wait. `folder`
     contains the migrations; the default is those of this version.
@@ -27,7 +29,7 @@ def bring_up_to_date(database: Psycopg3Database, folder: Path | None = None) -> 
     if not pending(database, folder):
         return []
     with schema_lock(database):
-        return migrate(database, folder)
+        return migrate(database, folder, accept_key)
 
 
 @contextmanager

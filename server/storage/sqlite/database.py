@@ -28,7 +28,7 @@ from playhouse.apsw_ext import APSWDatabase
 from ...rpc import caller
 from ...rpc.errors import Internal, RosterError, Unavailable
 from ...values.clock import Clock, system_clock
-from ..database import Result, Work
+from ..database import AcceptKey, Result, Work
 from ..executor.batch_executor import BatchExecutor
 from ..executor.database import ExecutorDatabase
 from ..executor.work_item import WorkItem
@@ -69,10 +69,10 @@ class SqliteDatabase(ExecutorDatabase):
         # The number of long reads (not `is_short`) by reader name and account.
         self._long_reads: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
 
-    async def open(self) -> None:
+    async def open(self, accept_key: AcceptKey | None = None) -> None:
         async with AsyncExitStack() as stack:
             stack.enter_context(file_lock(self._path))
-            await interruptible(partial(_bring_up_to_date, self._path))
+            await interruptible(partial(_bring_up_to_date, self._path, accept_key))
             self._writer = self._write_executor()
             await self._writer.open()
             stack.push_async_callback(self._writer.close)
@@ -267,13 +267,15 @@ def _run_all(works: Sequence[Work[Result]], tx: Transaction) -> list[Result]:
     return [work(tx) for work in works]
 
 
-def _bring_up_to_date(path: Path, interrupted_by: InterruptedBy) -> None:
+def _bring_up_to_date(
+    path: Path, accept_key: AcceptKey | None, interrupted_by: InterruptedBy
+) -> None:
     database = connect(path)
     prepare(database)
     interrupted_by(database.connection().interrupt)
     try:
         with reports_damage(path):
-            migrate(database)
+            migrate(database, accept_key=accept_key)
     finally:
         database.close()
 
