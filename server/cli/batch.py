@@ -164,6 +164,9 @@ def _print(operation: dict[str, Any], *, as_json: bool) -> None:
         return
     for failure in operation["failed"]:
         count = pluralized(failure["total"], "subscriber")
-        errors.print(f"roster: {count} not changed: {failure['reason']}.")
+        examples = ", ".join(failure["examples"])
+        such = f", such as {examples}" if examples else ""
+        text = f"roster: {count} not changed: {failure['reason']}{such}."
+        errors.print(text, soft_wrap=True)
     processed = pluralized(operation["processed"], "subscriber")
     console.print(f"{operation['state'].capitalize()}: {processed} processed.")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import closing
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import uvloop
@@ -205,7 +206,7 @@ def _print(run: ImportRun, *, as_json: bool) -> None:
         print_json(
             {
                 **counts,
-                "reasons": tally.reasons,
+                "reasons": tally.reasons.as_json(),
                 "failures": path,
                 "resumedAfterLine": run.resumed_after,
                 "summary": run.summary,
@@ -215,7 +216,7 @@ def _print(run: ImportRun, *, as_json: bool) -> None:
         return
     words = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
     lines = [f"{pluralized(tally.rows, 'row')}: {words}."]
-    lines += [f"  {number:,} {reason}" for reason, number in sorted(tally.reasons.items())]
+    lines += [_reason_line(each) for each in tally.reasons.as_json()]
     if run.resumed:
         outcome = "updated" if run.on_conflict is OnConflict.UPDATE else "skipped"
         lines.append(
@@ -227,3 +228,9 @@ def _print(run: ImportRun, *, as_json: bool) -> None:
     if path is not None:
         lines.append(f"The failed rows are listed in {path}.")
     target.print("\n".join(lines), markup=False, soft_wrap=True)
+
+
+def _reason_line(count: Mapping[str, Any]) -> str:
+    total, lines = count["total"], ", ".join(count["examples"])
+    more = ", ..." if total > len(count["examples"]) else ""
+    return f"  {total:,} {count['reason']}: {'line' if total == 1 else 'lines'} {lines}{more}"

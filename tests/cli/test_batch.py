@@ -59,12 +59,13 @@ def test_the_subscribers_of_a_segment_are_exported_and_deleted(http_account: Acc
 
 def test_subscribers_that_cannot_be_changed_are_printed(http_account: Account) -> None:
     create_people(http_account)
-    http_account.ok("ChangeSubscriberStatus", id="ada@example.com", status="UNSUBSCRIBED")
+    changed = http_account.ok("ChangeSubscriberStatus", id="ada@example.com", status="UNSUBSCRIBED")
 
     done = transfer(http_account, "batch", "--filter", "email:*", "--status", "bounced")
 
     assert done.returncode == ExitCode.ROWS_FAILED
-    assert done.stderr.endswith("\nroster: 1 subscriber not changed: INVALID_STATUS_TRANSITION.\n")
+    reason = f"INVALID_STATUS_TRANSITION, such as {changed['subscriber']['id']}"
+    assert done.stderr.endswith(f"\nroster: 1 subscriber not changed: {reason}.\n")
     assert done.stdout == "Succeeded: 2 subscribers processed.\n"
 
 

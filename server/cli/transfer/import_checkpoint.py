@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from ...serving.console import notice
+from ...values.reason_counts import ReasonCounts
 from ..common.files import write_json_atomically
 
 INTERVAL_SECONDS = 1.0
@@ -23,13 +24,13 @@ CREATED, UPDATED, SKIPPED, FAILED = "CREATED", "UPDATED", "SKIPPED", "FAILED"
 
 @dataclass
 class Tally:
-    """The last line with a received result, and the number of rows per outcome and reason."""
+    """The last line with a received result, and the rows per outcome and reason."""
 
     line: int = 0
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys((CREATED, UPDATED, SKIPPED, FAILED), 0)
     )
-    reasons: dict[str, int] = field(default_factory=dict)
+    reasons: ReasonCounts = field(default_factory=ReasonCounts)
 
     @property
     def rows(self) -> int:
@@ -45,7 +46,10 @@ class Tally:
         self.line = int(result["line"])
         self.counts[outcome] += 1
         if "reason" in result:
-            self.reasons[result["reason"]] = self.reasons.get(result["reason"], 0) + 1
+            self.reasons.add(result["reason"], str(self.line))
+
+    def as_json(self) -> dict[str, Any]:
+        return {"line": self.line, "counts": self.counts, "reasons": self.reasons.as_json()}
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class CheckpointFile:
         try:
             content = orjson.loads(self.path.read_bytes())
             job, tally = content["job"], content["tally"]
-            tally = Tally(tally["line"], tally["counts"], tally["reasons"])
+            tally = Tally(tally["line"], tally["counts"], ReasonCounts(tally["reasons"]))
             failures, failures_size = str(content["failures"]), int(content["failuresSize"])
         except FileNotFoundError:
             return None
@@ -95,7 +99,7 @@ class CheckpointFile:
         """Replaces the checkpoint. Raises OSError."""
         content = {
             "job": self._job,
-            "tally": asdict(checkpoint.tally),
+            "tally": checkpoint.tally.as_json(),
             "failures": checkpoint.failures,
             "failuresSize": checkpoint.failures_size,
         }

@@ -7,7 +7,6 @@ repeated and several processes can run one operation.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from peewee import SQL
 from ...rpc.errors import DeadlineExceeded, RosterError, SubscriberNotFound, ValidationError
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
+from ...values.ids import is_id
 from ..custom_fields.store import types as custom_field_types
 from ..subscribers.fields import SubscriberRow
 from ..subscribers.history import Actor, Source
@@ -126,19 +126,26 @@ class Steps:
             _fail(account_id, row, error.reason, tx)
             return StepResult.ENDED
         ids = [each for each in selection.ids if each > row.after_id]
-        failures = Counter(row.failures)
+        failures = row.failures
         processed = row.processed
         if ids:
             rows = self._matching(account_id, _at_start(account_id, row, ids, tx), tree, tx)
             processed += len(rows)
             if tree is None:
                 processed = row.processed + len(ids)
-                failures[SubscriberNotFound.reason] += len(ids) - len(rows)
+                found = {each.id for each in rows}
+                for each in ids:
+                    if each not in found:
+                        # Another text could be an address, which is not stored as an example.
+                        failures.add(SubscriberNotFound.reason, each if is_id(each) else None)
             if rows:
-                failures.update(self._change(account_id, row.batch, rows, tx))
+                outcomes = self._change(account_id, row.batch, rows, tx)
+                for subscriber, outcome in zip(rows, outcomes, strict=True):
+                    if isinstance(outcome, RosterError):
+                        failures.add(outcome.reason, subscriber.id)
         row = row._replace(
             processed=processed,
-            failed=orjson.dumps(dict(+failures)).decode(),
+            failed=orjson.dumps(failures.as_json()).decode(),
             after_id=max(row.after_id, selection.up_to, *ids[-1:]),
             runner=runner,
             updated_at=tx.now,
@@ -164,18 +171,18 @@ class Steps:
 
     def _change(
         self, account_id: str, batch: BatchRequest, rows: list[SubscriberRow], tx: Transaction
-    ) -> Counter[str]:
-        """Changes subscribers, and returns the number of those that failed, by reason."""
+    ) -> Sequence[object]:
+        """Changes subscribers, and returns the outcome of each, see `Action`."""
         by = Actor(Source.API, batch.key_id)
         scope = Scope(account_id, by, batch.by_admin, self._suppressions, tx)
-        outcomes = ACTIONS[batch.action].change(scope, rows, batch.value)
-        return Counter(each.reason for each in outcomes if isinstance(each, RosterError))
+        return ACTIONS[batch.action].change(scope, rows, batch.value)
 
 
 def _fail(account_id: str, row: OperationRow, reason: str, tx: Transaction) -> None:
     """Ends an operation, with a reason for the subscribers that are left."""
-    failed = {**row.failures, reason: max(row.total - row.processed, 0)}
-    row = row._replace(failed=orjson.dumps(failed).decode())
+    failures = row.failures
+    failures.add_many(reason, max(row.total - row.processed, 0))
+    row = row._replace(failed=orjson.dumps(failures.as_json()).decode())
     store.end(account_id, row, State.FAILED, tx)
 
 

@@ -222,99 +222,6 @@ func (x *CsvLine) GetMalformed() bool {
 	return false
 }
 
-// Definitions shared by the rows of bulk operations.
-type Row struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Row) Reset() {
-	*x = Row{}
-	mi := &file_roster_v1_http_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Row) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Row) ProtoMessage() {}
-
-func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_http_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Row.ProtoReflect.Descriptor instead.
-func (*Row) Descriptor() ([]byte, []int) {
-	return file_roster_v1_http_proto_rawDescGZIP(), []int{3}
-}
-
-// A part of a row that could not be parsed from JSON.
-type Row_Fault struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// JSON key of the part within the row. Empty for the whole row.
-	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	// Value of the field, if it is a number, or a string of at most 100 characters. An import
-	// reads dates in other formats and more status words from it.
-	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Row_Fault) Reset() {
-	*x = Row_Fault{}
-	mi := &file_roster_v1_http_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Row_Fault) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Row_Fault) ProtoMessage() {}
-
-func (x *Row_Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_http_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Row_Fault.ProtoReflect.Descriptor instead.
-func (*Row_Fault) Descriptor() ([]byte, []int) {
-	return file_roster_v1_http_proto_rawDescGZIP(), []int{3, 0}
-}
-
-func (x *Row_Fault) GetField() string {
-	if x != nil {
-		return x.Field
-	}
-	return ""
-}
-
-func (x *Row_Fault) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
 var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 	{
 		ExtendedType:  (*descriptorpb.FileOptions)(nil),
@@ -735,11 +642,7 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\aCsvLine\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05cells\x18\x02 \x03(\tR\x05cells\x12\x1c\n" +
-	"\tmalformed\x18\x03 \x01(\bR\tmalformed\"8\n" +
-	"\x03Row\x1a1\n" +
-	"\x05Fault\x12\x14\n" +
-	"\x05field\x18\x01 \x01(\tR\x05field\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text:R\n" +
+	"\tmalformed\x18\x03 \x01(\bR\tmalformed:R\n" +
 	"\x15no_control_characters\x12\x1c.google.protobuf.FileOptions\x18ц\x03 \x01(\bR\x13noControlCharacters:G\n" +
 	"\x0esuccess_status\x12\x1e.google.protobuf.MethodOptions\x18ц\x03 \x01(\x05R\rsuccessStatus:K\n" +
 	"\x06access\x12\x1e.google.protobuf.MethodOptions\x18҆\x03 \x01(\v2\x11.roster.v1.AccessR\x06access:X\n" +
@@ -789,52 +692,50 @@ func file_roster_v1_http_proto_rawDescGZIP() []byte {
 	return file_roster_v1_http_proto_rawDescData
 }
 
-var file_roster_v1_http_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_roster_v1_http_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_roster_v1_http_proto_goTypes = []any{
 	(*Access)(nil),                        // 0: roster.v1.Access
 	(*Form)(nil),                          // 1: roster.v1.Form
 	(*CsvLine)(nil),                       // 2: roster.v1.CsvLine
-	(*Row)(nil),                           // 3: roster.v1.Row
-	(*Row_Fault)(nil),                     // 4: roster.v1.Row.Fault
-	(*descriptorpb.FileOptions)(nil),      // 5: google.protobuf.FileOptions
-	(*descriptorpb.MethodOptions)(nil),    // 6: google.protobuf.MethodOptions
-	(*descriptorpb.MessageOptions)(nil),   // 7: google.protobuf.MessageOptions
-	(*descriptorpb.FieldOptions)(nil),     // 8: google.protobuf.FieldOptions
-	(*descriptorpb.EnumValueOptions)(nil), // 9: google.protobuf.EnumValueOptions
-	(Error_Reason)(0),                     // 10: roster.v1.Error.Reason
+	(*descriptorpb.FileOptions)(nil),      // 3: google.protobuf.FileOptions
+	(*descriptorpb.MethodOptions)(nil),    // 4: google.protobuf.MethodOptions
+	(*descriptorpb.MessageOptions)(nil),   // 5: google.protobuf.MessageOptions
+	(*descriptorpb.FieldOptions)(nil),     // 6: google.protobuf.FieldOptions
+	(*descriptorpb.EnumValueOptions)(nil), // 7: google.protobuf.EnumValueOptions
+	(Error_Reason)(0),                     // 8: roster.v1.Error.Reason
 }
 var file_roster_v1_http_proto_depIdxs = []int32{
-	5,  // 0: roster.v1.no_control_characters:extendee -> google.protobuf.FileOptions
-	6,  // 1: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
-	6,  // 2: roster.v1.access:extendee -> google.protobuf.MethodOptions
-	6,  // 3: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
-	6,  // 4: roster.v1.cross_origin:extendee -> google.protobuf.MethodOptions
-	6,  // 5: roster.v1.response_media_type:extendee -> google.protobuf.MethodOptions
-	6,  // 6: roster.v1.form:extendee -> google.protobuf.MethodOptions
-	7,  // 7: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
-	8,  // 8: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
-	8,  // 9: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
-	8,  // 10: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
-	8,  // 11: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
-	8,  // 12: roster.v1.example:extendee -> google.protobuf.FieldOptions
-	8,  // 13: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
-	8,  // 14: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
-	8,  // 15: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
-	8,  // 16: roster.v1.whole:extendee -> google.protobuf.FieldOptions
-	8,  // 17: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
-	8,  // 18: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
-	8,  // 19: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
-	8,  // 20: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
-	8,  // 21: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
-	8,  // 22: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
-	8,  // 23: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
-	8,  // 24: roster.v1.selects:extendee -> google.protobuf.FieldOptions
-	8,  // 25: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
-	8,  // 26: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
-	8,  // 27: roster.v1.header:extendee -> google.protobuf.FieldOptions
-	9,  // 28: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	3,  // 0: roster.v1.no_control_characters:extendee -> google.protobuf.FileOptions
+	4,  // 1: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
+	4,  // 2: roster.v1.access:extendee -> google.protobuf.MethodOptions
+	4,  // 3: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
+	4,  // 4: roster.v1.cross_origin:extendee -> google.protobuf.MethodOptions
+	4,  // 5: roster.v1.response_media_type:extendee -> google.protobuf.MethodOptions
+	4,  // 6: roster.v1.form:extendee -> google.protobuf.MethodOptions
+	5,  // 7: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
+	6,  // 8: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
+	6,  // 9: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
+	6,  // 10: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
+	6,  // 11: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
+	6,  // 12: roster.v1.example:extendee -> google.protobuf.FieldOptions
+	6,  // 13: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
+	6,  // 14: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
+	6,  // 15: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
+	6,  // 16: roster.v1.whole:extendee -> google.protobuf.FieldOptions
+	6,  // 17: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
+	6,  // 18: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
+	6,  // 19: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
+	6,  // 20: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
+	6,  // 21: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
+	6,  // 22: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
+	6,  // 23: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
+	6,  // 24: roster.v1.selects:extendee -> google.protobuf.FieldOptions
+	6,  // 25: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
+	6,  // 26: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
+	6,  // 27: roster.v1.header:extendee -> google.protobuf.FieldOptions
+	7,  // 28: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
 	0,  // 29: roster.v1.access:type_name -> roster.v1.Access
-	10, // 30: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	8,  // 30: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
 	1,  // 31: roster.v1.form:type_name -> roster.v1.Form
 	32, // [32:32] is the sub-list for method output_type
 	32, // [32:32] is the sub-list for method input_type
@@ -855,7 +756,7 @@ func file_roster_v1_http_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   3,
 			NumExtensions: 29,
 			NumServices:   0,
 		},
