@@ -79,13 +79,15 @@ UNARY = {
 class Response:
     """An HTTP status and a JSON body or None.
 
-    The token of the next page and the entity tag are empty if there is none.
+    The token of the next page and the entity tag are empty if there is none. `metadata` is that of
+    the error on gRPC, and None over HTTP.
     """
 
     status: int
     body: Any
     next: str = ""
     etag: str = ""
+    metadata: dict[str, str] | None = None
 
     @property
     def code(self) -> str:
@@ -384,4 +386,4 @@ def error_response(error: Any) -> Response:
         ],
         "requestId": call.request_id,
     }
-    return Response(mapping.http, {"error": body})
+    return Response(mapping.http, {"error": body}, metadata=dict(info.metadata))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -230,15 +230,20 @@ class RequestMessages:
         return not reading.cancelled() and reading.result()
 
     def _unread_error(self) -> RequestError:
-        seconds = self._request.options.write_seconds
         last_line = self._parser.last_line if self._parser is not None else 0
-        message = (
-            f"The client did not read the response for {seconds:.0f} seconds while it sent the"
-            f" body. All lines up to {last_line} were processed, and no others."
-        )
-        if values := self._fields.fewer_records(self._first):
-            message += f" To receive fewer records, use {' or '.join(values)}."
-        return request_error("REQUEST_TIMEOUT", message)
+        values = self._fields.fewer_records(self._first)
+        return unread_error(self._request.options.write_seconds, last_line, values)
+
+
+def unread_error(seconds: float, last_line: int, values: Sequence[str] = ()) -> RequestError:
+    """Returns the error for a response that was not read. `values` return fewer records."""
+    message = (
+        f"The client did not read the response for {seconds:.0f} seconds while it sent the body."
+        f" All lines up to {last_line} were processed, and no others."
+    )
+    if values:
+        message += f" To receive fewer records, use {' or '.join(values)}."
+    return request_error("RESPONSE_NOT_READ", message)
 
 
 def timeout_error(seconds: float) -> RequestError:

@@ -161,7 +161,10 @@ def _print(operation: dict[str, Any], *, as_json: bool) -> None:
     for failure in operation["failed"]:
         count = pluralized(failure["total"], "subscriber")
         failed = "cannot be changed" if is_dry_run else "not changed"
-        errors.print(f"roster: {count} {failed}: {failure['reason']}.")
+        examples = ", ".join(failure["examples"])
+        such = f", such as {examples}" if examples else ""
+        text = f"roster: {count} {failed}: {failure['reason']}{such}."
+        errors.print(text, soft_wrap=True)
     processed = pluralized(operation["processed"], "subscriber")
     if is_dry_run:
         changes = f"{operation['wouldChange']:,} would change"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import closing
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import uvloop
@@ -209,7 +210,7 @@ def _print(run: ImportRun, *, as_json: bool) -> None:
             {
                 **counts,
                 "rowsWithDroppedCells": tally.dropped,
-                "reasons": tally.reasons,
+                "reasons": tally.reasons.as_json(),
                 "failures": path,
                 "resumedAfterLine": run.resumed_after,
                 "summary": run.summary,
@@ -219,7 +220,7 @@ def _print(run: ImportRun, *, as_json: bool) -> None:
         return
     words = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
     lines = [f"{pluralized(tally.rows, 'row')}: {words}."]
-    lines += [f"  {number:,} {reason}" for reason, number in sorted(tally.reasons.items())]
+    lines += [_reason_line(each) for each in tally.reasons.as_json()]
     if run.resumed:
         outcome = "updated" if run.on_conflict is OnConflict.UPDATE else "skipped"
         lines.append(
@@ -240,3 +241,9 @@ def _print(run: ImportRun, *, as_json: bool) -> None:
             f" same options{update}."
         )
     target.print("\n".join(lines), markup=False, soft_wrap=True)
+
+
+def _reason_line(count: Mapping[str, Any]) -> str:
+    total, lines = count["total"], ", ".join(count["examples"])
+    more = ", ..." if total > len(count["examples"]) else ""
+    return f"  {total:,} {count['reason']}: {'line' if total == 1 else 'lines'} {lines}{more}"

@@ -65,12 +65,17 @@ def add(
     """Suppress addresses. Subscribers with these addresses become UNSUBSCRIBED.
 
     With a reason other than MANUAL, they get the status of the reason. Subscribers who have
-    opted out already keep their status.
-    Exit codes: 2 if an argument is invalid, 6 if the service cannot be
-    reached, and 7 if it rejects the request.
+    opted out already keep their status. Addresses that are rejected are printed.
+    Exit codes: 1 if addresses were rejected, 2 if an argument is invalid, 6
+    if the service cannot be reached, and 7 if it rejects the request.
     """
     client = ServiceClient(url, api_key)
-    _print(run(_add(client, emails, reason)), as_json=json)
+    counts = run(_add(client, emails, reason))
+    for failure in counts["failed"]:
+        notice(f"{failure['email'] or 'no address'}: {failure['reason']}.")
+    _print(counts, len(counts["failed"]), as_json=json)
+    if counts["failed"]:
+        raise SystemExit(ExitCode.ROWS_FAILED)
 
 
 @app.command(name="import")
@@ -129,7 +134,7 @@ def import_(
             _import(client, source, file_format, query),
             if_interrupted="Interrupted. Run the same command again.",
         )
-    _print(summary, as_json=json)
+    _print(summary, summary["failed"], as_json=json)
     if summary["failed"]:
         raise SystemExit(ExitCode.ROWS_FAILED)
 
@@ -159,13 +164,13 @@ def export(
             raise SystemExit(1) from None
 
 
-def _print(counts: dict[str, Any], *, as_json: bool) -> None:
+def _print(counts: dict[str, Any], failed: int, *, as_json: bool) -> None:
     if as_json:
         print_json(counts)
         return
     lines = [
         f"Suppressed: {counts['added']:,}. Suppressed before: {counts['existing']:,}."
-        f" Failed: {counts.get('failed', 0):,}. Subscribers opted out: {counts['optedOut']:,}."
+        f" Failed: {failed:,}. Subscribers opted out: {counts['optedOut']:,}."
     ]
     console.print("\n".join([*lines, *summary_lines(counts)]), markup=False, soft_wrap=True)
 
@@ -290,4 +295,4 @@ async def _export(client: ServiceClient, file: str, query: Mapping[str, str]) ->
 
 def _failure(result: Mapping[str, Any]) -> str:
     field = f" ({result['field']})" if "field" in result else ""
-    return f"Line {result['line']}, {result['email'] or 'no address'}: {result['failure']}{field}."
+    return f"Line {result['line']}, {result['email'] or 'no address'}: {result['reason']}{field}."

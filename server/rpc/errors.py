@@ -3,15 +3,20 @@
 An error has a stable reason (a value of `Error.Reason` in errors.proto), a message for
 people and, for an invalid request, one detail per invalid field. errors.proto alone
 defines the gRPC and HTTP status of each reason.
+
+A class declares its message with variables in braces. Their values are the arguments of
+`RosterError` and the metadata of google.rpc.ErrorInfo (AIP-193).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 # gRPC metadata in which a gateway passes on the error that it found in a request.
 REQUEST_ERROR_METADATA = "roster-fault-bin"
+# Details are sent in metadata, whose size is limited.
+MAX_DETAILS = 20
 # gRPC metadata and HTTP headers have the same name, which is case-insensitive in HTTP.
 _AUTHORIZATION = "'Authorization: Bearer rk_...', an HTTP header or gRPC metadata"
 
@@ -40,7 +45,10 @@ class RosterError(Exception):
     # An HTML page with the message for a person; empty if there is none.
     page: bytes = b""
 
-    def __init__(self) -> None:
+    def __init__(self, **variables: str | int) -> None:
+        self.metadata: Mapping[str, str] = {name: str(each) for name, each in variables.items()}
+        if variables:
+            self.message = self.message.format(**variables)
         super().__init__(self.message)
 
 
@@ -96,20 +104,20 @@ class Forbidden(RosterError):
     """The scope of the key does not include the needed one."""
 
     reason = "FORBIDDEN"
+    message = "This operation needs the scope {neededScope}; the API key has {scope}."
 
     def __init__(self, needed: str, scope: str) -> None:
-        self.message = f"This operation needs the scope {needed}; the API key has {scope}."
-        super().__init__()
+        super().__init__(neededScope=needed, scope=scope)
 
 
-class KeyInForm(RosterError):
+class ApiKeyScopeTooBroad(RosterError):
     """A form, which is public, contains a key with more permissions than the operation requires."""
 
-    reason = "FORBIDDEN"
+    reason = "API_KEY_SCOPE_TOO_BROAD"
+    message = "A form can only contain an API key of the scope {neededScope}. Revoke this key."
 
     def __init__(self, needed: str) -> None:
-        self.message = f"A form can only contain an API key of the scope {needed}. Revoke this key."
-        super().__init__()
+        super().__init__(neededScope=needed)
 
 
 class EmailNotVerified(RosterError):
@@ -142,12 +150,12 @@ class SubscriberSuppressed(RosterError):
 
 class InvalidStatusTransition(RosterError):
     reason = "INVALID_STATUS_TRANSITION"
-    message = "The subscriber's status cannot change to the requested status."
+    message = "The subscriber's status cannot change from {from} to {to}."
 
     def __init__(self, before: str, after: str, *, exception: str = "") -> None:
         message = f"cannot change from {before} to {after}{exception}"
         self.details = (Detail("status", "INVALID_VALUE", message),)
-        super().__init__()
+        super().__init__(**{"from": before, "to": after})
 
 
 class SuppressionNotFound(RosterError):
@@ -178,13 +186,21 @@ class CustomFieldAlreadyExists(RosterError):
 
 
 class CustomFieldBeingDeleted(CustomFieldAlreadyExists):
+    reason = "CUSTOM_FIELD_BEING_DELETED"
     message = "A custom field with this key is being deleted. Try again later."
     details = (Detail("label", "TAKEN", "is in use until the values of a deleted field are gone"),)
 
 
-class CustomFieldLimitReached(RosterError):
+class LimitReached(RosterError):
+    """The maximum number of resources exists; `limit` in the message."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit=limit)
+
+
+class CustomFieldLimitReached(LimitReached):
     reason = "CUSTOM_FIELD_LIMIT_REACHED"
-    message = "The account has the maximum number of custom fields. Delete one first."
+    message = "The account has the maximum of {limit} custom fields. Delete one first."
 
 
 class SegmentNotFound(RosterError):
@@ -198,9 +214,9 @@ class SegmentAlreadyExists(RosterError):
     details = (Detail("name", "TAKEN", "is already in use"),)
 
 
-class SegmentLimitReached(RosterError):
+class SegmentLimitReached(LimitReached):
     reason = "SEGMENT_LIMIT_REACHED"
-    message = "The account has the maximum number of segments. Delete one first."
+    message = "The account has the maximum of {limit} segments. Delete one first."
 
 
 class SegmentWithoutFilter(RosterError):
@@ -222,7 +238,8 @@ class UsedBySegments(RosterError):
             Detail("id", "IN_USE", f"is used by the segment {name} ({segment_id})")
             for segment_id, name in segments
         ]
-        super().__init__()
+        ids = [segment_id for segment_id, _ in segments[:MAX_DETAILS]]
+        super().__init__(segmentIds=",".join(ids))
 
 
 class OperationNotFound(RosterError):
@@ -232,9 +249,9 @@ class OperationNotFound(RosterError):
     message = "Operation not found."
 
 
-class OperationLimitReached(RosterError):
+class OperationLimitReached(LimitReached):
     reason = "OPERATION_LIMIT_REACHED"
-    message = "The account has the maximum number of running operations. Wait for one to end."
+    message = "The account has the maximum of {limit} running operations. Wait for one to end."
 
 
 class LinkNotFound(RosterError):
@@ -258,16 +275,14 @@ class WebhookNotFound(RosterError):
     message = "Webhook not found."
 
 
-class WebhookLimitReached(RosterError):
+class WebhookLimitReached(LimitReached):
     reason = "WEBHOOK_LIMIT_REACHED"
-    message = "The account has the maximum number of webhooks. Delete one first."
+    message = "The account has the maximum of {limit} webhooks. Delete one first."
 
 
-class ReplayLimitReached(RosterError):
-    reason = "WEBHOOK_LIMIT_REACHED"
-    message = (
-        "This webhook already has the maximum number of running replays. Wait for one to finish."
-    )
+class ReplayLimitReached(LimitReached):
+    reason = "REPLAY_LIMIT_REACHED"
+    message = "This webhook has the maximum of {limit} running replays. Wait for one to finish."
 
 
 class WebhookDeliveryNotFound(RosterError):
@@ -293,30 +308,43 @@ class LastAdminKey(RosterError):
 
 
 class RateLimited(RosterError):
+    """The account exceeded its rate limit. Subclasses are the other causes of the status 429."""
+
     reason = "RATE_LIMITED"
-    message = "The account has reached its rate limit."
+    message = "The account has reached its rate limit. Try again in {retryAfterSeconds} s."
 
-    def __init__(self, retry_after: int) -> None:
-        wait = "1 second" if retry_after == 1 else f"{retry_after} seconds"
-        self.message = f"{self.message} Try again in {wait}."
+    def __init__(self, retry_after: int, **variables: str | int) -> None:
         self.retry_after = retry_after
-        super().__init__()
+        super().__init__(retryAfterSeconds=retry_after, **variables)
 
 
-class TooManyStreams(RateLimited):
-    message = "The account has the maximum number of running streams of this kind."
+class StreamLimitReached(RateLimited):
+    reason = "STREAM_LIMIT_REACHED"
+    message = (
+        "The account has the maximum of {limit} running streams of this kind."
+        " Try again in {retryAfterSeconds} s."
+    )
+
+    def __init__(self, limit: int, retry_after: int) -> None:
+        super().__init__(retry_after, limit=limit)
 
 
-class CpuShareUsed(RateLimited):
-    message = "The account uses its share of CPU time while other accounts call."
+class CpuShareExceeded(RateLimited):
+    reason = "CPU_SHARE_EXCEEDED"
+    message = (
+        "The account uses its share of CPU time while other accounts call."
+        " Try again in {retryAfterSeconds} s."
+    )
 
 
-class TooManyFailedAttempts(RateLimited):
-    message = "Too many calls without a valid API key."
+class TooManyInvalidKeys(RateLimited):
+    reason = "TOO_MANY_INVALID_KEYS"
+    message = "Too many calls without a valid API key. Try again in {retryAfterSeconds} s."
 
 
 class TooManyInvalidLinks(RateLimited):
-    message = "Too many links that do not work."
+    reason = "TOO_MANY_INVALID_LINKS"
+    message = "Too many links that do not work. Try again in {retryAfterSeconds} s."
 
     def __init__(self, retry_after: int, page: bytes) -> None:
         self.page = page
@@ -324,16 +352,18 @@ class TooManyInvalidLinks(RateLimited):
 
 
 class TooManySignups(RateLimited):
-    message = "Too many sign-ups."
+    reason = "TOO_MANY_SIGNUPS"
+    message = "Too many sign-ups. Try again in {retryAfterSeconds} s."
 
 
-class TooManyTestDeliveries(RosterError):
-    reason = "RATE_LIMITED"
-    message = "Too many test deliveries of this webhook are running. Try again when they finish."
+class TestDeliveryLimitReached(RateLimited):
+    reason = "TEST_DELIVERY_LIMIT_REACHED"
+    message = (
+        "This webhook has the maximum of {limit} running tests. Try again in {retryAfterSeconds} s."
+    )
 
-    def __init__(self, retry_after: int) -> None:
-        self.retry_after = retry_after
-        super().__init__()
+    def __init__(self, limit: int, retry_after: int) -> None:
+        super().__init__(retry_after, limit=limit)
 
 
 class IdempotencyKeyReused(RosterError):

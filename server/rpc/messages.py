@@ -160,10 +160,12 @@ def select_results(reply: Any, results: ImportSubscribersRequest.Results.ValueTy
     if results == ImportSubscribersRequest.SUMMARY:
         del reply.results[:]
     elif results == ImportSubscribersRequest.FAILED:
+        outcomes = reply.DESCRIPTOR.fields_by_name["results"].message_type.fields_by_name["outcome"]
+        is_failed = outcomes.enum_type.values_by_name["FAILED"].number
         failed = [
             result
             for result in reply.results
-            if result.outcome == result.FAILED or getattr(result, "dropped_cells", None)
+            if result.outcome == is_failed or getattr(result, "dropped_cells", None)
         ]
         del reply.results[:]
         reply.results.extend(failed)

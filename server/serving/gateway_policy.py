@@ -44,10 +44,10 @@ _REASON = errors_pb2.Error.Reason
 _DESCRIPTORS = files("roster.v1") / "descriptors.binpb"
 _EXAMPLES = files("rosterd.server.serving") / "examples"
 _PACKAGE = metadata("roster")
-# The reasons that every call over HTTP can have, then those of calls with an idempotency key.
+# The reasons that every call over HTTP can have, then those of calls with an API key and of calls
+# with an idempotency key.
 _EVERY_CALL = (
     "VALIDATION_ERROR",
-    "RATE_LIMITED",
     "INTERNAL",
     "UNAVAILABLE",
     "DEADLINE_EXCEEDED",
@@ -55,6 +55,7 @@ _EVERY_CALL = (
     "REQUEST_TIMEOUT",
     "UNSUPPORTED_MEDIA_TYPE",
 )
+_WITH_API_KEY = ("UNAUTHORIZED", "RATE_LIMITED", "TOO_MANY_INVALID_KEYS")
 _WITH_IDEMPOTENCY_KEY = (
     "IDEMPOTENCY_KEY_IN_USE",
     "IDEMPOTENCY_KEY_REUSED",
@@ -153,7 +154,13 @@ def _reasons(method: MethodDescriptor) -> Iterator[str]:
     access = options[http_pb2.access]
     yield from _EVERY_CALL
     if not access.public:
-        yield "UNAUTHORIZED"
+        yield from _WITH_API_KEY
+    if method.server_streaming:
+        yield "STREAM_LIMIT_REACHED"
+    elif not access.public:
+        yield "CPU_SHARE_EXCEEDED"
+    if method.client_streaming:
+        yield "RESPONSE_NOT_READ"
     # No scope is included in all others, so every scope can be missing.
     if access.scope:
         yield "FORBIDDEN"

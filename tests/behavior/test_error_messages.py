@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from rosterd.server.features.webhooks.rules import MAX_WEBHOOKS
+
 from ..cases import each
 from ..conftest import Account
 from ..fronts import GrpcFront
-from .helpers import create_field, over_http, send
+from .helpers import create_field, create_subscriber_in, over_http, send
 from .streams import IMPORT_SUPPRESSIONS, send_rows, send_table
 
 STATUSES = "must be one of UNCONFIRMED, CONFIRMED, UNSUBSCRIBED, BOUNCED, COMPLAINED"
@@ -210,3 +212,30 @@ def test_names_of_statuses_have_any_case_in_queries_and_rows_only(account: Accou
         ),
     ):
         assert names in messages_of(account.fails("ValidationError", rpc, **request_))
+
+
+def test_variables_of_a_message_are_metadata_on_grpc_only(account: Account) -> None:
+    person = create_subscriber_in(account, "UNSUBSCRIBED")["id"]
+    tag = account.ok("CreateTag", name="vip")["tag"]["id"]
+    segment = account.ok("CreateSegment", name="VIPs", filter="tags:vip")["segment"]["id"]
+    webhook = {"url": "http://127.0.0.1:9/", "enabled": False}
+    for _ in range(MAX_WEBHOOKS):
+        account.ok("CreateWebhook", **webhook)
+    reader = account.with_key(account.new_key("read"))
+
+    for error, metadata in (
+        (reader.call("CreateTag", name="x"), {"neededScope": "write", "scope": "read"}),
+        (
+            account.call("ChangeSubscriberStatus", id=person, status="BOUNCED"),
+            {"from": "UNSUBSCRIBED", "to": "BOUNCED"},
+        ),
+        (account.call("CreateWebhook", **webhook), {"limit": "20"}),
+        (account.call("DeleteTag", id=tag), {"segmentIds": segment}),
+        (account.call("GetTag", id=ANY_ID), {}),
+    ):
+        is_grpc = isinstance(account.front, GrpcFront)
+        assert error.metadata == (metadata if is_grpc else None)
+        body = error.body["error"]
+        assert body.keys() == {"code", "message", "details", "requestId"}
+        for value in metadata.values():
+            assert value in f"{body['message']} {body['details']}"

@@ -194,7 +194,7 @@ def test_invalid_rows_fail_with_a_reason_without_affecting_others(
     }
     sent = [row.get("email", "").strip() for row in rows]
     assert [result["email"].strip() for result in results[:-1]] == sent
-    assert {result["id"] for result in results[1:-1]} == {""}
+    assert all("id" not in result for result in results[1:-1])
     assert emails(account) == ["first@example.com", "last@example.com"]
     assert tag_names(account) == []
 
@@ -438,7 +438,7 @@ def test_import_of_several_transactions_is_complete(account: Account, import_: I
     failed = [number for number, result in enumerate(results) if result["outcome"] == "FAILED"]
     assert failed == [700, 1_100]
     assert account.ok("ListSubscribers", tag="all")["total"] == 1_198
-    ids = [result["id"] for result in results if result["id"]]
+    ids = [result["id"] for result in results if "id" in result]
     assert ids == sorted(set(ids))
 
 

@@ -120,8 +120,7 @@ def test_malformed_row_fails_alone(account: Account, rpc: Rpc) -> None:
 
     streamed = send_lines(account, text, lines, rpc, **options)
 
-    failure = "reason" if rpc is IMPORT else "failure"
-    assert [(row["line"], row["email"], row.get(failure)) for row in streamed.records] == [
+    assert [(row["line"], row["email"], row.get("reason")) for row in streamed.records] == [
         (2, "a@b.io", None),
         (3, "b@b.io", "INVALID_ROW"),
         (4, "c@b.io", "INVALID_ROW"),

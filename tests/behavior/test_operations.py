@@ -142,7 +142,9 @@ def test_a_segment_or_ids_select_the_subscribers(account: Account) -> None:
     by_ids = run(account, ids=[bob, ada, bob, MISSING_ID, "x"], action={"addTags": ["chosen"]})
 
     assert (by_segment["segment"], by_segment["filter"], by_segment["total"]) == (segment, "", 1)
-    assert by_ids["failed"] == [{"reason": "SUBSCRIBER_NOT_FOUND", "total": 2}]
+    assert by_ids["failed"] == [
+        {"reason": "SUBSCRIBER_NOT_FOUND", "total": 2, "examples": [MISSING_ID]}
+    ]
     assert (by_ids["total"], by_ids["processed"]) == (4, 4)
     tags = [tags_of(account, name) for name in ("ada", "bob", "eve")]
     assert tags == [["chosen"], ["b", "chosen"], []]
@@ -150,16 +152,18 @@ def test_a_segment_or_ids_select_the_subscribers(account: Account) -> None:
 
 def test_a_subscriber_that_cannot_be_changed_is_counted(account: Account) -> None:
     create_people(account, "ada")
-    for number, status in enumerate(("UNSUBSCRIBED", "COMPLAINED")):
-        create_subscriber_in(account, status, f"{number}@example.com")
-    create_people(account, "full", tags=[f"tag {number}" for number in range(100)])
+    unsubscribed = create_subscriber_in(account, "UNSUBSCRIBED", "0@example.com")["id"]
+    create_subscriber_in(account, "COMPLAINED", "1@example.com")
+    (full,) = create_people(account, "full", tags=[f"tag {number}" for number in range(100)])
 
     changed = run(account, filter=ALL, action={"changeStatus": "BOUNCED"})
     tagged = run(account, filter=ALL, action={"addTags": ["one more"]})
 
     assert (changed["state"], changed["processed"]) == ("SUCCEEDED", 4)
-    assert changed["failed"] == [{"reason": "INVALID_STATUS_TRANSITION", "total": 1}]
-    assert tagged["failed"] == [{"reason": "VALIDATION_ERROR", "total": 1}]
+    assert changed["failed"] == [
+        {"reason": "INVALID_STATUS_TRANSITION", "total": 1, "examples": [unsubscribed]}
+    ]
+    assert tagged["failed"] == [{"reason": "VALIDATION_ERROR", "total": 1, "examples": [full]}]
     assert account.ok("ListSubscribers", tag="one more")["total"] == 3
 
 
@@ -299,7 +303,7 @@ def test_operation_whose_filter_is_no_longer_valid_changes_nobody_and_says_why(
     failed = ended(account, operation)
 
     assert (failed["state"], failed["processed"]) == ("FAILED", 0)
-    assert failed["failed"] == [{"reason": "VALIDATION_ERROR", "total": 1}]
+    assert failed["failed"] == [{"reason": "VALIDATION_ERROR", "total": 1, "examples": []}]
     assert account.ok("ListSubscribers")["total"] == 1
 
 

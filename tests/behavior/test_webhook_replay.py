@@ -166,7 +166,7 @@ def test_webhook_has_at_most_10_running_replays(account: Account, receiver: Rece
     for _ in range(MAX_REPLAYS):
         replay(account, webhook)
 
-    error = account.fails("WebhookLimitReached", "ReplayWebhook", id=webhook["id"], since=LONG_AGO)
+    error = account.fails("ReplayLimitReached", "ReplayWebhook", id=webhook["id"], since=LONG_AGO)
 
     assert error.status == 409
     assert replays_left(account) == MAX_REPLAYS == 10

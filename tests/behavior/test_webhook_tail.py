@@ -116,7 +116,7 @@ def test_tails_of_one_account_leave_streams_to_its_exports_and_to_other_accounts
         else:
             assert isinstance(account.front, HttpFront)
             status, headers, body = account.front.exchange("GET", TAIL, account.key)
-            assert (status, json.loads(body)["error"]["code"]) == (429, "RateLimited")
+            assert (status, json.loads(body)["error"]["code"]) == (429, "StreamLimitReached")
             assert headers["retry-after"] == "5"
         assert export(account) == []
         with tail(other_account) as records:

@@ -240,7 +240,7 @@ def test_fifth_concurrent_test_delivery_of_a_webhook_is_rate_limited(
     run_test()
 
     fifth, *others = responses
-    assert (fifth.status, fifth.code) == (429, "RateLimited")
+    assert (fifth.status, fifth.code) == (429, "TestDeliveryLimitReached")
     assert statuses(others) == [200] * 4
     assert len(receiver.received) == account.ok("ListEvents")["total"] == 4
 

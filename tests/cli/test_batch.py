@@ -60,14 +60,15 @@ def test_the_subscribers_of_a_segment_are_exported_and_deleted(http_account: Acc
 
 def test_subscribers_that_cannot_be_changed_are_printed(http_account: Account) -> None:
     create_people(http_account)
-    http_account.ok("ChangeSubscriberStatus", id="ada@example.com", status="UNSUBSCRIBED")
+    changed = http_account.ok("ChangeSubscriberStatus", id="ada@example.com", status="UNSUBSCRIBED")
 
     words = ("batch", "--filter", "email:*", "--status", "bounced")
     dry_run = transfer(http_account, *words, "--dry-run")
     done = transfer(http_account, *words)
 
     assert dry_run.returncode == done.returncode == ExitCode.ROWS_FAILED
-    failed = "\nroster: 1 subscriber {}: INVALID_STATUS_TRANSITION.\n".format
+    reason = f"INVALID_STATUS_TRANSITION, such as {changed['subscriber']['id']}"
+    failed = f"\nroster: 1 subscriber {{}}: {reason}.\n".format
     assert dry_run.stderr.endswith(failed("cannot be changed"))
     assert done.stderr.endswith(failed("not changed"))
     counts = "Succeeded: 2 subscribers processed, 1 {}, 0 unchanged.\n".format

@@ -88,7 +88,7 @@ def test_failed_rows_are_counted_and_listed(http_account: Account, tmp_path: Pat
 
     assert done.returncode == 1
     assert "6 rows: 2 created, 0 updated, 0 skipped, 4 failed." in done.stdout
-    assert "1 ALREADY_EXISTS" in done.stdout
+    assert "  1 ALREADY_EXISTS: line 3\n" in done.stdout
     assert f"{file}.failures.ndjson" in done.stdout
     reasons = ["ALREADY_EXISTS", "INVALID_EMAIL", "MISSING_EMAIL", "INVALID_FIELD"]
     assert failure_rows(file) == [
@@ -121,7 +121,7 @@ def test_on_conflict_determines_the_result_of_a_row_with_an_existing_address(
         "rowsWithDroppedCells": 0,
         "created": 1,
         outcome: 1,
-        "reasons": {"ALREADY_EXISTS": 1} if failed else {},
+        "reasons": [{"reason": "ALREADY_EXISTS", "total": 1, "examples": ["1"]}] if failed else [],
         "failures": str(listed) if failed else None,
         "resumedAfterLine": 0,
     }
@@ -790,7 +790,7 @@ def test_rows_can_be_filtered(http_account: Account, tmp_path: Path) -> None:
     assert dry_run.returncode == result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[:2] == [
         "2 rows: 1 created, 0 updated, 1 skipped, 0 failed.",
-        "  1 FILTERED",
+        "  1 FILTERED: line 3",
     ]
     assert dry_run.stdout.splitlines()[:2] == result.stdout.splitlines()[:2]
     assert emails(http_account) == ["ada@example.com"]

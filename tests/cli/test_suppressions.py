@@ -32,11 +32,17 @@ def test_added_addresses_are_suppressed(http_account: Account) -> None:
     assert reason(account, "b@example.com") == "BOUNCED"
 
 
-def test_invalid_address_is_named(http_account: Account) -> None:
-    done = transfer(http_account, "suppressions", "add", "ada@example.com", "unknown")
+def test_invalid_address_is_printed_and_the_others_are_suppressed(http_account: Account) -> None:
+    done = transfer(http_account, "suppressions", "add", "ada@example.com", "unknown", "")
 
-    assert done.returncode == ExitCode.REJECTED
-    assert done.stderr == "roster: EMAIL 'unknown' must be a single email address.\n"
+    assert done.returncode == ExitCode.ROWS_FAILED
+    assert done.stderr.splitlines() == [
+        "roster: unknown: INVALID_EMAIL.",
+        "roster: no address: MISSING_EMAIL.",
+    ]
+    assert done.stdout == (
+        "Suppressed: 1. Suppressed before: 0. Failed: 2. Subscribers opted out: 0.\n"
+    )
 
 
 def test_list_is_imported_and_failed_rows_are_printed(

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import orjson
 from google.protobuf.descriptor import MethodDescriptor
@@ -28,8 +29,13 @@ from rosterd.http_gateway.request_errors import RequestError, error_code_of
 from rosterd.http_gateway.responses import JSON
 from rosterd.http_gateway.streams import client_stream
 from rosterd.server.app import SERVICES
+from rosterd.server.features.operations.rules import MAX_RUNNING
+from rosterd.server.features.segments.store import MAX_SEGMENTS
+from rosterd.server.features.webhooks.delivery.store_replays import MAX_REPLAYS
 from rosterd.server.features.webhooks.delivery.store_test_deliveries import RETRY_AFTER_SECONDS
+from rosterd.server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ENDPOINT
 from rosterd.server.rpc import errors
+from rosterd.server.rpc.interceptors.concurrency_limit import MAX_STREAMS_OF_ACCOUNT
 from rosterd.server.serving.gateway_policy import POLICY, reasons_of
 
 from ..behavior.helpers import (
@@ -58,18 +64,26 @@ DISABLED_WEBHOOK = {"url": "http://127.0.0.1:9/", "enabled": False}
 # Errors that need time, load, many resources or a fault of the service.
 NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "REQUEST_TIMEOUT": body.timeout_error(Options().body_seconds),
-    "OPERATION_LIMIT_REACHED": errors.OperationLimitReached(),
+    "OPERATION_LIMIT_REACHED": errors.OperationLimitReached(MAX_RUNNING),
     "PUBLIC_URL_NOT_SET": errors.PublicUrlNotSet(),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
-    "SEGMENT_LIMIT_REACHED": errors.SegmentLimitReached(),
+    "SEGMENT_LIMIT_REACHED": errors.SegmentLimitReached(MAX_SEGMENTS),
     "RATE_LIMITED": errors.RateLimited(1),
     "INTERNAL": errors.Internal(),
     "UNAVAILABLE": errors.Unavailable(),
     "DEADLINE_EXCEEDED": errors.DeadlineExceeded(),
     "ImportSubscribers REQUEST_TIMEOUT": client_stream.timeout_error(Options().stream_idle_seconds),
-    "TestWebhook RATE_LIMITED": errors.TooManyTestDeliveries(RETRY_AFTER_SECONDS),
-    "ReplayWebhook WEBHOOK_LIMIT_REACHED": errors.ReplayLimitReached(),
-    "SignUp RATE_LIMITED": errors.TooManySignups(1),
+    "TEST_DELIVERY_LIMIT_REACHED": errors.TestDeliveryLimitReached(
+        MAX_IN_FLIGHT_PER_ENDPOINT, RETRY_AFTER_SECONDS
+    ),
+    "REPLAY_LIMIT_REACHED": errors.ReplayLimitReached(MAX_REPLAYS),
+    "STREAM_LIMIT_REACHED": errors.StreamLimitReached(MAX_STREAMS_OF_ACCOUNT, 1),
+    "CPU_SHARE_EXCEEDED": errors.CpuShareExceeded(1),
+    "TOO_MANY_INVALID_KEYS": errors.TooManyInvalidKeys(1),
+    "TOO_MANY_INVALID_LINKS": errors.TooManyInvalidLinks(1, b""),
+    "TOO_MANY_SIGNUPS": errors.TooManySignups(1),
+    "CUSTOM_FIELD_BEING_DELETED": errors.CustomFieldBeingDeleted(),
+    "RESPONSE_NOT_READ": client_stream.unread_error(Options().write_seconds, 1),
     # Over HTTP it is an HTML page.
     **{
         f"{rpc} LINK_NOT_FOUND": errors.LinkNotFound()
@@ -187,6 +201,9 @@ class Recorder:
                 return send(
                     account, self.read_key if operation.rpc == "SignUp" else self.signup_key
                 )
+            case "API_KEY_SCOPE_TOO_BROAD":
+                form = urlencode({"key": account.key, "email": MISSING_EMAIL}).encode()
+                return send(account, None, body=form, Content_Type=FORM)
             case "EMAIL_NOT_VERIFIED" if operation.rpc == "ImportSubscribers":
                 return _import_with_a_new_field(self.unverified)
             case "EMAIL_NOT_VERIFIED":

@@ -62,7 +62,7 @@ def test_web_page_imports_each_row_once_or_receives_a_clear_error(
     stored = account.ok("ListSubscribers")["total"]
     assert calls(service, account) == 1
     if "error" in last:
-        assert (results, last["error"]["code"]) == ("ALL", "RequestTimeout")
+        assert (results, last["error"]["code"]) == ("ALL", "ResponseNotRead")
         assert "results=FAILED or results=SUMMARY" in last["error"]["message"]
         assert len(records) == stored < ROWS
     else:

@@ -14,7 +14,7 @@ from grpc import StatusCode
 from grpc_status import rpc_status
 
 from roster.buf.validate import validate_pb2
-from roster.v1 import http_pb2
+from roster.v1 import http_pb2, rows_pb2
 
 F = descriptor_pb2.FieldDescriptorProto
 LINE, FAULT = ".roster.v1.CsvLine", ".roster.v1.Row.Fault"
@@ -97,8 +97,10 @@ def service_of(
 ) -> ServiceDescriptor:
     """Returns the descriptor of example.Service."""
     pool = descriptor_pool.DescriptorPool()
-    add_known(pool, http_pb2.DESCRIPTOR)
-    pool.Add(file_of(methods, messages, success_status))
+    add_known(pool, rows_pb2.DESCRIPTOR)
+    file = file_of(methods, messages, success_status)
+    file.dependency.append(rows_pb2.DESCRIPTOR.name)
+    pool.Add(file)
     return pool.FindServiceByName("example.Service")
 
 

@@ -241,6 +241,7 @@ def test_a_selection_that_times_out_continues_among_fewer_subscribers_or_ends_th
             async with asyncio.timeout(PATIENCE), operations.running():
                 row = await until_ended(database, OURS)
         assert (row.state, row.processed) == (state, processed)
-        assert row.failures == ({"DEADLINE_EXCEEDED": 50} if state is State.FAILED else {})
+        late = {"reason": "DEADLINE_EXCEEDED", "total": 50, "examples": []}
+        assert row.failures.as_json() == ([late] if state is State.FAILED else [])
 
     asyncio.run(run())

@@ -112,7 +112,8 @@ def test_ids_select_no_subscriber_that_is_inserted_after_the_start(
     STEPS.run(OURS, select(tx), ONE, tx)
 
     assert names_with(tx, "vip", "ada", "eve") == ["ada"]
-    assert store.find(OURS, operation.id, tx).failures == {"SUBSCRIBER_NOT_FOUND": 1}
+    failures = store.find(OURS, operation.id, tx).failures.as_json()
+    assert failures == [{"reason": "SUBSCRIBER_NOT_FOUND", "total": 1, "examples": [later]}]
 
 
 def test_a_subscriber_with_a_greater_id_than_the_operation_is_changed(
@@ -130,7 +131,8 @@ def test_a_subscriber_with_a_greater_id_than_the_operation_is_changed(
 
 def test_an_operation_of_an_earlier_version_continues(tx: Transaction) -> None:
     ada = SUBSCRIBERS.create(OURS, new("ada"), tx)
-    earlier = start(tx)
+    earlier = start(tx)._replace(failed='{"VALIDATION_ERROR": 2}')
+    store.put(OURS, earlier, tx)
     stored = orjson.dumps(["addTags", ["old"], "email:*", "", ["email:*"], False, "", True])
     tx.run(PUT_REQUEST, account_id=OURS, id=earlier.id, request=stored.decode())
     tx.run(_OF_EARLIER_VERSION, account_id=OURS, id=ada.id)
@@ -143,6 +145,8 @@ def test_an_operation_of_an_earlier_version_continues(tx: Transaction) -> None:
     operation = store.find(OURS, earlier.id, tx).as_json()
     assert (operation["action"], operation["filter"]) == ({"addTags": ["old"]}, "email:*")
     assert (operation["segment"], operation["dryRun"], operation["processed"]) == ("", False, 1)
+    counts = {"reason": "VALIDATION_ERROR", "total": 2, "examples": []}
+    assert operation["failed"] == [counts]
 
 
 def test_a_stored_request_can_have_more_than_this_version_knows(tx: Transaction) -> None:

@@ -23,8 +23,16 @@ Result = TypeVar("Result")
 CONNECT_SECONDS = 10.0
 # The service sends nothing while it skips lines that an earlier run has already imported.
 READ_SECONDS = 300.0
-# Codes of errors that may not occur again if the request is repeated.
-_TRANSIENT_CODES = {"Internal", "Unavailable", "DeadlineExceeded", "RateLimited", "RequestTimeout"}
+# Errors that may not occur again if the request is repeated: HTTP statuses, and the codes that can
+# end a response.
+_TRANSIENT = {408, 429, 500, 502, 503, 504}
+_TRANSIENT_CODES = {
+    "Internal",
+    "Unavailable",
+    "DeadlineExceeded",
+    "RequestTimeout",
+    "ResponseNotRead",
+}
 _INVALID = "ValidationError"
 _KEY_HINT = (
     "To create a key, run roster keys create --scope write on the machine of the service."
@@ -145,8 +153,7 @@ class ServiceClient:
                     connection.transport.abort()
 
     async def _rejection(self, response: aiohttp.ClientResponse) -> CommandError:
-        is_transient = response.status in (429, 500, 502, 503, 504)
-        code = ExitCode.INCOMPLETE if is_transient else ExitCode.REJECTED
+        code = ExitCode.INCOMPLETE if response.status in _TRANSIENT else ExitCode.REJECTED
         try:
             error = _error_of(orjson.loads(await response.read()))
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError):

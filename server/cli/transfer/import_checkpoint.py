@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from ...serving.console import notice
+from ...values.reason_counts import ReasonCounts
 from ..common.files import write_json_atomically
 
 INTERVAL_SECONDS = 1.0
@@ -25,7 +26,7 @@ CREATED, UPDATED, SKIPPED, FAILED = "CREATED", "UPDATED", "SKIPPED", "FAILED"
 
 @dataclass
 class Tally:
-    """The last line with a received result, and the number of rows per outcome and reason.
+    """The last line with a received result, and the rows per outcome and reason.
 
     `dropped` is the number of rows that were stored without some cells, and `dropped_lines` are the
     first of them.
@@ -35,7 +36,7 @@ class Tally:
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys((CREATED, UPDATED, SKIPPED, FAILED), 0)
     )
-    reasons: dict[str, int] = field(default_factory=dict)
+    reasons: ReasonCounts = field(default_factory=ReasonCounts)
     dropped: int = 0
     dropped_lines: list[int] = field(default_factory=list)
 
@@ -53,11 +54,15 @@ class Tally:
         self.line = int(result["line"])
         self.counts[outcome] += 1
         if "reason" in result:
-            self.reasons[result["reason"]] = self.reasons.get(result["reason"], 0) + 1
+            self.reasons.add(result["reason"], str(self.line))
         if "droppedCells" in result:
             self.dropped += 1
             if self.dropped <= MAX_LINES:
                 self.dropped_lines.append(self.line)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the members, by which a later run continues."""
+        return {**vars(self), "reasons": self.reasons.as_json()}
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,8 @@ class CheckpointFile:
         """
         try:
             content = orjson.loads(self.path.read_bytes())
-            job, tally = content["job"], Tally(**content["tally"])
+            job, tally = content["job"], content["tally"]
+            tally = Tally(**{**tally, "reasons": ReasonCounts(tally["reasons"])})
             failures, failures_size = str(content["failures"]), int(content["failuresSize"])
         except FileNotFoundError:
             return None
@@ -106,7 +112,7 @@ class CheckpointFile:
         """Replaces the checkpoint. Raises OSError."""
         content = {
             "job": self._job,
-            "tally": asdict(checkpoint.tally),
+            "tally": checkpoint.tally.as_json(),
             "failures": checkpoint.failures,
             "failuresSize": checkpoint.failures_size,
         }

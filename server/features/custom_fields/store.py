@@ -112,7 +112,7 @@ def create(
         is_deleted = tx.one(_DELETED_WITH_KEY, account_id=account_id, key=key) is not None
         raise CustomFieldBeingDeleted if is_deleted else CustomFieldAlreadyExists
     if count(account_id, tx) > MAX_FIELDS:
-        raise CustomFieldLimitReached
+        raise CustomFieldLimitReached(MAX_FIELDS)
     record(account_id, [created(EventType.CUSTOM_FIELD_CREATED, row)], tx)
     return row
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from roster.v1 import rows_pb2
 from roster.v1 import subscribers_pb2 as pb
 
 from ...rpc.errors import invalid
@@ -14,6 +15,7 @@ from ...rpc.file_columns import null_keys
 from ...rpc.messages import milliseconds
 from ...values.file_addresses import unwrap
 from ...values.file_dates import DateFormat, UnknownDate, parse_time
+from ...values.reason_counts import ReasonCounts
 from ...values.texts import column_key, json_name
 from ...values.timestamps import is_valid_time
 from ...values.unrecognized import UnrecognizedCells
@@ -23,7 +25,6 @@ from ..subscribers.row_writer import OnConflict, Outcome, Result
 from ..subscribers.rules import (
     MAX_REPEATED,
     ConsentRecord,
-    Failure,
     Row,
     Validated,
     subscriber_of,
@@ -157,13 +158,15 @@ def _add_consent(message: pb.ImportSubscriber, row: Row, stated: dict[str, Any],
 
 def reply_of(rows: Sequence[Row], results: Sequence[Result]) -> pb.ImportSubscribersResponse:
     reply = pb.ImportSubscribersResponse()
-    add, to_proto = reply.results.add, pb.ImportResult.Outcome.ValueType
+    add, to_proto = reply.results.add, rows_pb2.Row.Outcome.ValueType
     for row, (outcome, subscriber_id, row_error, status_kept, dropped) in zip(
         rows, results, strict=True
     ):
         # Keyword arguments of `add` take nearly twice as long (`import` in `make bench`).
         result = add()
-        result.line, result.id = row.line, subscriber_id
+        result.line = row.line
+        if subscriber_id:
+            result.id = subscriber_id
         result.email = row.email[:MAX_REPEATED]
         result.outcome = to_proto(outcome)
         if status_kept:
@@ -171,7 +174,7 @@ def reply_of(rows: Sequence[Row], results: Sequence[Result]) -> pb.ImportSubscri
         if dropped:
             result.dropped_cells.extend([field[:MAX_REPEATED] for field in dropped])
         if row_error is not None:
-            result.reason = pb.BulkFailure.Reason.ValueType(row_error.failure)
+            result.reason = rows_pb2.Row.Reason.ValueType(row_error.failure)
             if row_error.field is not None:
                 result.field = row_error.field[:MAX_REPEATED]
     return reply
@@ -183,18 +186,22 @@ class Summary:
     def __init__(self) -> None:
         # Indexed by number: enum members are slow dictionary keys.
         self._outcomes = [0] * (max(Outcome) + 1)
-        self._reasons = [0] * (max(Failure) + 1)
+        self._reasons = ReasonCounts()
         self._statuses = [0] * (max(Status) + 1)
         # Rows whose subscriber kept its status.
         self._statuses_kept = 0
         self._rows_with_dropped_cells = 0
 
-    def add(self, rows: Sequence[Validated], results: Sequence[Result]) -> None:
-        for row, (outcome, _, row_error, status_kept, dropped) in zip(rows, results, strict=True):
+    def add(
+        self, rows: Sequence[Row], validated: Sequence[Validated], results: Sequence[Result]
+    ) -> None:
+        for sent, row, (outcome, _, row_error, status_kept, dropped) in zip(
+            rows, validated, results, strict=True
+        ):
             self._outcomes[outcome] += 1
             self._rows_with_dropped_cells += bool(dropped)
             if row_error is not None:
-                self._reasons[row_error.failure] += 1
+                self._reasons.add(row_error.failure.name, str(sent.line))
             elif status_kept:
                 self._statuses_kept += 1
             # The statuses that this import set.
@@ -209,7 +216,7 @@ class Summary:
             updated=self._outcomes[Outcome.UPDATED],
             skipped=self._outcomes[Outcome.SKIPPED],
             failed=self._outcomes[Outcome.FAILED],
-            reasons={each.name: count for each in Failure if (count := self._reasons[each])},
+            reasons=[rows_pb2.ReasonCount(**each) for each in self._reasons.as_json()],
             statuses={each.name: count for each in Status if (count := self._statuses[each])},
             statuses_kept=self._statuses_kept,
             rows_with_dropped_cells=self._rows_with_dropped_cells,

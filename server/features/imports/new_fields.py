@@ -92,7 +92,7 @@ class NewFields:
                 key = field.key
                 self.fields.append(field)
                 if len(self.fields) > MAX_FIELDS:
-                    raise CustomFieldLimitReached
+                    raise CustomFieldLimitReached(MAX_FIELDS)
                 keys.add(key)
                 by_label[caseless_key(label)] = key
             claimed.add(CUSTOM_FIELDS + key)

@@ -111,7 +111,7 @@ class ImportPipeline:
         async for rows, validated, results in writes:
             stored = await results
             self._results.popleft()
-            self._summary.add(validated, stored)
+            self._summary.add(rows, validated, stored)
             reply = reply_of(rows, stored)
             if select_results(reply, self._options.results):
                 yield reply

@@ -13,6 +13,7 @@ from ...storage.resource import Resource
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
+from ...values.reason_counts import ReasonCounts
 from ..accounts.store import key_names
 from ..events.rules import EventType, created
 from ..events.store import record
@@ -27,11 +28,11 @@ RETENTION_MILLISECONDS = 30 * 24 * 3600 * 1000
 class OperationRow(NamedTuple):
     """A stored operation.
 
-    `request` and `failed` are JSON: a BatchRequest, and the number of subscribers that could not be
-    changed by reason. `changed` subscribers were changed, or would be without the dry run, and
-    `unchanged` ones already were as the action leaves them; None if an earlier version started the
-    operation. Subscribers up to the ID `after_id` are processed. `runner` is the process that runs
-    it. Timestamps are in milliseconds.
+    `request` and `failed` are JSON: a BatchRequest, and the subscribers that could not be changed,
+    by reason with the IDs of the first ones. `changed` subscribers were changed, or would be
+    without the dry run, and `unchanged` ones already were as the action leaves them; None if an
+    earlier version started the operation. Subscribers up to the ID `after_id` are processed.
+    `runner` is the process that runs it. Timestamps are in milliseconds.
     """
 
     id: str
@@ -54,10 +55,9 @@ class OperationRow(NamedTuple):
         return stored_request(orjson.loads(self.request))
 
     @property
-    def failures(self) -> dict[str, int]:
-        """The number of subscribers that could not be changed, by reason."""
-        failures: dict[str, int] = orjson.loads(self.failed)
-        return failures
+    def failures(self) -> ReasonCounts:
+        """The subscribers that could not be changed, by reason."""
+        return ReasonCounts(orjson.loads(self.failed))
 
     @property
     def rate(self) -> int:
@@ -77,9 +77,7 @@ class OperationRow(NamedTuple):
             "done": self.state != State.RUNNING,
             "total": self.total,
             "processed": self.processed,
-            "failed": [
-                {"reason": reason, "total": total} for reason, total in self.failures.items()
-            ],
+            "failed": self.failures.as_json(),
             "rate": self.rate,
             "createdAt": iso8601(self.created_at),
         }
@@ -153,7 +151,7 @@ def create(
     too many operations of the account have not ended.
     """
     if tx.scalar(_COUNT_RUNNING, account_id=account_id) >= MAX_RUNNING:
-        raise OperationLimitReached
+        raise OperationLimitReached(MAX_RUNNING)
     # No ID is between an ID and this text.
     end_id = f"{greatest_id(account_id, tx)}0"
     names = key_names(account_id, {request.key_id} - {""}, tx)
@@ -168,7 +166,7 @@ def create(
         request=as_text(request),
         total=total,
         processed=0,
-        failed="{}",
+        failed="[]",
         after_id="",
         runner="",
         created_at=tx.now,

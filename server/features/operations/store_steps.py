@@ -7,7 +7,6 @@ repeated and several processes can run one operation.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from enum import Enum
 from operator import eq
@@ -19,6 +18,7 @@ from peewee import SQL
 from ...rpc.errors import DeadlineExceeded, RosterError, SubscriberNotFound, ValidationError
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
+from ...values.ids import is_id
 from ..custom_fields.store import types as custom_field_types
 from ..subscribers.fields import SubscriberRow
 from ..subscribers.history import Actor, Source
@@ -127,21 +127,27 @@ class Steps:
             _fail(account_id, row, error.reason, tx)
             return StepResult.ENDED
         ids = [each for each in selection.ids if each > row.after_id]
-        failures = Counter(row.failures)
+        failures = row.failures
         processed = row.processed
         if ids:
             rows = self._matching(account_id, _at_start(account_id, row, ids, tx), tree, tx)
             processed += len(rows)
             if tree is None:
                 processed = row.processed + len(ids)
-                failures[SubscriberNotFound.reason] += len(ids) - len(rows)
+                found = {each.id for each in rows}
+                for each in ids:
+                    if each not in found:
+                        # Another text could be an address, which is not stored as an example.
+                        failures.add(SubscriberNotFound.reason, each if is_id(each) else None)
             outcomes = self._apply(account_id, row.batch, rows, tx)
-            errors = [each for each in outcomes if isinstance(each, RosterError)]
-            failures.update(each.reason for each in errors)
-            row = _with_counts(row, len(outcomes) - len(errors), sum(map(eq, outcomes, rows)))
+            for subscriber, outcome in zip(rows, outcomes, strict=True):
+                if isinstance(outcome, RosterError):
+                    failures.add(outcome.reason, subscriber.id)
+            accepted = sum(not isinstance(each, RosterError) for each in outcomes)
+            row = _with_counts(row, accepted, sum(map(eq, outcomes, rows)))
         row = row._replace(
             processed=processed,
-            failed=orjson.dumps(dict(+failures)).decode(),
+            failed=orjson.dumps(failures.as_json()).decode(),
             after_id=max(row.after_id, selection.up_to, *ids[-1:]),
             runner=runner,
             updated_at=tx.now,
@@ -168,7 +174,10 @@ class Steps:
     def _apply(
         self, account_id: str, batch: BatchRequest, rows: list[SubscriberRow], tx: Transaction
     ) -> Sequence[object]:
-        """Changes subscribers, unless it is a dry run, and returns the outcome of each."""
+        """Changes subscribers, unless it is a dry run, and returns the outcome of each.
+
+        See `Action`.
+        """
         if not rows:
             return []
         by = Actor(Source.API, batch.key_id)
@@ -188,8 +197,9 @@ def _with_counts(row: OperationRow, accepted: int, unchanged: int) -> OperationR
 
 def _fail(account_id: str, row: OperationRow, reason: str, tx: Transaction) -> None:
     """Ends an operation, with a reason for the subscribers that are left."""
-    failed = {**row.failures, reason: max(row.total - row.processed, 0)}
-    row = row._replace(failed=orjson.dumps(failed).decode())
+    failures = row.failures
+    failures.add_many(reason, max(row.total - row.processed, 0))
+    row = row._replace(failed=orjson.dumps(failures.as_json()).decode())
     store.end(account_id, row, State.FAILED, tx)
 
 

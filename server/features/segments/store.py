@@ -76,7 +76,7 @@ def create(
     if not _SEGMENTS.insert(account_id, row, tx, name_key=caseless_key(name)):
         raise SegmentAlreadyExists
     if _SEGMENTS.count(account_id, tx) > MAX_SEGMENTS:
-        raise SegmentLimitReached
+        raise SegmentLimitReached(MAX_SEGMENTS)
     return row
 
 

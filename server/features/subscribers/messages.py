@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from roster.v1 import subscribers_pb2 as pb
+from roster.v1.rows_pb2 import Row
 
 from ...rpc.messages import JsonResponse, check_page, timestamp
 from .fields import ADDED_BY_FULL, FIELDS, SubscriberRow, basic_json
@@ -159,15 +160,17 @@ def bulk_response(
 ) -> pb.BulkCreateSubscribersResponse:
     response = pb.BulkCreateSubscribersResponse()
     for index, (row, result) in enumerate(zip(rows, results, strict=True)):
-        reason = None
-        if result.row_error is not None:
-            reason = pb.BulkFailure.Reason.ValueType(result.row_error.failure)
+        reason = field = None
+        if (error := result.row_error) is not None:
+            reason = Row.Reason.ValueType(error.failure)
+            field = error.field and error.field[:MAX_REPEATED]
             response.failed.add(index=index, email=row.email[:MAX_REPEATED], reason=reason)
         if with_results:
             response.results.add(
                 index=index,
-                outcome=pb.ImportResult.Outcome.ValueType(result.outcome),
+                outcome=Row.Outcome.ValueType(result.outcome),
                 id=result.subscriber_id or None,
                 reason=reason,
+                field=field,
             )
     return response

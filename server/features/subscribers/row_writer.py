@@ -41,7 +41,7 @@ class OnConflict(IntEnum):
 
 
 class Outcome(IntEnum):
-    """The outcome of a row; the numbers of ImportResult.Outcome."""
+    """The outcome of a row; the numbers of Row.Outcome."""
 
     CREATED = 1
     UPDATED = 2

@@ -34,7 +34,7 @@ _FIRST_TIME, _LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 
 
 class Failure(IntEnum):
-    """Why a row was rejected or skipped; the numbers of BulkFailure.Reason."""
+    """Why a row was rejected or skipped; the numbers of Row.Reason."""
 
     DUPLICATE_IN_REQUEST = 1
     ALREADY_EXISTS = 2

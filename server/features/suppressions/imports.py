@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from roster.v1 import suppressions_pb2 as pb
 from roster.v1.http_pb2 import CsvLine
-from roster.v1.subscribers_pb2 import BulkFailure, ImportSubscribersRequest
+from roster.v1.rows_pb2 import ReasonCount
+from roster.v1.rows_pb2 import Row as RowMessage
+from roster.v1.subscribers_pb2 import ImportSubscribersRequest
 
 from ...rpc.errors import invalid
 from ...rpc.file_columns import null_keys
@@ -19,6 +21,7 @@ from ...values.clock import system_clock
 from ...values.emails import trim
 from ...values.file_addresses import parse_file_email
 from ...values.file_dates import DateFormat, UnknownDate, parse_time
+from ...values.reason_counts import ReasonCounts
 from ...values.timestamps import is_valid_time
 from ...values.unrecognized import UnrecognizedCells
 from .columns import CREATED_AT, EMAIL, REASON, CellOptions, Columns
@@ -28,7 +31,8 @@ from .subscribers import SuppressedSubscribers
 
 # Each existing subscriber that opts out takes several statements.
 MAX_ROWS_OF_A_TRANSACTION = 500
-_MAX_REPEATED = 320
+# Characters of the address of a failed row.
+MAX_REPEATED = 320
 
 
 class Stored(NamedTuple):
@@ -79,6 +83,7 @@ class SuppressionImport:
         self._unrecognized = UnrecognizedCells()
         self._last_line = 0
         self._summary = pb.ImportSuppressionsSummary()
+        self._reasons = ReasonCounts()
 
     async def responses(
         self, requests: AsyncIterator[pb.ImportSuppressionsRequest]
@@ -110,6 +115,7 @@ class SuppressionImport:
             unrecognized = self._columns.unrecognized
         for column, cells in unrecognized.by_column.items():
             self._summary.unrecognized_cells.add(column=column, **cells._asdict())
+        self._summary.reasons.extend(ReasonCount(**each) for each in self._reasons.as_json())
         yield pb.ImportSuppressionsResponse(summary=self._summary)
 
     def _without_header(self, request: pb.ImportSuppressionsRequest) -> Sequence[CsvLine]:
@@ -167,11 +173,12 @@ class SuppressionImport:
         assert self._reason is not None
         reply, suppressions = pb.ImportSuppressionsResponse(), {}
         for index, row in enumerate(rows):
-            result = reply.results.add(line=row.line, email=row.email[:_MAX_REPEATED])
+            result = reply.results.add(line=row.line, email=row.email[:MAX_REPEATED])
             email = parse_file_email(row.email)
             if email is None or row.fault is not None:
                 _fail(result, row)
                 self._summary.failed += 1
+                self._reasons.add(RowMessage.Reason.Name(result.reason), str(row.line))
             else:
                 reason = self._reason if row.reason is None else row.reason
                 suppressions[index] = NewSuppression(email.key, reason, row.created_at)
@@ -196,9 +203,13 @@ class SuppressionImport:
 def _fail(result: pb.ImportSuppressionResult, row: Row) -> None:
     result.outcome = pb.ImportSuppressionResult.FAILED
     if row.fault == "":
-        result.failure = BulkFailure.INVALID_ROW
+        result.reason = RowMessage.INVALID_ROW
     elif row.fault is not None:
-        result.failure, result.field = BulkFailure.INVALID_FIELD, row.fault[:_MAX_REPEATED]
+        result.reason, result.field = RowMessage.INVALID_FIELD, row.fault[:MAX_REPEATED]
     else:
-        result.failure = BulkFailure.INVALID_EMAIL if trim(row.email) else BulkFailure.MISSING_EMAIL
-        result.field = EMAIL
+        result.reason, result.field = reason_of(row.email), EMAIL
+
+
+def reason_of(email: str) -> RowMessage.Reason.ValueType:
+    """Returns why a text is not an address."""
+    return RowMessage.INVALID_EMAIL if trim(email) else RowMessage.MISSING_EMAIL

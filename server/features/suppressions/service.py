@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from functools import partial
 
 from roster.v1 import http_pb2, subscribers_pb2
 from roster.v1 import suppressions_pb2 as pb
+from roster.v1.rows_pb2 import BulkFailure
 from roster.v1.suppressions_pb2_grpc import SuppressionServiceServicer
 
 from ...rpc.caller import account_id, current
-from ...rpc.errors import Detail, SuppressionNotFound, ValidationError
+from ...rpc.errors import SuppressionNotFound
 from ...rpc.etags import check_etag, etag_of, with_etag
 from ...rpc.messages import Context, check_bom, csv_header, timestamp
 from ...rpc.paging import Page, is_text, page_in, token_of
@@ -21,7 +22,7 @@ from ...storage.transaction import Transaction
 from ...values.clock import iso8601
 from ...values.emails import parse_email
 from .columns import HEADER
-from .imports import SuppressionImport, SuppressionWriter
+from .imports import MAX_REPEATED, SuppressionImport, SuppressionWriter, reason_of
 from .rules import NewSuppression, Reason
 from .store import SuppressionRow, Suppressions
 from .subscribers import SuppressedSubscribers
@@ -81,13 +82,23 @@ class SuppressionService(SuppressionServiceServicer):
         self, request: pb.AddSuppressionsRequest, _context: Context
     ) -> pb.AddSuppressionsResponse:
         reason = Reason(request.reason or Reason.MANUAL)
-        suppressions = [NewSuppression(key, reason) for key in _email_keys(request.emails)]
+        emails = [parse_email(text) for text in request.emails]
+        keys = dict.fromkeys(email.key for email in emails if email is not None)
+        suppressions = [NewSuppression(key, reason) for key in keys]
+        failed = [
+            BulkFailure(index=index, email=text[:MAX_REPEATED], reason=reason_of(text))
+            for index, (text, email) in enumerate(zip(request.emails, emails, strict=True))
+            if email is None
+        ]
         writer = self._writer(is_import=False)
 
         def add(tx: Transaction) -> pb.AddSuppressionsResponse:
-            added, opted_out = writer.add(suppressions, tx)
+            added, opted_out = writer.add(suppressions, tx) if suppressions else ((), 0)
             return pb.AddSuppressionsResponse(
-                added=len(added), existing=len(suppressions) - len(added), opted_out=opted_out
+                added=len(added),
+                existing=len(suppressions) - len(added),
+                opted_out=opted_out,
+                failed=failed,
             )
 
         return await self._database.write(add)
@@ -139,19 +150,6 @@ def _email_key(text: str) -> str:
     if email is None:
         raise SuppressionNotFound
     return email.key
-
-
-def _email_keys(texts: Sequence[str]) -> list[str]:
-    """Returns the email keys without duplicates. Raises ValidationError for each invalid one."""
-    emails = [parse_email(text) for text in texts]
-    faults = [
-        Detail(f"emails[{index}]", "INVALID_FORMAT", "must be a single email address")
-        for index, email in enumerate(emails)
-        if email is None
-    ]
-    if faults:
-        raise ValidationError(faults)
-    return list(dict.fromkeys(email.key for email in emails if email is not None))
 
 
 def _cells(row: SuppressionRow) -> list[str]:

@@ -38,7 +38,7 @@ def create(account_id: str, new: NewWebhook, encrypt: Encrypt, tx: Transaction) 
     """
     others = count(account_id, tx)
     if others >= MAX_WEBHOOKS:
-        raise WebhookLimitReached
+        raise WebhookLimitReached(MAX_WEBHOOKS)
     sequence = count_webhooks(account_id, others + 1, tx)
     store_queue.ensure(account_id, sequence, tx, is_first=others == 0)
     webhook_id = tx.new_id()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 from ...config import Network, Rate
-from ..errors import TooManyFailedAttempts, Unauthorized
+from ..errors import TooManyInvalidKeys, Unauthorized
 from .base import Call
 from .client_address import MAX_ADDRESSES, AddressBuckets, client_address_of
 from .token_buckets import MonotonicClock
@@ -35,17 +35,15 @@ class AuthThrottle:
         self._buckets = AddressBuckets(rate, clock, max_addresses)
 
     def check(self, call: Call) -> None:
-        """Raises TooManyFailedAttempts if the bucket of the call's address is empty."""
+        """Raises TooManyInvalidKeys if the bucket of the call's address is empty."""
         seconds = self._buckets.seconds_until_token(self.address(call))
         if seconds:
-            raise TooManyFailedAttempts(seconds)
+            raise TooManyInvalidKeys(seconds)
 
-    def record_failure(
-        self, call: Call, error: Unauthorized
-    ) -> Unauthorized | TooManyFailedAttempts:
+    def record_failure(self, call: Call, error: Unauthorized) -> Unauthorized | TooManyInvalidKeys:
         """Takes a token for a call that failed to authenticate, and returns the error to report."""
         decision = self._buckets.take(self.address(call))
-        return error if decision.allowed else TooManyFailedAttempts(decision.seconds)
+        return error if decision.allowed else TooManyInvalidKeys(decision.seconds)
 
     def address(self, call: Call) -> str:
         """Returns the address of the call's client; empty if it is unknown."""

@@ -45,7 +45,7 @@ class CacheEntry(NamedTuple):
 class Authenticate(Interceptor):
     """Sets the caller of a call.
 
-    Raises Unauthorized, or TooManyFailedAttempts if the client's address failed too often.
+    Raises Unauthorized, or TooManyInvalidKeys if the client's address failed too often.
     """
 
     def __init__(self, database: Database, clock: Clock, auth_throttle: AuthThrottle) -> None:

@@ -18,10 +18,10 @@ from ...features.accounts.rules import allows
 from ..caller import current
 from ..errors import (
     REQUEST_ERROR_METADATA,
+    ApiKeyScopeTooBroad,
     Detail,
     EmailNotVerified,
     Forbidden,
-    KeyInForm,
     RosterError,
     ValidationError,
 )
@@ -67,10 +67,10 @@ def _parse(value: bytes) -> RequestFault | None:
 
 
 class Authorize(Interceptor):
-    """Raises Forbidden, KeyInForm or EmailNotVerified. Also raises the request fault of a gateway.
+    """Raises Forbidden, ApiKeyScopeTooBroad or EmailNotVerified.
 
-    A body that is too large, too slow or of the wrong media type is reported before the checks,
-    and an invalid request after them.
+    Also raises the request fault of a gateway. A body that is too large, too slow or of the wrong
+    media type is reported before the checks, and an invalid request after them.
     """
 
     def intercept(self, call: Call) -> None:
@@ -86,7 +86,7 @@ class Authorize(Interceptor):
             raise Forbidden(call.method.scope, caller.scope)
         exceeds_scope = call.method.takes_forms and caller.scope != call.method.scope
         if exceeds_scope and any(name == FORM_KEY for name, _ in call.metadata):
-            raise KeyInForm(call.method.scope)
+            raise ApiKeyScopeTooBroad(call.method.scope)
         if call.method.needs_verified_email and not caller.email_verified:
             raise EmailNotVerified
         if fault is not None:

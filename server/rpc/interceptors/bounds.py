@@ -68,11 +68,17 @@ def bounds_of(message: Descriptor) -> Bounds:
     return Bounds(checks, {index: faults for index, faults in unset.items() if faults})
 
 
+def has_independent_items(field: FieldDescriptor) -> bool:
+    """Whether an invalid item fails alone, so that only the service checks the items."""
+    items = field.GetOptions().Extensions[validate_pb2.field].repeated.items
+    return bool(items.ignore == validate_pb2.IGNORE_ALWAYS)
+
+
 def _check(field: FieldDescriptor, options: Any) -> Check | None:
     """Returns the check of a field that is set, or None if it has no bounds."""
     name, message = field.json_name, field.message_type
     rules, item_rules = _rules(field, options), []
-    if options.repeated.items.ignore != validate_pb2.IGNORE_ALWAYS:
+    if not has_independent_items(field):
         item_rules = _rules(field, options.repeated.items)
         # Messages of google.protobuf have no bounds, and some are recursive.
         if message is not None and not message.full_name.startswith("google."):

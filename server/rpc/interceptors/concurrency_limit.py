@@ -9,7 +9,7 @@ an eighth of the streams of each kind.
 from __future__ import annotations
 
 from ...values.counts import RunningCounts
-from ..errors import Overloaded, TooManyStreams, Unavailable
+from ..errors import Overloaded, StreamLimitReached, Unavailable
 from .base import Call, Interceptor, Method
 
 # Unary calls. Twice the limit of the gateway, so that gRPC clients can call too.
@@ -79,7 +79,7 @@ class ConcurrencyLimit(Interceptor):
 
 
 class StreamShare(Interceptor):
-    """Raises TooManyStreams beyond the share of an account. Runs after Authenticate."""
+    """Raises StreamLimitReached beyond the share of an account. Runs after Authenticate."""
 
     def __init__(self) -> None:
         self._streams: RunningCounts[tuple[str, bool]] = RunningCounts()
@@ -90,6 +90,6 @@ class StreamShare(Interceptor):
     def intercept(self, call: Call) -> None:
         key = call.account_id, call.method.name in _WATCHES
         if self._streams[key] >= MAX_STREAMS_OF_ACCOUNT:
-            raise TooManyStreams(STREAM_RETRY_SECONDS)
+            raise StreamLimitReached(MAX_STREAMS_OF_ACCOUNT, STREAM_RETRY_SECONDS)
         self._streams[key] += 1
         call.add_done_callback(lambda _: self._streams.end(key))

@@ -20,14 +20,13 @@ from grpc_status import rpc_status
 from roster.v1 import errors_pb2
 
 from .. import caller
-from ..errors import RosterError
+from ..errors import MAX_DETAILS, RosterError
 from ..messages import HTML, Context
 from .base import add_trailing_metadata
 from .observe import enter_request
 
 DOMAIN = "roster"
 # Details are sent in metadata, whose size is limited.
-MAX_DETAILS = 20
 MAX_DETAIL_BYTES = 120
 
 
@@ -59,7 +58,8 @@ def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
     It also has BadRequest if the error has details, RetryInfo if it has `retry_after`, and
     HttpBody if it has a page.
     """
-    details: list[Message] = [error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN)]
+    info = error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=error.metadata)
+    details: list[Message] = [info]
     if error.details:
         details.append(
             error_details_pb2.BadRequest(

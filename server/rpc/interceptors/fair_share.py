@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from ...storage.executor.work_time import WorkTime, current
 from ...values.counts import RecentlyUsed
 from .. import deadline
-from ..errors import CpuShareUsed
+from ..errors import CpuShareExceeded
 from .base import Call, Interceptor, Method, Steps
 
 # The share of an account, in CPUs. With a half, the median latency of other accounts was four times
@@ -59,7 +59,7 @@ class _Use:
 
 
 class FairShare(Interceptor):
-    """Delays a call, or raises CpuShareUsed. Runs after Authenticate."""
+    """Delays a call, or raises CpuShareExceeded. Runs after Authenticate."""
 
     def __init__(self, clock: Clock = time.monotonic, cpu_clock: Clock = time.thread_time) -> None:
         self._clock, self._cpu_clock = clock, cpu_clock
@@ -88,7 +88,7 @@ class FairShare(Interceptor):
         wait, left = use.paid_at - now - BURST_SECONDS / SHARE, deadline.seconds_left()
         useful = MAX_WAIT_SECONDS if left is None else min(left, MAX_WAIT_SECONDS)
         if wait > useful or (wait > 0 and use.waiting >= MAX_WAITING):
-            raise CpuShareUsed(math.ceil(wait))
+            raise CpuShareExceeded(math.ceil(wait))
         charged = use.average
         use.paid_at += charged / SHARE
         if wait > 0:

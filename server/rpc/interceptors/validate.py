@@ -17,7 +17,7 @@ from roster.v1 import http_pb2
 from ...values.texts import has_control_characters, json_name, trim
 from ..errors import Detail, ValidationError, invalid
 from .base import Call, Interceptor, Method
-from .bounds import Bounds, bounds_of
+from .bounds import Bounds, bounds_of, has_independent_items
 
 _FIRST_SECOND, _END_SECOND = -62_135_596_800, 253_402_300_800
 
@@ -142,14 +142,16 @@ class Checks(NamedTuple):
 def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
     """Returns the checks that the options of a message type declare.
 
-    Text in the path is not checked: an ID that is not valid is not found. Neither is text in
-    repeated messages, which are rows that are validated one by one.
+    Text in the path is not checked: an ID that is not valid is not found. Neither are rows, which
+    are repeated messages, and other items that the service validates one by one.
     """
     return Checks(
         text_fields=[
             _text_field(field)
             for field in message.fields
-            if field.type == FieldDescriptor.TYPE_STRING and field.name not in path_fields
+            if field.type == FieldDescriptor.TYPE_STRING
+            and field.name not in path_fields
+            and not has_independent_items(field)
         ],
         times=[
             field.name

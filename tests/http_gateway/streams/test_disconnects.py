@@ -200,7 +200,7 @@ def test_client_that_reads_after_its_upload_receives_the_records_and_an_error() 
     got = with_gateway("in-process", body, options=options, Exchange=notes.exchange)
 
     *records, last = got.records
-    assert (got.status, got.is_whole, last["error"]["code"]) == (200, True, "RequestTimeout")
+    assert (got.status, got.is_whole, last["error"]["code"]) == (200, True, "ResponseNotRead")
     assert len(records) == 10 * notes.items < 10 * LINES
     assert f"All lines up to {notes.items} were processed" in last["error"]["message"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rosterd.server.config import Rate, SettingError, Settings
-from rosterd.server.rpc.errors import TooManyFailedAttempts, Unauthorized
+from rosterd.server.rpc.errors import TooManyInvalidKeys, Unauthorized
 from rosterd.server.rpc.interceptors.auth_throttling import AuthThrottle
 from rosterd.server.rpc.interceptors.client_address import client_address, network
 
@@ -70,7 +70,7 @@ def test_grpc_call_has_the_address_of_its_connection(peer: str, address: str) ->
     throttle = AuthThrottle(rate=Rate(1, 60))
     throttle.record_failure(call_from(peer), Unauthorized())
 
-    with pytest.raises(TooManyFailedAttempts):
+    with pytest.raises(TooManyInvalidKeys):
         throttle.check(call_over_http(address))
 
 
@@ -79,14 +79,14 @@ def test_failures_beyond_the_limit_are_rejected_until_the_bucket_refills() -> No
     throttle = AuthThrottle(rate=Rate(3, 60), clock=clock)
     call = call_over_http("203.0.113.7")
 
-    assert failures(throttle, call, 4) == [Unauthorized] * 3 + [TooManyFailedAttempts]
-    with pytest.raises(TooManyFailedAttempts) as raised:
+    assert failures(throttle, call, 4) == [Unauthorized] * 3 + [TooManyInvalidKeys]
+    with pytest.raises(TooManyInvalidKeys) as raised:
         throttle.check(call)
     assert raised.value.retry_after == 20
 
     clock.sleep(20)
     throttle.check(call)
-    assert failures(throttle, call, 2) == [Unauthorized, TooManyFailedAttempts]
+    assert failures(throttle, call, 2) == [Unauthorized, TooManyInvalidKeys]
 
 
 def test_forwarded_address_from_an_untrusted_client_is_ignored() -> None:
@@ -95,9 +95,9 @@ def test_forwarded_address_from_an_untrusted_client_is_ignored() -> None:
 
     errors = [type(throttle.record_failure(call, Unauthorized())) for call in spoofed]
 
-    assert errors == [Unauthorized] * 3 + [TooManyFailedAttempts]
+    assert errors == [Unauthorized] * 3 + [TooManyInvalidKeys]
     throttle.check(call_over_http("198.51.100.0"))
-    with pytest.raises(TooManyFailedAttempts):
+    with pytest.raises(TooManyInvalidKeys):
         throttle.check(call_from("ipv4:203.0.113.7:1", "198.51.100.9"))
 
 

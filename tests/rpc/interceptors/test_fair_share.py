@@ -14,7 +14,7 @@ from grpc import aio
 
 from roster.v1 import subscribers_pb2 as pb
 from rosterd.server.rpc.deadline import set_deadline
-from rosterd.server.rpc.errors import CpuShareUsed, RateLimited
+from rosterd.server.rpc.errors import CpuShareExceeded, RateLimited
 from rosterd.server.rpc.interceptors import chain
 from rosterd.server.rpc.interceptors.base import Call, Interceptor, Steps, method_of
 from rosterd.server.rpc.interceptors.fair_share import (
@@ -138,7 +138,7 @@ def test_call_that_would_wait_after_its_deadline_is_rejected(process: Process) -
     process.run("a", 0.2)
 
     set_deadline(time.monotonic() + 0.1)
-    with pytest.raises(CpuShareUsed):
+    with pytest.raises(CpuShareExceeded):
         process.start("a")
     set_deadline(None)
     assert process.start("a") is None

@@ -110,7 +110,7 @@ public final class Walk {
     check(response.getFailedCount() == 1, response);
     var failure = response.getFailed(0);
     check(failure.getIndex() == BULK.size(), failure);
-    check(failure.getReason() == BulkFailure.Reason.DUPLICATE_IN_REQUEST, failure);
+    check(failure.getReason() == Row.Reason.DUPLICATE_IN_REQUEST, failure);
   }
 
   private void listByPageToken() {

@@ -13,9 +13,9 @@ from google.protobuf.field_mask_pb2 import FieldMask
 
 from roster import client
 from roster.v1.errors_pb2 import Error
+from roster.v1.rows_pb2 import Row
 from roster.v1.subscribers_pb2 import (
     BulkCreateSubscribersRequest,
-    BulkFailure,
     BulkSubscriber,
     CreateSubscriberRequest,
     ExportSubscribersRequest,
@@ -82,7 +82,7 @@ def bulk_create(subscribers: SubscriberServiceStub) -> None:
 
     (failure,) = response.failed
     assert failure.index == len(BULK)
-    assert failure.reason == BulkFailure.DUPLICATE_IN_REQUEST
+    assert failure.reason == Row.DUPLICATE_IN_REQUEST
     report("bulk_create")
 
 

@@ -4,10 +4,10 @@ import type { DescMessage, JsonObject, MessageInitShape, MessageShape } from "@b
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
-  BulkFailure_Reason,
   Error_Detail_Code,
   Error_Reason,
   type ImportSubscribersRequestSchema,
+  Row_Reason,
   Subscriber_Status,
 } from "@roster/client";
 import {
@@ -53,7 +53,7 @@ export const steps: Record<string, (session: Session) => Promise<void>> = {
 
     assert.deepEqual(
       failed.map(({ index, reason }) => [index, reason]),
-      [[BULK.length, BulkFailure_Reason.DUPLICATE_IN_REQUEST]],
+      [[BULK.length, Row_Reason.DUPLICATE_IN_REQUEST]],
     );
   },
 

@@ -37,7 +37,8 @@ const (
 type CustomFieldServiceClient interface {
 	// Creates a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the account already
 	// has this label, compared case-insensitively, or the key derived from it. Fails with
-	// CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
+	// CUSTOM_FIELD_BEING_DELETED if subscribers still have values of a deleted field with this key,
+	// or with CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
 	CreateCustomField(ctx context.Context, in *CreateCustomFieldRequest, opts ...grpc.CallOption) (*CreateCustomFieldResponse, error)
 	// Returns one custom field. Fails with CUSTOM_FIELD_NOT_FOUND.
 	GetCustomField(ctx context.Context, in *GetCustomFieldRequest, opts ...grpc.CallOption) (*GetCustomFieldResponse, error)
@@ -123,7 +124,8 @@ func (c *customFieldServiceClient) DeleteCustomField(ctx context.Context, in *De
 type CustomFieldServiceServer interface {
 	// Creates a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the account already
 	// has this label, compared case-insensitively, or the key derived from it. Fails with
-	// CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
+	// CUSTOM_FIELD_BEING_DELETED if subscribers still have values of a deleted field with this key,
+	// or with CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
 	CreateCustomField(context.Context, *CreateCustomFieldRequest) (*CreateCustomFieldResponse, error)
 	// Returns one custom field. Fails with CUSTOM_FIELD_NOT_FOUND.
 	GetCustomField(context.Context, *GetCustomFieldRequest) (*GetCustomFieldResponse, error)

@@ -26,7 +26,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Why a call failed. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
+// Why a call failed. Each reason has one cause, except those that are general by design:
+// UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
 // "roster". Over HTTP it is the code, in Pascal case.
 //
 // Every status sent by the service has a reason, including those of unknown methods and
@@ -46,8 +47,8 @@ type Error_Reason int32
 const (
 	// Never sent.
 	Error_REASON_UNSPECIFIED Error_Reason = 0
-	// The API key is missing, malformed, unknown, expired or revoked. The message does not
-	// distinguish the last three cases.
+	// The API key is missing, malformed, unknown, expired or revoked. The response does not
+	// distinguish the last three cases, so that it does not reveal which keys existed.
 	Error_UNAUTHORIZED Error_Reason = 1
 	// The request is invalid. The details name each invalid field.
 	Error_VALIDATION_ERROR Error_Reason = 2
@@ -76,8 +77,7 @@ const (
 	Error_CUSTOM_FIELD_ALREADY_EXISTS Error_Reason = 13
 	// The account has the maximum number of custom fields.
 	Error_CUSTOM_FIELD_LIMIT_REACHED Error_Reason = 14
-	// The client sent its request too slowly, or did not read the response to a stream while
-	// it sent the request.
+	// The client sent its request too slowly.
 	Error_REQUEST_TIMEOUT Error_Reason = 15
 	// The body or message exceeds the maximum size.
 	Error_PAYLOAD_TOO_LARGE Error_Reason = 16
@@ -102,15 +102,12 @@ const (
 	Error_IDEMPOTENCY_KEY_REUSED Error_Reason = 24
 	// A request with this idempotency key is still running.
 	Error_IDEMPOTENCY_KEY_IN_USE Error_Reason = 25
-	// The account exceeded its rate limit, too many calls with an invalid key or link came
-	// from one address, too many sign-ups came from one address or with one key, a webhook
-	// has the maximum number of running tests, or the account has the maximum number of running
-	// streams. Retry-After states when to retry.
+	// The account exceeded its rate limit. Retry-After states when to retry, as it does for
+	// every other reason with the HTTP status 429.
 	Error_RATE_LIMITED Error_Reason = 26
 	// The account has no such webhook.
 	Error_WEBHOOK_NOT_FOUND Error_Reason = 27
-	// The account has the maximum number of webhooks, or the webhook has the maximum
-	// number of running replays.
+	// The account has the maximum number of webhooks.
 	Error_WEBHOOK_LIMIT_REACHED Error_Reason = 28
 	// The account has no such delivery, or it is no longer retained.
 	Error_WEBHOOK_DELIVERY_NOT_FOUND Error_Reason = 29
@@ -151,6 +148,26 @@ const (
 	// after it was read. Nothing was changed. Read it again, and apply the change to its new
 	// state.
 	Error_PRECONDITION_FAILED Error_Reason = 48
+	// The webhook has the maximum number of running replays.
+	Error_REPLAY_LIMIT_REACHED Error_Reason = 49
+	// The webhook has the maximum number of running tests.
+	Error_TEST_DELIVERY_LIMIT_REACHED Error_Reason = 50
+	// The account has the maximum number of running streams of this kind.
+	Error_STREAM_LIMIT_REACHED Error_Reason = 51
+	// The calls of the account took more than its share of the CPU while other accounts called.
+	Error_CPU_SHARE_EXCEEDED Error_Reason = 52
+	// Too many calls without a valid API key came from one address.
+	Error_TOO_MANY_INVALID_KEYS Error_Reason = 53
+	// Too many calls with a link that does not work came from one address.
+	Error_TOO_MANY_INVALID_LINKS Error_Reason = 54
+	// Too many sign-ups came from one address or with one API key.
+	Error_TOO_MANY_SIGNUPS Error_Reason = 55
+	// A form, which is public, contains an API key that can do more than sign people up.
+	Error_API_KEY_SCOPE_TOO_BROAD Error_Reason = 56
+	// A deleted custom field had this key, and its values are not removed yet.
+	Error_CUSTOM_FIELD_BEING_DELETED Error_Reason = 57
+	// The client did not read the response to a stream while it sent the request.
+	Error_RESPONSE_NOT_READ Error_Reason = 58
 )
 
 // Enum value maps for Error_Reason.
@@ -201,6 +218,16 @@ var (
 		42: "PUBLIC_URL_NOT_SET",
 		47: "IDEMPOTENT_RESPONSE_ERASED",
 		48: "PRECONDITION_FAILED",
+		49: "REPLAY_LIMIT_REACHED",
+		50: "TEST_DELIVERY_LIMIT_REACHED",
+		51: "STREAM_LIMIT_REACHED",
+		52: "CPU_SHARE_EXCEEDED",
+		53: "TOO_MANY_INVALID_KEYS",
+		54: "TOO_MANY_INVALID_LINKS",
+		55: "TOO_MANY_SIGNUPS",
+		56: "API_KEY_SCOPE_TOO_BROAD",
+		57: "CUSTOM_FIELD_BEING_DELETED",
+		58: "RESPONSE_NOT_READ",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -248,6 +275,16 @@ var (
 		"PUBLIC_URL_NOT_SET":          42,
 		"IDEMPOTENT_RESPONSE_ERASED":  47,
 		"PRECONDITION_FAILED":         48,
+		"REPLAY_LIMIT_REACHED":        49,
+		"TEST_DELIVERY_LIMIT_REACHED": 50,
+		"STREAM_LIMIT_REACHED":        51,
+		"CPU_SHARE_EXCEEDED":          52,
+		"TOO_MANY_INVALID_KEYS":       53,
+		"TOO_MANY_INVALID_LINKS":      54,
+		"TOO_MANY_SIGNUPS":            55,
+		"API_KEY_SCOPE_TOO_BROAD":     56,
+		"CUSTOM_FIELD_BEING_DELETED":  57,
+		"RESPONSE_NOT_READ":           58,
 	}
 )
 
@@ -454,6 +491,13 @@ func (x *ErrorMapping) GetHttp() int32 {
 // An error. Over HTTP it is the body of the response, in an ErrorResponse. On gRPC the
 // same information is sent as google.rpc.ErrorInfo, google.rpc.BadRequest and
 // google.rpc.RequestInfo.
+//
+// On gRPC, ErrorInfo.metadata has the variables of the message (AIP-193): neededScope and scope
+// of FORBIDDEN, neededScope of API_KEY_SCOPE_TOO_BROAD, from and to of
+// INVALID_STATUS_TRANSITION, segmentIds of USED_BY_SEGMENTS (the first 20, separated by
+// commas), limit of the reasons that end in LIMIT_REACHED, and retryAfterSeconds of those with
+// the HTTP status 429. The body over HTTP does not have them: the message and the details
+// name them, and Retry-After has the seconds.
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why the call failed. HTTP writes it in Pascal case, under the name code:
@@ -664,7 +708,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\xa0\x11\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\x9c\x14\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -696,7 +740,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x06IN_USE\x10\x10\x12\x14\n" +
 	"\x10NAME_NOT_ALLOWED\x10\x11\x12\x12\n" +
-	"\x0eCONSENT_COLUMN\x10\x12\"\xbe\f\n" +
+	"\x0eCONSENT_COLUMN\x10\x12\"\xba\x0f\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -745,7 +789,17 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x12PUBLIC_URL_NOT_SET\x10*\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12)\n" +
 	"\x1aIDEMPOTENT_RESPONSE_ERASED\x10/\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\"\n" +
 	"\x13PRECONDITION_FAILED\x100\x1a\t\x8a\xb5\x18\x05\b\n" +
-	"\x10\x9c\x03\"?\n" +
+	"\x10\x9c\x03\x12#\n" +
+	"\x14REPLAY_LIMIT_REACHED\x101\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12*\n" +
+	"\x1bTEST_DELIVERY_LIMIT_REACHED\x102\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12#\n" +
+	"\x14STREAM_LIMIT_REACHED\x103\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12!\n" +
+	"\x12CPU_SHARE_EXCEEDED\x104\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12$\n" +
+	"\x15TOO_MANY_INVALID_KEYS\x105\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12%\n" +
+	"\x16TOO_MANY_INVALID_LINKS\x106\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12\x1f\n" +
+	"\x10TOO_MANY_SIGNUPS\x107\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12&\n" +
+	"\x17API_KEY_SCOPE_TOO_BROAD\x108\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12)\n" +
+	"\x1aCUSTOM_FIELD_BEING_DELETED\x109\x1a\t\x8a\xb5\x18\x05\b\x06\x10\x99\x03\x12 \n" +
+	"\x11RESPONSE_NOT_READ\x10:\x1a\t\x8a\xb5\x18\x05\b\x04\x10\x98\x03\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

@@ -279,99 +279,6 @@ func (x *CsvLine) GetMalformed() bool {
 	return false
 }
 
-// Definitions shared by the rows of bulk operations.
-type Row struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Row) Reset() {
-	*x = Row{}
-	mi := &file_roster_v1_http_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Row) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Row) ProtoMessage() {}
-
-func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_http_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Row.ProtoReflect.Descriptor instead.
-func (*Row) Descriptor() ([]byte, []int) {
-	return file_roster_v1_http_proto_rawDescGZIP(), []int{4}
-}
-
-// A part of a row that could not be parsed from JSON.
-type Row_Fault struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// JSON key of the part within the row. Empty for the whole row.
-	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	// Value of the field, if it is a number, or a string of at most 100 characters. An import
-	// reads dates in other formats and more status words from it.
-	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Row_Fault) Reset() {
-	*x = Row_Fault{}
-	mi := &file_roster_v1_http_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Row_Fault) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Row_Fault) ProtoMessage() {}
-
-func (x *Row_Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_http_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Row_Fault.ProtoReflect.Descriptor instead.
-func (*Row_Fault) Descriptor() ([]byte, []int) {
-	return file_roster_v1_http_proto_rawDescGZIP(), []int{4, 0}
-}
-
-func (x *Row_Fault) GetField() string {
-	if x != nil {
-		return x.Field
-	}
-	return ""
-}
-
-func (x *Row_Fault) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
 var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 	{
 		ExtendedType:  (*descriptorpb.FileOptions)(nil),
@@ -820,11 +727,7 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\aCsvLine\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05cells\x18\x02 \x03(\tR\x05cells\x12\x1c\n" +
-	"\tmalformed\x18\x03 \x01(\bR\tmalformed\"8\n" +
-	"\x03Row\x1a1\n" +
-	"\x05Fault\x12\x14\n" +
-	"\x05field\x18\x01 \x01(\tR\x05field\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text:R\n" +
+	"\tmalformed\x18\x03 \x01(\bR\tmalformed:R\n" +
 	"\x15no_control_characters\x12\x1c.google.protobuf.FileOptions\x18ц\x03 \x01(\bR\x13noControlCharacters:G\n" +
 	"\x0esuccess_status\x12\x1e.google.protobuf.MethodOptions\x18ц\x03 \x01(\x05R\rsuccessStatus:K\n" +
 	"\x06access\x12\x1e.google.protobuf.MethodOptions\x18҆\x03 \x01(\v2\x11.roster.v1.AccessR\x06access:X\n" +
@@ -876,55 +779,53 @@ func file_roster_v1_http_proto_rawDescGZIP() []byte {
 	return file_roster_v1_http_proto_rawDescData
 }
 
-var file_roster_v1_http_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_roster_v1_http_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_roster_v1_http_proto_goTypes = []any{
 	(*Access)(nil),                        // 0: roster.v1.Access
 	(*Form)(nil),                          // 1: roster.v1.Form
 	(*Deprecation)(nil),                   // 2: roster.v1.Deprecation
 	(*CsvLine)(nil),                       // 3: roster.v1.CsvLine
-	(*Row)(nil),                           // 4: roster.v1.Row
-	(*Row_Fault)(nil),                     // 5: roster.v1.Row.Fault
-	(*descriptorpb.FileOptions)(nil),      // 6: google.protobuf.FileOptions
-	(*descriptorpb.MethodOptions)(nil),    // 7: google.protobuf.MethodOptions
-	(*descriptorpb.MessageOptions)(nil),   // 8: google.protobuf.MessageOptions
-	(*descriptorpb.FieldOptions)(nil),     // 9: google.protobuf.FieldOptions
-	(*descriptorpb.EnumValueOptions)(nil), // 10: google.protobuf.EnumValueOptions
-	(Error_Reason)(0),                     // 11: roster.v1.Error.Reason
+	(*descriptorpb.FileOptions)(nil),      // 4: google.protobuf.FileOptions
+	(*descriptorpb.MethodOptions)(nil),    // 5: google.protobuf.MethodOptions
+	(*descriptorpb.MessageOptions)(nil),   // 6: google.protobuf.MessageOptions
+	(*descriptorpb.FieldOptions)(nil),     // 7: google.protobuf.FieldOptions
+	(*descriptorpb.EnumValueOptions)(nil), // 8: google.protobuf.EnumValueOptions
+	(Error_Reason)(0),                     // 9: roster.v1.Error.Reason
 }
 var file_roster_v1_http_proto_depIdxs = []int32{
-	6,  // 0: roster.v1.no_control_characters:extendee -> google.protobuf.FileOptions
-	7,  // 1: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
-	7,  // 2: roster.v1.access:extendee -> google.protobuf.MethodOptions
-	7,  // 3: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
-	7,  // 4: roster.v1.cross_origin:extendee -> google.protobuf.MethodOptions
-	7,  // 5: roster.v1.response_media_type:extendee -> google.protobuf.MethodOptions
-	7,  // 6: roster.v1.form:extendee -> google.protobuf.MethodOptions
-	7,  // 7: roster.v1.deprecation:extendee -> google.protobuf.MethodOptions
-	8,  // 8: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
-	9,  // 9: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
-	9,  // 10: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
-	9,  // 11: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
-	9,  // 12: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
-	9,  // 13: roster.v1.example:extendee -> google.protobuf.FieldOptions
-	9,  // 14: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
-	9,  // 15: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
-	9,  // 16: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
-	9,  // 17: roster.v1.whole:extendee -> google.protobuf.FieldOptions
-	9,  // 18: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
-	9,  // 19: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
-	9,  // 20: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
-	9,  // 21: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
-	9,  // 22: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
-	9,  // 23: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
-	9,  // 24: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
-	9,  // 25: roster.v1.selects:extendee -> google.protobuf.FieldOptions
-	9,  // 26: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
-	9,  // 27: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
-	9,  // 28: roster.v1.header:extendee -> google.protobuf.FieldOptions
-	9,  // 29: roster.v1.field_deprecation:extendee -> google.protobuf.FieldOptions
-	10, // 30: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	4,  // 0: roster.v1.no_control_characters:extendee -> google.protobuf.FileOptions
+	5,  // 1: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
+	5,  // 2: roster.v1.access:extendee -> google.protobuf.MethodOptions
+	5,  // 3: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
+	5,  // 4: roster.v1.cross_origin:extendee -> google.protobuf.MethodOptions
+	5,  // 5: roster.v1.response_media_type:extendee -> google.protobuf.MethodOptions
+	5,  // 6: roster.v1.form:extendee -> google.protobuf.MethodOptions
+	5,  // 7: roster.v1.deprecation:extendee -> google.protobuf.MethodOptions
+	6,  // 8: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
+	7,  // 9: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
+	7,  // 10: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
+	7,  // 11: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
+	7,  // 12: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
+	7,  // 13: roster.v1.example:extendee -> google.protobuf.FieldOptions
+	7,  // 14: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
+	7,  // 15: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
+	7,  // 16: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
+	7,  // 17: roster.v1.whole:extendee -> google.protobuf.FieldOptions
+	7,  // 18: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
+	7,  // 19: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
+	7,  // 20: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
+	7,  // 21: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
+	7,  // 22: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
+	7,  // 23: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
+	7,  // 24: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
+	7,  // 25: roster.v1.selects:extendee -> google.protobuf.FieldOptions
+	7,  // 26: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
+	7,  // 27: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
+	7,  // 28: roster.v1.header:extendee -> google.protobuf.FieldOptions
+	7,  // 29: roster.v1.field_deprecation:extendee -> google.protobuf.FieldOptions
+	8,  // 30: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
 	0,  // 31: roster.v1.access:type_name -> roster.v1.Access
-	11, // 32: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	9,  // 32: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
 	1,  // 33: roster.v1.form:type_name -> roster.v1.Form
 	2,  // 34: roster.v1.deprecation:type_name -> roster.v1.Deprecation
 	2,  // 35: roster.v1.field_deprecation:type_name -> roster.v1.Deprecation
@@ -947,7 +848,7 @@ func file_roster_v1_http_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   4,
 			NumExtensions: 31,
 			NumServices:   0,
 		},

@@ -266,7 +266,8 @@ const (
 // are HTML in the language of the Accept-Language header or metadata, and need no script.
 // A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
 // response contains a page for the person. If the account issued the token, the page names it.
-// It does not distinguish expired tokens from those that a change ended.
+// It does not distinguish expired tokens from those that a change ended. Too many such calls from
+// one address fail with TOO_MANY_INVALID_LINKS.
 type LinkPageServiceClient interface {
 	// Returns the page on which a person confirms. Changes nothing.
 	GetConfirmPage(ctx context.Context, in *GetConfirmPageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
@@ -336,7 +337,8 @@ func (c *linkPageServiceClient) SubmitUnsubscribePage(ctx context.Context, in *S
 // are HTML in the language of the Accept-Language header or metadata, and need no script.
 // A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
 // response contains a page for the person. If the account issued the token, the page names it.
-// It does not distinguish expired tokens from those that a change ended.
+// It does not distinguish expired tokens from those that a change ended. Too many such calls from
+// one address fail with TOO_MANY_INVALID_LINKS.
 type LinkPageServiceServer interface {
 	// Returns the page on which a person confirms. Changes nothing.
 	GetConfirmPage(context.Context, *GetConfirmPageRequest) (*httpbody.HttpBody, error)

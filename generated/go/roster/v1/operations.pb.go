@@ -200,9 +200,9 @@ type Operation struct {
 	// Number of subscribers processed. It can differ from total if subscribers were changed or
 	// deleted meanwhile.
 	Processed int32 `protobuf:"varint,9,opt,name=processed,proto3" json:"processed,omitempty"`
-	// Subscribers that could not be changed, by reason; of a dry run, those that it could not
-	// change.
-	Failed []*Operation_Failure `protobuf:"bytes,10,rep,name=failed,proto3" json:"failed,omitempty"`
+	// Subscribers that could not be changed, by reason, with the identifiers of the first ones; of a
+	// dry run, those that it could not change.
+	Failed []*ReasonCount `protobuf:"bytes,10,rep,name=failed,proto3" json:"failed,omitempty"`
 	// Subscribers processed per second, on average since created_at. This includes the time that
 	// the operation waits for others.
 	Rate int32 `protobuf:"varint,11,opt,name=rate,proto3" json:"rate,omitempty"`
@@ -318,7 +318,7 @@ func (x *Operation) GetProcessed() int32 {
 	return 0
 }
 
-func (x *Operation) GetFailed() []*Operation_Failure {
+func (x *Operation) GetFailed() []*ReasonCount {
 	if x != nil {
 		return x.Failed
 	}
@@ -1054,67 +1054,11 @@ func (x *Operation_Action) GetDelete() bool {
 	return false
 }
 
-// The number of subscribers that were not changed for one reason.
-type Operation_Failure struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why the single call would have failed: its error code in upper case with underscores,
-	// a value of Error.Reason.
-	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Number of subscribers.
-	Total         int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Operation_Failure) Reset() {
-	*x = Operation_Failure{}
-	mi := &file_roster_v1_operations_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Operation_Failure) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Operation_Failure) ProtoMessage() {}
-
-func (x *Operation_Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_operations_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Operation_Failure.ProtoReflect.Descriptor instead.
-func (*Operation_Failure) Descriptor() ([]byte, []int) {
-	return file_roster_v1_operations_proto_rawDescGZIP(), []int{1, 1}
-}
-
-func (x *Operation_Failure) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *Operation_Failure) GetTotal() int32 {
-	if x != nil {
-		return x.Total
-	}
-	return 0
-}
-
 var File_roster_v1_operations_proto protoreflect.FileDescriptor
 
 const file_roster_v1_operations_proto_rawDesc = "" +
 	"\n" +
-	"\x1aroster/v1/operations.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\xd1\x02\n" +
+	"\x1aroster/v1/operations.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xd1\x02\n" +
 	"\vBatchAction\x12:\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x1f\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\a[\"vip\"]R\aaddTags\x125\n" +
@@ -1125,8 +1069,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\rchange_status\x18\x04 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\b\xbaH\x05\x82\x01\x02\x10\x01H\x00R\fchangeStatus\x88\x01\x01\x12\x1b\n" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01B\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\xdf\n" +
-	"\n" +
+	"\a_delete\"\xfa\t\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12;\n" +
 	"\x06action\x18\x02 \x01(\v2\x1b.roster.v1.Operation.ActionB\x06\xbaH\x03\xc8\x01\x01R\x06action\x12.\n" +
@@ -1136,9 +1079,9 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x05state\x18\x06 \x01(\x0e2\x1a.roster.v1.Operation.StateB\r\xaa\xb5\x18\tSUCCEEDEDR\x05state\x12\x1c\n" +
 	"\x04done\x18\a \x01(\bB\b\xaa\xb5\x18\x04trueR\x04done\x12\x1e\n" +
 	"\x05total\x18\b \x01(\x05B\b\xaa\xb5\x18\x041200R\x05total\x12&\n" +
-	"\tprocessed\x18\t \x01(\x05B\b\xaa\xb5\x18\x041200R\tprocessed\x124\n" +
+	"\tprocessed\x18\t \x01(\x05B\b\xaa\xb5\x18\x041200R\tprocessed\x12.\n" +
 	"\x06failed\x18\n" +
-	" \x03(\v2\x1c.roster.v1.Operation.FailureR\x06failed\x12\x1c\n" +
+	" \x03(\v2\x16.roster.v1.ReasonCountR\x06failed\x12\x1c\n" +
 	"\x04rate\x18\v \x01(\x05B\b\xaa\xb5\x18\x049500R\x04rate\x12]\n" +
 	"\n" +
 	"created_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12S\n" +
@@ -1155,10 +1098,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\rchange_status\x18\x04 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusH\x00R\fchangeStatus\x88\x01\x01\x12\x1b\n" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01B\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\x1a]\n" +
-	"\aFailure\x125\n" +
-	"\x06reason\x18\x01 \x01(\tB\x1d\xaa\xb5\x18\x19INVALID_STATUS_TRANSITIONR\x06reason\x12\x1b\n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x013R\x05total\"U\n" +
+	"\a_delete\"U\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aRUNNING\x10\x01\x12\r\n" +
@@ -1234,7 +1174,7 @@ func file_roster_v1_operations_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_operations_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_roster_v1_operations_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_roster_v1_operations_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_roster_v1_operations_proto_goTypes = []any{
 	(Operation_State)(0),                   // 0: roster.v1.Operation.State
 	(*BatchAction)(nil),                    // 1: roster.v1.BatchAction
@@ -1250,18 +1190,18 @@ var file_roster_v1_operations_proto_goTypes = []any{
 	(*WatchOperationRequest)(nil),          // 11: roster.v1.WatchOperationRequest
 	(*WatchOperationResponse)(nil),         // 12: roster.v1.WatchOperationResponse
 	(*Operation_Action)(nil),               // 13: roster.v1.Operation.Action
-	(*Operation_Failure)(nil),              // 14: roster.v1.Operation.Failure
-	(*structpb.Struct)(nil),                // 15: google.protobuf.Struct
-	(Subscriber_Status)(0),                 // 16: roster.v1.Subscriber.Status
+	(*structpb.Struct)(nil),                // 14: google.protobuf.Struct
+	(Subscriber_Status)(0),                 // 15: roster.v1.Subscriber.Status
+	(*ReasonCount)(nil),                    // 16: roster.v1.ReasonCount
 	(*timestamppb.Timestamp)(nil),          // 17: google.protobuf.Timestamp
 	(*Actor)(nil),                          // 18: roster.v1.Actor
 }
 var file_roster_v1_operations_proto_depIdxs = []int32{
-	15, // 0: roster.v1.BatchAction.set_custom_fields:type_name -> google.protobuf.Struct
-	16, // 1: roster.v1.BatchAction.change_status:type_name -> roster.v1.Subscriber.Status
+	14, // 0: roster.v1.BatchAction.set_custom_fields:type_name -> google.protobuf.Struct
+	15, // 1: roster.v1.BatchAction.change_status:type_name -> roster.v1.Subscriber.Status
 	13, // 2: roster.v1.Operation.action:type_name -> roster.v1.Operation.Action
 	0,  // 3: roster.v1.Operation.state:type_name -> roster.v1.Operation.State
-	14, // 4: roster.v1.Operation.failed:type_name -> roster.v1.Operation.Failure
+	16, // 4: roster.v1.Operation.failed:type_name -> roster.v1.ReasonCount
 	17, // 5: roster.v1.Operation.created_at:type_name -> google.protobuf.Timestamp
 	17, // 6: roster.v1.Operation.ended_at:type_name -> google.protobuf.Timestamp
 	18, // 7: roster.v1.Operation.actor:type_name -> roster.v1.Actor
@@ -1271,8 +1211,8 @@ var file_roster_v1_operations_proto_depIdxs = []int32{
 	2,  // 11: roster.v1.GetOperationResponse.operation:type_name -> roster.v1.Operation
 	2,  // 12: roster.v1.CancelOperationResponse.operation:type_name -> roster.v1.Operation
 	2,  // 13: roster.v1.WatchOperationResponse.operation:type_name -> roster.v1.Operation
-	15, // 14: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
-	16, // 15: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
+	14, // 14: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
+	15, // 15: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
 	3,  // 16: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
 	5,  // 17: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
 	7,  // 18: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
@@ -1297,6 +1237,7 @@ func file_roster_v1_operations_proto_init() {
 	}
 	file_roster_v1_actors_proto_init()
 	file_roster_v1_http_proto_init()
+	file_roster_v1_rows_proto_init()
 	file_roster_v1_subscribers_proto_init()
 	file_roster_v1_operations_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[1].OneofWrappers = []any{}
@@ -1308,7 +1249,7 @@ func file_roster_v1_operations_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_operations_proto_rawDesc), len(file_roster_v1_operations_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   14,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -42,7 +42,7 @@ type SignupServiceClient interface {
 	//
 	// An address on the suppression list is not subscribed. Requests with the scope "signup"
 	// are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
-	// for each key. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
+	// for each key; further ones fail with TOO_MANY_SIGNUPS. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
 	//
 	// All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
 	// after it, are ignored, and googlemail.com is gmail.com. A subscriber with one spelling is
@@ -51,7 +51,8 @@ type SignupServiceClient interface {
 	//
 	// An HTML form can call it without script. The response is then a page in the design of
 	// the account, or 303 to the URL in the field redirect. Errors are a page if the Accept
-	// header names text/html.
+	// header names text/html. A form with a key of another scope than "signup" fails with
+	// API_KEY_SCOPE_TOO_BROAD.
 	SignUp(ctx context.Context, in *SignUpRequest, opts ...grpc.CallOption) (*SignUpResponse, error)
 }
 
@@ -91,7 +92,7 @@ type SignupServiceServer interface {
 	//
 	// An address on the suppression list is not subscribed. Requests with the scope "signup"
 	// are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
-	// for each key. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
+	// for each key; further ones fail with TOO_MANY_SIGNUPS. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
 	//
 	// All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
 	// after it, are ignored, and googlemail.com is gmail.com. A subscriber with one spelling is
@@ -100,7 +101,8 @@ type SignupServiceServer interface {
 	//
 	// An HTML form can call it without script. The response is then a page in the design of
 	// the account, or 303 to the URL in the field redirect. Errors are a page if the Accept
-	// header names text/html.
+	// header names text/html. A form with a key of another scope than "signup" fails with
+	// API_KEY_SCOPE_TOO_BROAD.
 	SignUp(context.Context, *SignUpRequest) (*SignUpResponse, error)
 	mustEmbedUnimplementedSignupServiceServer()
 }

@@ -147,99 +147,6 @@ func (Subscriber_View) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{0, 1}
 }
 
-// Why a row was rejected.
-type BulkFailure_Reason int32
-
-const (
-	// Never returned.
-	BulkFailure_REASON_UNSPECIFIED BulkFailure_Reason = 0
-	// A row earlier in the request has the same email address and was created. A rejected
-	// row does not count. Not used by imports, which report ALREADY_EXISTS instead.
-	BulkFailure_DUPLICATE_IN_REQUEST BulkFailure_Reason = 1
-	// The account already has a subscriber with this email address.
-	BulkFailure_ALREADY_EXISTS BulkFailure_Reason = 2
-	// The row has no email address.
-	BulkFailure_MISSING_EMAIL BulkFailure_Reason = 3
-	// The email address is malformed or too long.
-	BulkFailure_INVALID_EMAIL BulkFailure_Reason = 4
-	// A field is unknown, has the wrong JSON type, is too long or contains a forbidden
-	// control character.
-	BulkFailure_INVALID_FIELD BulkFailure_Reason = 5
-	// A tag name has no visible character, is too long or contains a control character,
-	// or the row has more than 100 tags.
-	BulkFailure_INVALID_TAG BulkFailure_Reason = 6
-	// The row is not an object.
-	BulkFailure_INVALID_ROW BulkFailure_Reason = 7
-	// The row has a value for a key that is not a custom field of the account.
-	BulkFailure_UNKNOWN_CUSTOM_FIELD BulkFailure_Reason = 8
-	// A value does not match the type of its custom field, or the values of the
-	// subscriber exceed 32,768 bytes.
-	BulkFailure_INVALID_CUSTOM_FIELD BulkFailure_Reason = 9
-	// The address is suppressed because its owner had opted out.
-	BulkFailure_SUPPRESSED BulkFailure_Reason = 10
-	// The row does not match the filter or the segment of an import, which skips it.
-	BulkFailure_FILTERED BulkFailure_Reason = 11
-)
-
-// Enum value maps for BulkFailure_Reason.
-var (
-	BulkFailure_Reason_name = map[int32]string{
-		0:  "REASON_UNSPECIFIED",
-		1:  "DUPLICATE_IN_REQUEST",
-		2:  "ALREADY_EXISTS",
-		3:  "MISSING_EMAIL",
-		4:  "INVALID_EMAIL",
-		5:  "INVALID_FIELD",
-		6:  "INVALID_TAG",
-		7:  "INVALID_ROW",
-		8:  "UNKNOWN_CUSTOM_FIELD",
-		9:  "INVALID_CUSTOM_FIELD",
-		10: "SUPPRESSED",
-		11: "FILTERED",
-	}
-	BulkFailure_Reason_value = map[string]int32{
-		"REASON_UNSPECIFIED":   0,
-		"DUPLICATE_IN_REQUEST": 1,
-		"ALREADY_EXISTS":       2,
-		"MISSING_EMAIL":        3,
-		"INVALID_EMAIL":        4,
-		"INVALID_FIELD":        5,
-		"INVALID_TAG":          6,
-		"INVALID_ROW":          7,
-		"UNKNOWN_CUSTOM_FIELD": 8,
-		"INVALID_CUSTOM_FIELD": 9,
-		"SUPPRESSED":           10,
-		"FILTERED":             11,
-	}
-)
-
-func (x BulkFailure_Reason) Enum() *BulkFailure_Reason {
-	p := new(BulkFailure_Reason)
-	*p = x
-	return p
-}
-
-func (x BulkFailure_Reason) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (BulkFailure_Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[2].Descriptor()
-}
-
-func (BulkFailure_Reason) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[2]
-}
-
-func (x BulkFailure_Reason) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use BulkFailure_Reason.Descriptor instead.
-func (BulkFailure_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{6, 0}
-}
-
 // What changed.
 type SubscriberHistoryEntry_Type int32
 
@@ -289,11 +196,11 @@ func (x SubscriberHistoryEntry_Type) String() string {
 }
 
 func (SubscriberHistoryEntry_Type) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[3].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[2].Descriptor()
 }
 
 func (SubscriberHistoryEntry_Type) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[3]
+	return &file_roster_v1_subscribers_proto_enumTypes[2]
 }
 
 func (x SubscriberHistoryEntry_Type) Number() protoreflect.EnumNumber {
@@ -302,7 +209,7 @@ func (x SubscriberHistoryEntry_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubscriberHistoryEntry_Type.Descriptor instead.
 func (SubscriberHistoryEntry_Type) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21, 0}
 }
 
 // How a change was made.
@@ -350,11 +257,11 @@ func (x SubscriberHistoryEntry_Source) String() string {
 }
 
 func (SubscriberHistoryEntry_Source) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[4].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[3].Descriptor()
 }
 
 func (SubscriberHistoryEntry_Source) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[4]
+	return &file_roster_v1_subscribers_proto_enumTypes[3]
 }
 
 func (x SubscriberHistoryEntry_Source) Number() protoreflect.EnumNumber {
@@ -363,7 +270,7 @@ func (x SubscriberHistoryEntry_Source) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SubscriberHistoryEntry_Source.Descriptor instead.
 func (SubscriberHistoryEntry_Source) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21, 1}
 }
 
 // Action for unknown columns and custom fields.
@@ -413,11 +320,11 @@ func (x UnknownColumns_Action) String() string {
 }
 
 func (UnknownColumns_Action) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[5].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[4].Descriptor()
 }
 
 func (UnknownColumns_Action) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[5]
+	return &file_roster_v1_subscribers_proto_enumTypes[4]
 }
 
 func (x UnknownColumns_Action) Number() protoreflect.EnumNumber {
@@ -426,7 +333,7 @@ func (x UnknownColumns_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UnknownColumns_Action.Descriptor instead.
 func (UnknownColumns_Action) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28, 0}
 }
 
 // Order of the day, the month and the year. Years of two digits are 1970 to 2069.
@@ -470,11 +377,11 @@ func (x DateFormat_Order) String() string {
 }
 
 func (DateFormat_Order) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[6].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[5].Descriptor()
 }
 
 func (DateFormat_Order) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[6]
+	return &file_roster_v1_subscribers_proto_enumTypes[5]
 }
 
 func (x DateFormat_Order) Number() protoreflect.EnumNumber {
@@ -483,65 +390,7 @@ func (x DateFormat_Order) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DateFormat_Order.Descriptor instead.
 func (DateFormat_Order) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 0}
-}
-
-// Action for a row if a subscriber already has its email address.
-type ImportSubscribersRequest_OnConflict int32
-
-const (
-	// The same as FAIL.
-	ImportSubscribersRequest_ON_CONFLICT_UNSPECIFIED ImportSubscribersRequest_OnConflict = 0
-	// The row fails with ALREADY_EXISTS.
-	ImportSubscribersRequest_FAIL ImportSubscribersRequest_OnConflict = 1
-	// The row is skipped.
-	ImportSubscribersRequest_SKIP ImportSubscribersRequest_OnConflict = 2
-	// The subscriber is updated: names in the row replace its names, tags are added,
-	// custom field values are merged. The status changes only to a stricter one.
-	ImportSubscribersRequest_UPDATE ImportSubscribersRequest_OnConflict = 3
-)
-
-// Enum value maps for ImportSubscribersRequest_OnConflict.
-var (
-	ImportSubscribersRequest_OnConflict_name = map[int32]string{
-		0: "ON_CONFLICT_UNSPECIFIED",
-		1: "FAIL",
-		2: "SKIP",
-		3: "UPDATE",
-	}
-	ImportSubscribersRequest_OnConflict_value = map[string]int32{
-		"ON_CONFLICT_UNSPECIFIED": 0,
-		"FAIL":                    1,
-		"SKIP":                    2,
-		"UPDATE":                  3,
-	}
-)
-
-func (x ImportSubscribersRequest_OnConflict) Enum() *ImportSubscribersRequest_OnConflict {
-	p := new(ImportSubscribersRequest_OnConflict)
-	*p = x
-	return p
-}
-
-func (x ImportSubscribersRequest_OnConflict) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (ImportSubscribersRequest_OnConflict) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[7].Descriptor()
-}
-
-func (ImportSubscribersRequest_OnConflict) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[7]
-}
-
-func (x ImportSubscribersRequest_OnConflict) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use ImportSubscribersRequest_OnConflict.Descriptor instead.
-func (ImportSubscribersRequest_OnConflict) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29, 0}
 }
 
 // The service that exported a CSV file. A preset defines its column names, status words,
@@ -632,11 +481,11 @@ func (x ImportSubscribersRequest_Preset) String() string {
 }
 
 func (ImportSubscribersRequest_Preset) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[8].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[6].Descriptor()
 }
 
 func (ImportSubscribersRequest_Preset) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[8]
+	return &file_roster_v1_subscribers_proto_enumTypes[6]
 }
 
 func (x ImportSubscribersRequest_Preset) Number() protoreflect.EnumNumber {
@@ -645,7 +494,7 @@ func (x ImportSubscribersRequest_Preset) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportSubscribersRequest_Preset.Descriptor instead.
 func (ImportSubscribersRequest_Preset) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 0}
 }
 
 // Which results an import returns. The summary counts all rows in any case.
@@ -689,11 +538,11 @@ func (x ImportSubscribersRequest_Results) String() string {
 }
 
 func (ImportSubscribersRequest_Results) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[9].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[7].Descriptor()
 }
 
 func (ImportSubscribersRequest_Results) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[9]
+	return &file_roster_v1_subscribers_proto_enumTypes[7]
 }
 
 func (x ImportSubscribersRequest_Results) Number() protoreflect.EnumNumber {
@@ -702,70 +551,7 @@ func (x ImportSubscribersRequest_Results) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ImportSubscribersRequest_Results.Descriptor instead.
 func (ImportSubscribersRequest_Results) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31, 2}
-}
-
-// The outcome of one row.
-type ImportResult_Outcome int32
-
-const (
-	// Never returned.
-	ImportResult_OUTCOME_UNSPECIFIED ImportResult_Outcome = 0
-	// A subscriber was created.
-	ImportResult_CREATED ImportResult_Outcome = 1
-	// An existing subscriber was updated, or already had all values of the row.
-	ImportResult_UPDATED ImportResult_Outcome = 2
-	// The address already has a subscriber, or it is suppressed and the status of the row is
-	// UNSUBSCRIBED, BOUNCED or COMPLAINED. With the reason FILTERED, the row does not match the
-	// filter.
-	ImportResult_SKIPPED ImportResult_Outcome = 3
-	// The row was rejected; see reason.
-	ImportResult_FAILED ImportResult_Outcome = 4
-)
-
-// Enum value maps for ImportResult_Outcome.
-var (
-	ImportResult_Outcome_name = map[int32]string{
-		0: "OUTCOME_UNSPECIFIED",
-		1: "CREATED",
-		2: "UPDATED",
-		3: "SKIPPED",
-		4: "FAILED",
-	}
-	ImportResult_Outcome_value = map[string]int32{
-		"OUTCOME_UNSPECIFIED": 0,
-		"CREATED":             1,
-		"UPDATED":             2,
-		"SKIPPED":             3,
-		"FAILED":              4,
-	}
-)
-
-func (x ImportResult_Outcome) Enum() *ImportResult_Outcome {
-	p := new(ImportResult_Outcome)
-	*p = x
-	return p
-}
-
-func (x ImportResult_Outcome) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (ImportResult_Outcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[10].Descriptor()
-}
-
-func (ImportResult_Outcome) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[10]
-}
-
-func (x ImportResult_Outcome) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use ImportResult_Outcome.Descriptor instead.
-func (ImportResult_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 1}
 }
 
 // The format of an export.
@@ -808,11 +594,11 @@ func (x ExportSubscribersRequest_Format) String() string {
 }
 
 func (ExportSubscribersRequest_Format) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[11].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[8].Descriptor()
 }
 
 func (ExportSubscribersRequest_Format) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[11]
+	return &file_roster_v1_subscribers_proto_enumTypes[8]
 }
 
 func (x ExportSubscribersRequest_Format) Number() protoreflect.EnumNumber {
@@ -821,7 +607,7 @@ func (x ExportSubscribersRequest_Format) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExportSubscribersRequest_Format.Descriptor instead.
 func (ExportSubscribersRequest_Format) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34, 0}
 }
 
 // What the records of an export can contain in addition to the fields of the view.
@@ -858,11 +644,11 @@ func (x ExportSubscribersRequest_Include) String() string {
 }
 
 func (ExportSubscribersRequest_Include) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[12].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[9].Descriptor()
 }
 
 func (ExportSubscribersRequest_Include) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[12]
+	return &file_roster_v1_subscribers_proto_enumTypes[9]
 }
 
 func (x ExportSubscribersRequest_Include) Number() protoreflect.EnumNumber {
@@ -871,7 +657,7 @@ func (x ExportSubscribersRequest_Include) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExportSubscribersRequest_Include.Descriptor instead.
 func (ExportSubscribersRequest_Include) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34, 1}
 }
 
 // A recipient of the account's email.
@@ -1323,7 +1109,7 @@ type BulkCreateSubscribersRequest struct {
 	// Action for a row if a subscriber already has its email address. Default: FAIL. Rows
 	// are applied in order, so with SKIP and UPDATE, a second row with the same address is a
 	// conflict with the first. No row changes the status of an existing subscriber.
-	OnConflict ImportSubscribersRequest_OnConflict `protobuf:"varint,2,opt,name=on_conflict,json=onConflict,proto3,enum=roster.v1.ImportSubscribersRequest_OnConflict" json:"on_conflict,omitempty"`
+	OnConflict Row_OnConflict `protobuf:"varint,2,opt,name=on_conflict,json=onConflict,proto3,enum=roster.v1.Row_OnConflict" json:"on_conflict,omitempty"`
 	// Whether to return the result of each row. Default: false.
 	ReturnResults bool `protobuf:"varint,3,opt,name=return_results,json=returnResults,proto3" json:"return_results,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1367,11 +1153,11 @@ func (x *BulkCreateSubscribersRequest) GetSubscribers() []*BulkSubscriber {
 	return nil
 }
 
-func (x *BulkCreateSubscribersRequest) GetOnConflict() ImportSubscribersRequest_OnConflict {
+func (x *BulkCreateSubscribersRequest) GetOnConflict() Row_OnConflict {
 	if x != nil {
 		return x.OnConflict
 	}
-	return ImportSubscribersRequest_ON_CONFLICT_UNSPECIFIED
+	return Row_ON_CONFLICT_UNSPECIFIED
 }
 
 func (x *BulkCreateSubscribersRequest) GetReturnResults() bool {
@@ -1387,11 +1173,14 @@ type BulkResult struct {
 	// Index of the row in the request, starting at 0.
 	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	// Outcome of the row.
-	Outcome ImportResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportResult_Outcome" json:"outcome,omitempty"`
+	Outcome Row_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.Row_Outcome" json:"outcome,omitempty"`
 	// Identifier of the created, updated or skipped subscriber. Absent if the row failed.
 	Id *string `protobuf:"bytes,3,opt,name=id,proto3,oneof" json:"id,omitempty"`
 	// Why the row was rejected. Absent unless it failed.
-	Reason        *BulkFailure_Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=roster.v1.BulkFailure_Reason,oneof" json:"reason,omitempty"`
+	Reason *Row_Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=roster.v1.Row_Reason,oneof" json:"reason,omitempty"`
+	// The invalid field, such as customFields.age, truncated to 320 characters. Absent if
+	// no single field is invalid.
+	Field         *string `protobuf:"bytes,5,opt,name=field,proto3,oneof" json:"field,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1433,11 +1222,11 @@ func (x *BulkResult) GetIndex() int32 {
 	return 0
 }
 
-func (x *BulkResult) GetOutcome() ImportResult_Outcome {
+func (x *BulkResult) GetOutcome() Row_Outcome {
 	if x != nil {
 		return x.Outcome
 	}
-	return ImportResult_OUTCOME_UNSPECIFIED
+	return Row_OUTCOME_UNSPECIFIED
 }
 
 func (x *BulkResult) GetId() string {
@@ -1447,76 +1236,18 @@ func (x *BulkResult) GetId() string {
 	return ""
 }
 
-func (x *BulkResult) GetReason() BulkFailure_Reason {
+func (x *BulkResult) GetReason() Row_Reason {
 	if x != nil && x.Reason != nil {
 		return *x.Reason
 	}
-	return BulkFailure_REASON_UNSPECIFIED
+	return Row_REASON_UNSPECIFIED
 }
 
-// A rejected row.
-type BulkFailure struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Index of the row in the request, starting at 0.
-	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// Email address of the row as sent, truncated to 320 characters. Empty if it was not a
-	// string.
-	Email string `protobuf:"bytes,2,opt,name=email,proto3" json:"email,omitempty"`
-	// Why the row was rejected.
-	Reason        BulkFailure_Reason `protobuf:"varint,3,opt,name=reason,proto3,enum=roster.v1.BulkFailure_Reason" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *BulkFailure) Reset() {
-	*x = BulkFailure{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *BulkFailure) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*BulkFailure) ProtoMessage() {}
-
-func (x *BulkFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use BulkFailure.ProtoReflect.Descriptor instead.
-func (*BulkFailure) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *BulkFailure) GetIndex() int32 {
-	if x != nil {
-		return x.Index
-	}
-	return 0
-}
-
-func (x *BulkFailure) GetEmail() string {
-	if x != nil {
-		return x.Email
+func (x *BulkResult) GetField() string {
+	if x != nil && x.Field != nil {
+		return *x.Field
 	}
 	return ""
-}
-
-func (x *BulkFailure) GetReason() BulkFailure_Reason {
-	if x != nil {
-		return x.Reason
-	}
-	return BulkFailure_REASON_UNSPECIFIED
 }
 
 // The rejected rows.
@@ -1532,7 +1263,7 @@ type BulkCreateSubscribersResponse struct {
 
 func (x *BulkCreateSubscribersResponse) Reset() {
 	*x = BulkCreateSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[7]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1544,7 +1275,7 @@ func (x *BulkCreateSubscribersResponse) String() string {
 func (*BulkCreateSubscribersResponse) ProtoMessage() {}
 
 func (x *BulkCreateSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[7]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1557,7 +1288,7 @@ func (x *BulkCreateSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BulkCreateSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*BulkCreateSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{7}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BulkCreateSubscribersResponse) GetFailed() []*BulkFailure {
@@ -1590,7 +1321,7 @@ type GetSubscriberRequest struct {
 
 func (x *GetSubscriberRequest) Reset() {
 	*x = GetSubscriberRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[8]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +1333,7 @@ func (x *GetSubscriberRequest) String() string {
 func (*GetSubscriberRequest) ProtoMessage() {}
 
 func (x *GetSubscriberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[8]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +1346,7 @@ func (x *GetSubscriberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSubscriberRequest.ProtoReflect.Descriptor instead.
 func (*GetSubscriberRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{8}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetSubscriberRequest) GetId() string {
@@ -1653,7 +1384,7 @@ type GetSubscriberResponse struct {
 
 func (x *GetSubscriberResponse) Reset() {
 	*x = GetSubscriberResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[9]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +1396,7 @@ func (x *GetSubscriberResponse) String() string {
 func (*GetSubscriberResponse) ProtoMessage() {}
 
 func (x *GetSubscriberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[9]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +1409,7 @@ func (x *GetSubscriberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSubscriberResponse.ProtoReflect.Descriptor instead.
 func (*GetSubscriberResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{9}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetSubscriberResponse) GetSubscriber() *Subscriber {
@@ -1710,7 +1441,7 @@ type BatchGetSubscribersRequest struct {
 
 func (x *BatchGetSubscribersRequest) Reset() {
 	*x = BatchGetSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[10]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1453,7 @@ func (x *BatchGetSubscribersRequest) String() string {
 func (*BatchGetSubscribersRequest) ProtoMessage() {}
 
 func (x *BatchGetSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[10]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +1466,7 @@ func (x *BatchGetSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchGetSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*BatchGetSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{10}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *BatchGetSubscribersRequest) GetIds() []string {
@@ -1773,7 +1504,7 @@ type BatchGetSubscribersResponse struct {
 
 func (x *BatchGetSubscribersResponse) Reset() {
 	*x = BatchGetSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[11]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +1516,7 @@ func (x *BatchGetSubscribersResponse) String() string {
 func (*BatchGetSubscribersResponse) ProtoMessage() {}
 
 func (x *BatchGetSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[11]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +1529,7 @@ func (x *BatchGetSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchGetSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*BatchGetSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{11}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BatchGetSubscribersResponse) GetSubscribers() []*Subscriber {
@@ -1892,7 +1623,7 @@ type ListSubscribersRequest struct {
 
 func (x *ListSubscribersRequest) Reset() {
 	*x = ListSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[12]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1904,7 +1635,7 @@ func (x *ListSubscribersRequest) String() string {
 func (*ListSubscribersRequest) ProtoMessage() {}
 
 func (x *ListSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[12]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1917,7 +1648,7 @@ func (x *ListSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ListSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{12}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListSubscribersRequest) GetLimit() int32 {
@@ -2058,7 +1789,7 @@ type ListSubscribersResponse struct {
 
 func (x *ListSubscribersResponse) Reset() {
 	*x = ListSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[13]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +1801,7 @@ func (x *ListSubscribersResponse) String() string {
 func (*ListSubscribersResponse) ProtoMessage() {}
 
 func (x *ListSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[13]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +1814,7 @@ func (x *ListSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ListSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{13}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListSubscribersResponse) GetSubscribers() []*Subscriber {
@@ -2163,7 +1894,7 @@ type UpdateSubscriberRequest struct {
 
 func (x *UpdateSubscriberRequest) Reset() {
 	*x = UpdateSubscriberRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[14]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2175,7 +1906,7 @@ func (x *UpdateSubscriberRequest) String() string {
 func (*UpdateSubscriberRequest) ProtoMessage() {}
 
 func (x *UpdateSubscriberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[14]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2188,7 +1919,7 @@ func (x *UpdateSubscriberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSubscriberRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSubscriberRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{14}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *UpdateSubscriberRequest) GetId() string {
@@ -2277,7 +2008,7 @@ type UpdateSubscriberResponse struct {
 
 func (x *UpdateSubscriberResponse) Reset() {
 	*x = UpdateSubscriberResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[15]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2289,7 +2020,7 @@ func (x *UpdateSubscriberResponse) String() string {
 func (*UpdateSubscriberResponse) ProtoMessage() {}
 
 func (x *UpdateSubscriberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[15]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2302,7 +2033,7 @@ func (x *UpdateSubscriberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSubscriberResponse.ProtoReflect.Descriptor instead.
 func (*UpdateSubscriberResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{15}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UpdateSubscriberResponse) GetSubscriber() *Subscriber {
@@ -2344,7 +2075,7 @@ type ChangeSubscriberStatusRequest struct {
 
 func (x *ChangeSubscriberStatusRequest) Reset() {
 	*x = ChangeSubscriberStatusRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[16]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2356,7 +2087,7 @@ func (x *ChangeSubscriberStatusRequest) String() string {
 func (*ChangeSubscriberStatusRequest) ProtoMessage() {}
 
 func (x *ChangeSubscriberStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[16]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2369,7 +2100,7 @@ func (x *ChangeSubscriberStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeSubscriberStatusRequest.ProtoReflect.Descriptor instead.
 func (*ChangeSubscriberStatusRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{16}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ChangeSubscriberStatusRequest) GetId() string {
@@ -2407,7 +2138,7 @@ type ChangeSubscriberStatusResponse struct {
 
 func (x *ChangeSubscriberStatusResponse) Reset() {
 	*x = ChangeSubscriberStatusResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[17]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2419,7 +2150,7 @@ func (x *ChangeSubscriberStatusResponse) String() string {
 func (*ChangeSubscriberStatusResponse) ProtoMessage() {}
 
 func (x *ChangeSubscriberStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[17]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2432,7 +2163,7 @@ func (x *ChangeSubscriberStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeSubscriberStatusResponse.ProtoReflect.Descriptor instead.
 func (*ChangeSubscriberStatusResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{17}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChangeSubscriberStatusResponse) GetSubscriber() *Subscriber {
@@ -2468,7 +2199,7 @@ type AddSubscriberTagsRequest struct {
 
 func (x *AddSubscriberTagsRequest) Reset() {
 	*x = AddSubscriberTagsRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[18]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2211,7 @@ func (x *AddSubscriberTagsRequest) String() string {
 func (*AddSubscriberTagsRequest) ProtoMessage() {}
 
 func (x *AddSubscriberTagsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[18]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2224,7 @@ func (x *AddSubscriberTagsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddSubscriberTagsRequest.ProtoReflect.Descriptor instead.
 func (*AddSubscriberTagsRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{18}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AddSubscriberTagsRequest) GetId() string {
@@ -2531,7 +2262,7 @@ type AddSubscriberTagsResponse struct {
 
 func (x *AddSubscriberTagsResponse) Reset() {
 	*x = AddSubscriberTagsResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2543,7 +2274,7 @@ func (x *AddSubscriberTagsResponse) String() string {
 func (*AddSubscriberTagsResponse) ProtoMessage() {}
 
 func (x *AddSubscriberTagsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2556,7 +2287,7 @@ func (x *AddSubscriberTagsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddSubscriberTagsResponse.ProtoReflect.Descriptor instead.
 func (*AddSubscriberTagsResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AddSubscriberTagsResponse) GetSubscriber() *Subscriber {
@@ -2591,7 +2322,7 @@ type RemoveSubscriberTagsRequest struct {
 
 func (x *RemoveSubscriberTagsRequest) Reset() {
 	*x = RemoveSubscriberTagsRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2334,7 @@ func (x *RemoveSubscriberTagsRequest) String() string {
 func (*RemoveSubscriberTagsRequest) ProtoMessage() {}
 
 func (x *RemoveSubscriberTagsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2347,7 @@ func (x *RemoveSubscriberTagsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveSubscriberTagsRequest.ProtoReflect.Descriptor instead.
 func (*RemoveSubscriberTagsRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RemoveSubscriberTagsRequest) GetId() string {
@@ -2654,7 +2385,7 @@ type RemoveSubscriberTagsResponse struct {
 
 func (x *RemoveSubscriberTagsResponse) Reset() {
 	*x = RemoveSubscriberTagsResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2666,7 +2397,7 @@ func (x *RemoveSubscriberTagsResponse) String() string {
 func (*RemoveSubscriberTagsResponse) ProtoMessage() {}
 
 func (x *RemoveSubscriberTagsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2679,7 +2410,7 @@ func (x *RemoveSubscriberTagsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveSubscriberTagsResponse.ProtoReflect.Descriptor instead.
 func (*RemoveSubscriberTagsResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RemoveSubscriberTagsResponse) GetSubscriber() *Subscriber {
@@ -2729,7 +2460,7 @@ type SubscriberHistoryEntry struct {
 
 func (x *SubscriberHistoryEntry) Reset() {
 	*x = SubscriberHistoryEntry{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2741,7 +2472,7 @@ func (x *SubscriberHistoryEntry) String() string {
 func (*SubscriberHistoryEntry) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2754,7 +2485,7 @@ func (x *SubscriberHistoryEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscriberHistoryEntry.ProtoReflect.Descriptor instead.
 func (*SubscriberHistoryEntry) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SubscriberHistoryEntry) GetId() string {
@@ -2847,7 +2578,7 @@ type ListSubscriberHistoryRequest struct {
 
 func (x *ListSubscriberHistoryRequest) Reset() {
 	*x = ListSubscriberHistoryRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +2590,7 @@ func (x *ListSubscriberHistoryRequest) String() string {
 func (*ListSubscriberHistoryRequest) ProtoMessage() {}
 
 func (x *ListSubscriberHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2872,7 +2603,7 @@ func (x *ListSubscriberHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscriberHistoryRequest.ProtoReflect.Descriptor instead.
 func (*ListSubscriberHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{23}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListSubscriberHistoryRequest) GetId() string {
@@ -2922,7 +2653,7 @@ type ListSubscriberHistoryResponse struct {
 
 func (x *ListSubscriberHistoryResponse) Reset() {
 	*x = ListSubscriberHistoryResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2934,7 +2665,7 @@ func (x *ListSubscriberHistoryResponse) String() string {
 func (*ListSubscriberHistoryResponse) ProtoMessage() {}
 
 func (x *ListSubscriberHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2947,7 +2678,7 @@ func (x *ListSubscriberHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscriberHistoryResponse.ProtoReflect.Descriptor instead.
 func (*ListSubscriberHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{24}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListSubscriberHistoryResponse) GetHistory() []*SubscriberHistoryEntry {
@@ -2998,7 +2729,7 @@ type PersonalDelivery struct {
 
 func (x *PersonalDelivery) Reset() {
 	*x = PersonalDelivery{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3010,7 +2741,7 @@ func (x *PersonalDelivery) String() string {
 func (*PersonalDelivery) ProtoMessage() {}
 
 func (x *PersonalDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3023,7 +2754,7 @@ func (x *PersonalDelivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PersonalDelivery.ProtoReflect.Descriptor instead.
 func (*PersonalDelivery) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{25}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PersonalDelivery) GetDelivery() *WebhookDelivery {
@@ -3054,7 +2785,7 @@ type GetSubscriberPersonalDataRequest struct {
 
 func (x *GetSubscriberPersonalDataRequest) Reset() {
 	*x = GetSubscriberPersonalDataRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3066,7 +2797,7 @@ func (x *GetSubscriberPersonalDataRequest) String() string {
 func (*GetSubscriberPersonalDataRequest) ProtoMessage() {}
 
 func (x *GetSubscriberPersonalDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3079,7 +2810,7 @@ func (x *GetSubscriberPersonalDataRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSubscriberPersonalDataRequest.ProtoReflect.Descriptor instead.
 func (*GetSubscriberPersonalDataRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{26}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetSubscriberPersonalDataRequest) GetId() string {
@@ -3115,7 +2846,7 @@ type GetSubscriberPersonalDataResponse struct {
 
 func (x *GetSubscriberPersonalDataResponse) Reset() {
 	*x = GetSubscriberPersonalDataResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3127,7 +2858,7 @@ func (x *GetSubscriberPersonalDataResponse) String() string {
 func (*GetSubscriberPersonalDataResponse) ProtoMessage() {}
 
 func (x *GetSubscriberPersonalDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3140,7 +2871,7 @@ func (x *GetSubscriberPersonalDataResponse) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use GetSubscriberPersonalDataResponse.ProtoReflect.Descriptor instead.
 func (*GetSubscriberPersonalDataResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetSubscriberPersonalDataResponse) GetSubscriber() *Subscriber {
@@ -3239,7 +2970,7 @@ type ImportSubscriber struct {
 
 func (x *ImportSubscriber) Reset() {
 	*x = ImportSubscriber{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3251,7 +2982,7 @@ func (x *ImportSubscriber) String() string {
 func (*ImportSubscriber) ProtoMessage() {}
 
 func (x *ImportSubscriber) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3264,7 +2995,7 @@ func (x *ImportSubscriber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscriber.ProtoReflect.Descriptor instead.
 func (*ImportSubscriber) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ImportSubscriber) GetEmail() string {
@@ -3388,7 +3119,7 @@ type UnknownColumns struct {
 
 func (x *UnknownColumns) Reset() {
 	*x = UnknownColumns{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3400,7 +3131,7 @@ func (x *UnknownColumns) String() string {
 func (*UnknownColumns) ProtoMessage() {}
 
 func (x *UnknownColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3413,7 +3144,7 @@ func (x *UnknownColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnknownColumns.ProtoReflect.Descriptor instead.
 func (*UnknownColumns) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28}
 }
 
 // Numeric dates in files, such as 12/31/2024 or 31.12.24.
@@ -3425,7 +3156,7 @@ type DateFormat struct {
 
 func (x *DateFormat) Reset() {
 	*x = DateFormat{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3437,7 +3168,7 @@ func (x *DateFormat) String() string {
 func (*DateFormat) ProtoMessage() {}
 
 func (x *DateFormat) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3450,7 +3181,7 @@ func (x *DateFormat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DateFormat.ProtoReflect.Descriptor instead.
 func (*DateFormat) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29}
 }
 
 // Request message for ImportSubscribers. A part of the import: either subscribers or lines.
@@ -3459,7 +3190,7 @@ func (*DateFormat) Descriptor() ([]byte, []int) {
 type ImportSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Action for a row if a subscriber already has its email address. Default: FAIL.
-	OnConflict ImportSubscribersRequest_OnConflict `protobuf:"varint,1,opt,name=on_conflict,json=onConflict,proto3,enum=roster.v1.ImportSubscribersRequest_OnConflict" json:"on_conflict,omitempty"`
+	OnConflict Row_OnConflict `protobuf:"varint,1,opt,name=on_conflict,json=onConflict,proto3,enum=roster.v1.Row_OnConflict" json:"on_conflict,omitempty"`
 	// Lines of CSV, on gRPC at most 2,000 in a message. The first line of the import is the
 	// header. Column names ignore case, whitespace, hyphens and underscores. The columns are the
 	// keys of a JSON row, name, and custom fields by key or label, with or without the prefix
@@ -3560,7 +3291,7 @@ type ImportSubscribersRequest struct {
 
 func (x *ImportSubscribersRequest) Reset() {
 	*x = ImportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3572,7 +3303,7 @@ func (x *ImportSubscribersRequest) String() string {
 func (*ImportSubscribersRequest) ProtoMessage() {}
 
 func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3585,14 +3316,14 @@ func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
 }
 
-func (x *ImportSubscribersRequest) GetOnConflict() ImportSubscribersRequest_OnConflict {
+func (x *ImportSubscribersRequest) GetOnConflict() Row_OnConflict {
 	if x != nil {
 		return x.OnConflict
 	}
-	return ImportSubscribersRequest_ON_CONFLICT_UNSPECIFIED
+	return Row_ON_CONFLICT_UNSPECIFIED
 }
 
 func (x *ImportSubscribersRequest) GetLines() []*CsvLine {
@@ -3715,15 +3446,15 @@ type ImportResult struct {
 	// subscribers on gRPC, rows are counted across messages.
 	Line int32 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
 	// Outcome of the row.
-	Outcome ImportResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportResult_Outcome" json:"outcome,omitempty"`
-	// Identifier of the subscriber. Empty if the row failed or was filtered, if the address is
+	Outcome Row_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.Row_Outcome" json:"outcome,omitempty"`
+	// Identifier of the subscriber. Absent if the row failed or was filtered, if the address is
 	// suppressed, and of a subscriber that a dry run would create.
-	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	Id *string `protobuf:"bytes,3,opt,name=id,proto3,oneof" json:"id,omitempty"`
 	// Email address of the row as sent, truncated to 320 characters. Of a CSV cell with a name, the
 	// address only. Empty if it was not a string.
 	Email string `protobuf:"bytes,4,opt,name=email,proto3" json:"email,omitempty"`
 	// Why the row failed, or FILTERED. Otherwise absent.
-	Reason *BulkFailure_Reason `protobuf:"varint,5,opt,name=reason,proto3,enum=roster.v1.BulkFailure_Reason,oneof" json:"reason,omitempty"`
+	Reason *Row_Reason `protobuf:"varint,5,opt,name=reason,proto3,enum=roster.v1.Row_Reason,oneof" json:"reason,omitempty"`
 	// The invalid field, such as customFields.age, truncated to 320 characters. Absent if
 	// no single field is invalid.
 	Field *string `protobuf:"bytes,6,opt,name=field,proto3,oneof" json:"field,omitempty"`
@@ -3739,7 +3470,7 @@ type ImportResult struct {
 
 func (x *ImportResult) Reset() {
 	*x = ImportResult{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3751,7 +3482,7 @@ func (x *ImportResult) String() string {
 func (*ImportResult) ProtoMessage() {}
 
 func (x *ImportResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3764,7 +3495,7 @@ func (x *ImportResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportResult.ProtoReflect.Descriptor instead.
 func (*ImportResult) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ImportResult) GetLine() int32 {
@@ -3774,16 +3505,16 @@ func (x *ImportResult) GetLine() int32 {
 	return 0
 }
 
-func (x *ImportResult) GetOutcome() ImportResult_Outcome {
+func (x *ImportResult) GetOutcome() Row_Outcome {
 	if x != nil {
 		return x.Outcome
 	}
-	return ImportResult_OUTCOME_UNSPECIFIED
+	return Row_OUTCOME_UNSPECIFIED
 }
 
 func (x *ImportResult) GetId() string {
-	if x != nil {
-		return x.Id
+	if x != nil && x.Id != nil {
+		return *x.Id
 	}
 	return ""
 }
@@ -3795,11 +3526,11 @@ func (x *ImportResult) GetEmail() string {
 	return ""
 }
 
-func (x *ImportResult) GetReason() BulkFailure_Reason {
+func (x *ImportResult) GetReason() Row_Reason {
 	if x != nil && x.Reason != nil {
 		return *x.Reason
 	}
-	return BulkFailure_REASON_UNSPECIFIED
+	return Row_REASON_UNSPECIFIED
 }
 
 func (x *ImportResult) GetField() string {
@@ -3834,8 +3565,6 @@ type ImportSummary struct {
 	Skipped int32 `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	// Number of rows that failed.
 	Failed int32 `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`
-	// Number of rows by reason: of those that failed, and FILTERED.
-	Reasons map[string]int32 `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Number of rows by the status that they gave to a subscriber that was created or updated.
 	Statuses map[string]int32 `protobuf:"bytes,6,rep,name=statuses,proto3" json:"statuses,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Number of rows with statusKept.
@@ -3850,18 +3579,20 @@ type ImportSummary struct {
 	// Cells with a value that the preset does not define, and dates in an unknown format. With a
 	// preset other than ROSTER, such a date is not stored. Otherwise, the row fails, as does one
 	// with such a status or flag.
-	UnrecognizedCells []*ImportSummary_UnrecognizedCells `protobuf:"bytes,11,rep,name=unrecognized_cells,json=unrecognizedCells,proto3" json:"unrecognized_cells,omitempty"`
+	UnrecognizedCells []*UnrecognizedCells `protobuf:"bytes,11,rep,name=unrecognized_cells,json=unrecognizedCells,proto3" json:"unrecognized_cells,omitempty"`
 	// Whether this was a dry run, which stores nothing.
 	DryRun bool `protobuf:"varint,12,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// Number of rows with droppedCells.
 	RowsWithDroppedCells int32 `protobuf:"varint,13,opt,name=rows_with_dropped_cells,json=rowsWithDroppedCells,proto3" json:"rows_with_dropped_cells,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// The rows that failed and those that are FILTERED, by reason, with the lines of the first ones.
+	Reasons       []*ReasonCount `protobuf:"bytes,14,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ImportSummary) Reset() {
 	*x = ImportSummary{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3873,7 +3604,7 @@ func (x *ImportSummary) String() string {
 func (*ImportSummary) ProtoMessage() {}
 
 func (x *ImportSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3886,7 +3617,7 @@ func (x *ImportSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSummary.ProtoReflect.Descriptor instead.
 func (*ImportSummary) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ImportSummary) GetCreated() int32 {
@@ -3915,13 +3646,6 @@ func (x *ImportSummary) GetFailed() int32 {
 		return x.Failed
 	}
 	return 0
-}
-
-func (x *ImportSummary) GetReasons() map[string]int32 {
-	if x != nil {
-		return x.Reasons
-	}
-	return nil
 }
 
 func (x *ImportSummary) GetStatuses() map[string]int32 {
@@ -3959,7 +3683,7 @@ func (x *ImportSummary) GetCreatedFields() []string {
 	return nil
 }
 
-func (x *ImportSummary) GetUnrecognizedCells() []*ImportSummary_UnrecognizedCells {
+func (x *ImportSummary) GetUnrecognizedCells() []*UnrecognizedCells {
 	if x != nil {
 		return x.UnrecognizedCells
 	}
@@ -3980,6 +3704,13 @@ func (x *ImportSummary) GetRowsWithDroppedCells() int32 {
 	return 0
 }
 
+func (x *ImportSummary) GetReasons() []*ReasonCount {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
 // Results of rows, in the order of the rows.
 type ImportSubscribersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3994,7 +3725,7 @@ type ImportSubscribersResponse struct {
 
 func (x *ImportSubscribersResponse) Reset() {
 	*x = ImportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4006,7 +3737,7 @@ func (x *ImportSubscribersResponse) String() string {
 func (*ImportSubscribersResponse) ProtoMessage() {}
 
 func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4019,7 +3750,7 @@ func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ImportSubscribersResponse) GetResults() []*ImportResult {
@@ -4083,7 +3814,7 @@ type ExportSubscribersRequest struct {
 
 func (x *ExportSubscribersRequest) Reset() {
 	*x = ExportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4095,7 +3826,7 @@ func (x *ExportSubscribersRequest) String() string {
 func (*ExportSubscribersRequest) ProtoMessage() {}
 
 func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4108,7 +3839,7 @@ func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExportSubscribersRequest) GetFormat() ExportSubscribersRequest_Format {
@@ -4222,7 +3953,7 @@ type ExportSubscribersResponse struct {
 
 func (x *ExportSubscribersResponse) Reset() {
 	*x = ExportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4234,7 +3965,7 @@ func (x *ExportSubscribersResponse) String() string {
 func (*ExportSubscribersResponse) ProtoMessage() {}
 
 func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4247,7 +3978,7 @@ func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{36}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExportSubscribersResponse) GetSubscribers() []*Subscriber {
@@ -4296,7 +4027,7 @@ type DeleteSubscriberRequest struct {
 
 func (x *DeleteSubscriberRequest) Reset() {
 	*x = DeleteSubscriberRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4308,7 +4039,7 @@ func (x *DeleteSubscriberRequest) String() string {
 func (*DeleteSubscriberRequest) ProtoMessage() {}
 
 func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4321,7 +4052,7 @@ func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{37}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DeleteSubscriberRequest) GetId() string {
@@ -4354,7 +4085,7 @@ type DeleteSubscriberResponse struct {
 
 func (x *DeleteSubscriberResponse) Reset() {
 	*x = DeleteSubscriberResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4366,7 +4097,7 @@ func (x *DeleteSubscriberResponse) String() string {
 func (*DeleteSubscriberResponse) ProtoMessage() {}
 
 func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4379,7 +4110,7 @@ func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{38}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{37}
 }
 
 // Consent of the person to receive mail. Absent if unknown.
@@ -4398,7 +4129,7 @@ type Subscriber_Consent struct {
 
 func (x *Subscriber_Consent) Reset() {
 	*x = Subscriber_Consent{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4410,7 +4141,7 @@ func (x *Subscriber_Consent) String() string {
 func (*Subscriber_Consent) ProtoMessage() {}
 
 func (x *Subscriber_Consent) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4460,7 +4191,7 @@ type SubscriberHistoryEntry_TagChange struct {
 
 func (x *SubscriberHistoryEntry_TagChange) Reset() {
 	*x = SubscriberHistoryEntry_TagChange{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4472,7 +4203,7 @@ func (x *SubscriberHistoryEntry_TagChange) String() string {
 func (*SubscriberHistoryEntry_TagChange) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry_TagChange) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4485,7 +4216,7 @@ func (x *SubscriberHistoryEntry_TagChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscriberHistoryEntry_TagChange.ProtoReflect.Descriptor instead.
 func (*SubscriberHistoryEntry_TagChange) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21, 0}
 }
 
 func (x *SubscriberHistoryEntry_TagChange) GetAdded() []string {
@@ -4515,7 +4246,7 @@ type SubscriberHistoryEntry_StatusChange struct {
 
 func (x *SubscriberHistoryEntry_StatusChange) Reset() {
 	*x = SubscriberHistoryEntry_StatusChange{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[41]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4527,7 +4258,7 @@ func (x *SubscriberHistoryEntry_StatusChange) String() string {
 func (*SubscriberHistoryEntry_StatusChange) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry_StatusChange) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[41]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4540,7 +4271,7 @@ func (x *SubscriberHistoryEntry_StatusChange) ProtoReflect() protoreflect.Messag
 
 // Deprecated: Use SubscriberHistoryEntry_StatusChange.ProtoReflect.Descriptor instead.
 func (*SubscriberHistoryEntry_StatusChange) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{22, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21, 1}
 }
 
 func (x *SubscriberHistoryEntry_StatusChange) GetFromStatus() Subscriber_Status {
@@ -4557,84 +4288,11 @@ func (x *SubscriberHistoryEntry_StatusChange) GetToStatus() Subscriber_Status {
 	return Subscriber_STATUS_UNSPECIFIED
 }
 
-// Cells of a column with a value that is not known.
-type ImportSummary_UnrecognizedCells struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the column, or of the field of JSON rows.
-	Column string `protobuf:"bytes,1,opt,name=column,proto3" json:"column,omitempty"`
-	// Number of rows.
-	Rows int32 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
-	// The first such cell, truncated to 100 characters.
-	Example string `protobuf:"bytes,3,opt,name=example,proto3" json:"example,omitempty"`
-	// What to do, for dates in an unknown format. Otherwise absent.
-	Hint          *string `protobuf:"bytes,4,opt,name=hint,proto3,oneof" json:"hint,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ImportSummary_UnrecognizedCells) Reset() {
-	*x = ImportSummary_UnrecognizedCells{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[42]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ImportSummary_UnrecognizedCells) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ImportSummary_UnrecognizedCells) ProtoMessage() {}
-
-func (x *ImportSummary_UnrecognizedCells) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[42]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ImportSummary_UnrecognizedCells.ProtoReflect.Descriptor instead.
-func (*ImportSummary_UnrecognizedCells) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33, 0}
-}
-
-func (x *ImportSummary_UnrecognizedCells) GetColumn() string {
-	if x != nil {
-		return x.Column
-	}
-	return ""
-}
-
-func (x *ImportSummary_UnrecognizedCells) GetRows() int32 {
-	if x != nil {
-		return x.Rows
-	}
-	return 0
-}
-
-func (x *ImportSummary_UnrecognizedCells) GetExample() string {
-	if x != nil {
-		return x.Example
-	}
-	return ""
-}
-
-func (x *ImportSummary_UnrecognizedCells) GetHint() string {
-	if x != nil && x.Hint != nil {
-		return *x.Hint
-	}
-	return ""
-}
-
 var File_roster_v1_subscribers_proto protoreflect.FileDescriptor
 
 const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
-	"\x1broster/v1/subscribers.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x18roster/v1/webhooks.proto\"\xfe\t\n" +
+	"\x1broster/v1/subscribers.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\x1a\x18roster/v1/webhooks.proto\"\xfe\t\n" +
 	"\n" +
 	"Subscriber\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12)\n" +
@@ -4700,39 +4358,22 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\fis_confirmed\x18\x04 \x01(\bB\f\x88\xb5\x18\x01\xaa\xb5\x18\x04trueR\visConfirmed\x12(\n" +
 	"\x04tags\x18\x05 \x03(\tB\x14\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
 	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x122\n" +
-	"\x06faults\x18\x0f \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\"\x82\x02\n" +
+	"\x06faults\x18\x0f \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\x06status\x8a\xb5\x18\tcreatedAt\"\xed\x01\n" +
 	"\x1cBulkCreateSubscribersRequest\x12L\n" +
-	"\vsubscribers\x18\x01 \x03(\v2\x19.roster.v1.BulkSubscriberB\x0f\xbaH\f\x92\x01\t\b\x01\x10d\"\x03\xd8\x01\x03R\vsubscribers\x12c\n" +
-	"\von_conflict\x18\x02 \x01(\x0e2..roster.v1.ImportSubscribersRequest.OnConflictB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06UPDATER\n" +
+	"\vsubscribers\x18\x01 \x03(\v2\x19.roster.v1.BulkSubscriberB\x0f\xbaH\f\x92\x01\t\b\x01\x10d\"\x03\xd8\x01\x03R\vsubscribers\x12N\n" +
+	"\von_conflict\x18\x02 \x01(\x0e2\x19.roster.v1.Row.OnConflictB\x12\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06UPDATER\n" +
 	"onConflict\x12/\n" +
-	"\x0ereturn_results\x18\x03 \x01(\bB\b\xaa\xb5\x18\x04trueR\rreturnResults\"\x87\x02\n" +
+	"\x0ereturn_results\x18\x03 \x01(\bB\b\xaa\xb5\x18\x04trueR\rreturnResults\"\xa6\x02\n" +
 	"\n" +
 	"BulkResult\x12\x1b\n" +
-	"\x05index\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x010R\x05index\x12F\n" +
-	"\aoutcome\x18\x02 \x01(\x0e2\x1f.roster.v1.ImportResult.OutcomeB\v\xaa\xb5\x18\aCREATEDR\aoutcome\x123\n" +
-	"\x02id\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KH\x00R\x02id\x88\x01\x01\x12M\n" +
-	"\x06reason\x18\x04 \x01(\x0e2\x1d.roster.v1.BulkFailure.ReasonB\x11\xaa\xb5\x18\rINVALID_EMAILH\x01R\x06reason\x88\x01\x01B\x05\n" +
+	"\x05index\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x010R\x05index\x12=\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x16.roster.v1.Row.OutcomeB\v\xaa\xb5\x18\aCREATEDR\aoutcome\x123\n" +
+	"\x02id\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KH\x00R\x02id\x88\x01\x01\x12E\n" +
+	"\x06reason\x18\x04 \x01(\x0e2\x15.roster.v1.Row.ReasonB\x11\xaa\xb5\x18\rINVALID_EMAILH\x01R\x06reason\x88\x01\x01\x12$\n" +
+	"\x05field\x18\x05 \x01(\tB\t\xaa\xb5\x18\x05emailH\x02R\x05field\x88\x01\x01B\x05\n" +
 	"\x03_idB\t\n" +
-	"\a_reason\"\xa4\x03\n" +
-	"\vBulkFailure\x12\x1b\n" +
-	"\x05index\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05index\x12)\n" +
-	"\x05email\x18\x02 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x05email\x12O\n" +
-	"\x06reason\x18\x03 \x01(\x0e2\x1d.roster.v1.BulkFailure.ReasonB\x18\xaa\xb5\x18\x14DUPLICATE_IN_REQUESTR\x06reason\"\xfb\x01\n" +
-	"\x06Reason\x12\x16\n" +
-	"\x12REASON_UNSPECIFIED\x10\x00\x12\x18\n" +
-	"\x14DUPLICATE_IN_REQUEST\x10\x01\x12\x12\n" +
-	"\x0eALREADY_EXISTS\x10\x02\x12\x11\n" +
-	"\rMISSING_EMAIL\x10\x03\x12\x11\n" +
-	"\rINVALID_EMAIL\x10\x04\x12\x11\n" +
-	"\rINVALID_FIELD\x10\x05\x12\x0f\n" +
-	"\vINVALID_TAG\x10\x06\x12\x0f\n" +
-	"\vINVALID_ROW\x10\a\x12\x18\n" +
-	"\x14UNKNOWN_CUSTOM_FIELD\x10\b\x12\x18\n" +
-	"\x14INVALID_CUSTOM_FIELD\x10\t\x12\x0e\n" +
-	"\n" +
-	"SUPPRESSED\x10\n" +
-	"\x12\f\n" +
-	"\bFILTERED\x10\v\"\x86\x01\n" +
+	"\a_reasonB\b\n" +
+	"\x06_field\"\x86\x01\n" +
 	"\x1dBulkCreateSubscribersResponse\x12.\n" +
 	"\x06failed\x18\x01 \x03(\v2\x16.roster.v1.BulkFailureR\x06failed\x125\n" +
 	"\aresults\x18\x02 \x03(\v2\x15.roster.v1.BulkResultB\x04\x80\xb6\x18\x01R\aresults\"\xdd\x01\n" +
@@ -4934,9 +4575,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x11ORDER_UNSPECIFIED\x10\x00\x12\a\n" +
 	"\x03MDY\x10\x01\x12\a\n" +
 	"\x03DMY\x10\x02\x12\a\n" +
-	"\x03YMD\x10\x03\"\xbf\r\n" +
-	"\x18ImportSubscribersRequest\x12e\n" +
-	"\von_conflict\x18\x01 \x01(\x0e2..roster.v1.ImportSubscribersRequest.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01R\n" +
+	"\x03YMD\x10\x03\"\xdf\f\n" +
+	"\x18ImportSubscribersRequest\x12P\n" +
+	"\von_conflict\x18\x01 \x01(\x0e2\x19.roster.v1.Row.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01R\n" +
 	"onConflict\x12\x95\x01\n" +
 	"\x05lines\x18\x03 \x03(\v2\x12.roster.v1.CsvLineBk\xbaH\x06\x92\x01\x03\x10\xd0\x0f\xaa\xb5\x18^[{\"cells\": [\"email\", \"firstName\", \"tags\"]},{\"cells\": [\"ada@example.com\", \"Ada\", \"early;vip\"]}]R\x05lines\x12+\n" +
 	"\n" +
@@ -4962,14 +4603,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\vdate_format\x18\x11 \x01(\x0e2\x1b.roster.v1.DateFormat.OrderB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03DMY\xe0\xb5\x18\x01R\n" +
 	"dateFormat\x12:\n" +
 	"\vnull_tokens\x18\x12 \x03(\tB\x19\xbaH\v\x92\x01\b\x10\x14\"\x04r\x02\x18d\xaa\xb5\x18\a[\"n/a\"]R\n" +
-	"nullTokens\"I\n" +
-	"\n" +
-	"OnConflict\x12\x1b\n" +
-	"\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\b\n" +
-	"\x04FAIL\x10\x01\x12\b\n" +
-	"\x04SKIP\x10\x02\x12\n" +
-	"\n" +
-	"\x06UPDATE\x10\x03\"\xe3\x01\n" +
+	"nullTokens\"\xe3\x01\n" +
 	"\x06Preset\x12\x16\n" +
 	"\x12PRESET_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +
@@ -4995,57 +4629,40 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x03ALL\x10\x01\x12\n" +
 	"\n" +
 	"\x06FAILED\x10\x02\x12\v\n" +
-	"\aSUMMARY\x10\x03J\x04\b\x02\x10\x03R\x04rows\"\x81\x04\n" +
+	"\aSUMMARY\x10\x03J\x04\b\x02\x10\x03R\x04rows\"\xa5\x03\n" +
 	"\fImportResult\x12\x19\n" +
-	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12F\n" +
-	"\aoutcome\x18\x02 \x01(\x0e2\x1f.roster.v1.ImportResult.OutcomeB\v\xaa\xb5\x18\aCREATEDR\aoutcome\x12.\n" +
-	"\x02id\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12)\n" +
-	"\x05email\x18\x04 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x05email\x12:\n" +
-	"\x06reason\x18\x05 \x01(\x0e2\x1d.roster.v1.BulkFailure.ReasonH\x00R\x06reason\x88\x01\x01\x12\x19\n" +
-	"\x05field\x18\x06 \x01(\tH\x01R\x05field\x88\x01\x01\x12$\n" +
-	"\vstatus_kept\x18\a \x01(\bH\x02R\n" +
+	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12=\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x16.roster.v1.Row.OutcomeB\v\xaa\xb5\x18\aCREATEDR\aoutcome\x123\n" +
+	"\x02id\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KH\x00R\x02id\x88\x01\x01\x12)\n" +
+	"\x05email\x18\x04 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x05email\x122\n" +
+	"\x06reason\x18\x05 \x01(\x0e2\x15.roster.v1.Row.ReasonH\x01R\x06reason\x88\x01\x01\x12\x19\n" +
+	"\x05field\x18\x06 \x01(\tH\x02R\x05field\x88\x01\x01\x12$\n" +
+	"\vstatus_kept\x18\a \x01(\bH\x03R\n" +
 	"statusKept\x88\x01\x01\x12:\n" +
-	"\rdropped_cells\x18\b \x03(\tB\x15\xaa\xb5\x18\r[\"firstName\"]\x80\xb6\x18\x01R\fdroppedCells\"U\n" +
-	"\aOutcome\x12\x17\n" +
-	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\v\n" +
-	"\aCREATED\x10\x01\x12\v\n" +
-	"\aUPDATED\x10\x02\x12\v\n" +
-	"\aSKIPPED\x10\x03\x12\n" +
-	"\n" +
-	"\x06FAILED\x10\x04B\t\n" +
+	"\rdropped_cells\x18\b \x03(\tB\x15\xaa\xb5\x18\r[\"firstName\"]\x80\xb6\x18\x01R\fdroppedCellsB\x05\n" +
+	"\x03_idB\t\n" +
 	"\a_reasonB\b\n" +
 	"\x06_fieldB\x0e\n" +
-	"\f_status_kept\"\xec\b\n" +
+	"\f_status_kept\"\xba\x06\n" +
 	"\rImportSummary\x12\"\n" +
 	"\acreated\x18\x01 \x01(\x05B\b\xaa\xb5\x18\x041200R\acreated\x12\x1f\n" +
 	"\aupdated\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x010R\aupdated\x12\x1f\n" +
 	"\askipped\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x014R\askipped\x12\x1d\n" +
-	"\x06failed\x18\x04 \x01(\x05B\x05\xaa\xb5\x18\x012R\x06failed\x12Y\n" +
-	"\areasons\x18\x05 \x03(\v2%.roster.v1.ImportSummary.ReasonsEntryB\x18\xaa\xb5\x18\x14{\"INVALID_EMAIL\": 2}R\areasons\x12p\n" +
+	"\x06failed\x18\x04 \x01(\x05B\x05\xaa\xb5\x18\x012R\x06failed\x12p\n" +
 	"\bstatuses\x18\x06 \x03(\v2&.roster.v1.ImportSummary.StatusesEntryB,\xaa\xb5\x18({\"CONFIRMED\": 1000, \"UNSUBSCRIBED\": 200}R\bstatuses\x12*\n" +
 	"\rstatuses_kept\x18\a \x01(\x05B\x05\xaa\xb5\x18\x010R\fstatusesKept\x12V\n" +
 	"\x06preset\x18\b \x01(\x0e2*.roster.v1.ImportSubscribersRequest.PresetB\r\xaa\xb5\x18\tMAILCHIMPH\x00R\x06preset\x88\x01\x01\x12J\n" +
 	"\x0fignored_columns\x18\t \x03(\tB!\xaa\xb5\x18\x1d[\"MEMBER_RATING\", \"LATITUDE\"]R\x0eignoredColumns\x123\n" +
 	"\x0ecreated_fields\x18\n" +
-	" \x03(\tB\f\xaa\xb5\x18\b[\"town\"]R\rcreatedFields\x12Y\n" +
-	"\x12unrecognized_cells\x18\v \x03(\v2*.roster.v1.ImportSummary.UnrecognizedCellsR\x11unrecognizedCells\x12\"\n" +
+	" \x03(\tB\f\xaa\xb5\x18\b[\"town\"]R\rcreatedFields\x12K\n" +
+	"\x12unrecognized_cells\x18\v \x03(\v2\x1c.roster.v1.UnrecognizedCellsR\x11unrecognizedCells\x12\"\n" +
 	"\adry_run\x18\f \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x12<\n" +
-	"\x17rows_with_dropped_cells\x18\r \x01(\x05B\x05\xaa\xb5\x18\x010R\x14rowsWithDroppedCells\x1a\xc2\x01\n" +
-	"\x11UnrecognizedCells\x12\"\n" +
-	"\x06column\x18\x01 \x01(\tB\n" +
-	"\xaa\xb5\x18\x06StatusR\x06column\x12\x19\n" +
-	"\x04rows\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x013R\x04rows\x12$\n" +
-	"\aexample\x18\x03 \x01(\tB\n" +
-	"\xaa\xb5\x18\x06pausedR\aexample\x12?\n" +
-	"\x04hint\x18\x04 \x01(\tB&\xaa\xb5\x18\"Set dateFormat to MDY, DMY or YMD.H\x00R\x04hint\x88\x01\x01B\a\n" +
-	"\x05_hint\x1a:\n" +
-	"\fReasonsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1a;\n" +
+	"\x17rows_with_dropped_cells\x18\r \x01(\x05B\x05\xaa\xb5\x18\x010R\x14rowsWithDroppedCells\x120\n" +
+	"\areasons\x18\x0e \x03(\v2\x16.roster.v1.ReasonCountR\areasons\x1a;\n" +
 	"\rStatusesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\t\n" +
-	"\a_preset\"\x82\x01\n" +
+	"\a_presetJ\x04\b\x05\x10\x06\"\x82\x01\n" +
 	"\x19ImportSubscribersResponse\x121\n" +
 	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\x122\n" +
 	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xd6\t\n" +
@@ -5125,202 +4742,201 @@ func file_roster_v1_subscribers_proto_rawDescGZIP() []byte {
 	return file_roster_v1_subscribers_proto_rawDescData
 }
 
-var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
-var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_roster_v1_subscribers_proto_goTypes = []any{
 	(Subscriber_Status)(0),                      // 0: roster.v1.Subscriber.Status
 	(Subscriber_View)(0),                        // 1: roster.v1.Subscriber.View
-	(BulkFailure_Reason)(0),                     // 2: roster.v1.BulkFailure.Reason
-	(SubscriberHistoryEntry_Type)(0),            // 3: roster.v1.SubscriberHistoryEntry.Type
-	(SubscriberHistoryEntry_Source)(0),          // 4: roster.v1.SubscriberHistoryEntry.Source
-	(UnknownColumns_Action)(0),                  // 5: roster.v1.UnknownColumns.Action
-	(DateFormat_Order)(0),                       // 6: roster.v1.DateFormat.Order
-	(ImportSubscribersRequest_OnConflict)(0),    // 7: roster.v1.ImportSubscribersRequest.OnConflict
-	(ImportSubscribersRequest_Preset)(0),        // 8: roster.v1.ImportSubscribersRequest.Preset
-	(ImportSubscribersRequest_Results)(0),       // 9: roster.v1.ImportSubscribersRequest.Results
-	(ImportResult_Outcome)(0),                   // 10: roster.v1.ImportResult.Outcome
-	(ExportSubscribersRequest_Format)(0),        // 11: roster.v1.ExportSubscribersRequest.Format
-	(ExportSubscribersRequest_Include)(0),       // 12: roster.v1.ExportSubscribersRequest.Include
-	(*Subscriber)(nil),                          // 13: roster.v1.Subscriber
-	(*CreateSubscriberRequest)(nil),             // 14: roster.v1.CreateSubscriberRequest
-	(*CreateSubscriberResponse)(nil),            // 15: roster.v1.CreateSubscriberResponse
-	(*BulkSubscriber)(nil),                      // 16: roster.v1.BulkSubscriber
-	(*BulkCreateSubscribersRequest)(nil),        // 17: roster.v1.BulkCreateSubscribersRequest
-	(*BulkResult)(nil),                          // 18: roster.v1.BulkResult
-	(*BulkFailure)(nil),                         // 19: roster.v1.BulkFailure
-	(*BulkCreateSubscribersResponse)(nil),       // 20: roster.v1.BulkCreateSubscribersResponse
-	(*GetSubscriberRequest)(nil),                // 21: roster.v1.GetSubscriberRequest
-	(*GetSubscriberResponse)(nil),               // 22: roster.v1.GetSubscriberResponse
-	(*BatchGetSubscribersRequest)(nil),          // 23: roster.v1.BatchGetSubscribersRequest
-	(*BatchGetSubscribersResponse)(nil),         // 24: roster.v1.BatchGetSubscribersResponse
-	(*ListSubscribersRequest)(nil),              // 25: roster.v1.ListSubscribersRequest
-	(*ListSubscribersResponse)(nil),             // 26: roster.v1.ListSubscribersResponse
-	(*UpdateSubscriberRequest)(nil),             // 27: roster.v1.UpdateSubscriberRequest
-	(*UpdateSubscriberResponse)(nil),            // 28: roster.v1.UpdateSubscriberResponse
-	(*ChangeSubscriberStatusRequest)(nil),       // 29: roster.v1.ChangeSubscriberStatusRequest
-	(*ChangeSubscriberStatusResponse)(nil),      // 30: roster.v1.ChangeSubscriberStatusResponse
-	(*AddSubscriberTagsRequest)(nil),            // 31: roster.v1.AddSubscriberTagsRequest
-	(*AddSubscriberTagsResponse)(nil),           // 32: roster.v1.AddSubscriberTagsResponse
-	(*RemoveSubscriberTagsRequest)(nil),         // 33: roster.v1.RemoveSubscriberTagsRequest
-	(*RemoveSubscriberTagsResponse)(nil),        // 34: roster.v1.RemoveSubscriberTagsResponse
-	(*SubscriberHistoryEntry)(nil),              // 35: roster.v1.SubscriberHistoryEntry
-	(*ListSubscriberHistoryRequest)(nil),        // 36: roster.v1.ListSubscriberHistoryRequest
-	(*ListSubscriberHistoryResponse)(nil),       // 37: roster.v1.ListSubscriberHistoryResponse
-	(*PersonalDelivery)(nil),                    // 38: roster.v1.PersonalDelivery
-	(*GetSubscriberPersonalDataRequest)(nil),    // 39: roster.v1.GetSubscriberPersonalDataRequest
-	(*GetSubscriberPersonalDataResponse)(nil),   // 40: roster.v1.GetSubscriberPersonalDataResponse
-	(*ImportSubscriber)(nil),                    // 41: roster.v1.ImportSubscriber
-	(*UnknownColumns)(nil),                      // 42: roster.v1.UnknownColumns
-	(*DateFormat)(nil),                          // 43: roster.v1.DateFormat
-	(*ImportSubscribersRequest)(nil),            // 44: roster.v1.ImportSubscribersRequest
-	(*ImportResult)(nil),                        // 45: roster.v1.ImportResult
-	(*ImportSummary)(nil),                       // 46: roster.v1.ImportSummary
-	(*ImportSubscribersResponse)(nil),           // 47: roster.v1.ImportSubscribersResponse
-	(*ExportSubscribersRequest)(nil),            // 48: roster.v1.ExportSubscribersRequest
-	(*ExportSubscribersResponse)(nil),           // 49: roster.v1.ExportSubscribersResponse
-	(*DeleteSubscriberRequest)(nil),             // 50: roster.v1.DeleteSubscriberRequest
-	(*DeleteSubscriberResponse)(nil),            // 51: roster.v1.DeleteSubscriberResponse
-	(*Subscriber_Consent)(nil),                  // 52: roster.v1.Subscriber.Consent
-	(*SubscriberHistoryEntry_TagChange)(nil),    // 53: roster.v1.SubscriberHistoryEntry.TagChange
-	(*SubscriberHistoryEntry_StatusChange)(nil), // 54: roster.v1.SubscriberHistoryEntry.StatusChange
-	(*ImportSummary_UnrecognizedCells)(nil),     // 55: roster.v1.ImportSummary.UnrecognizedCells
-	nil,                                         // 56: roster.v1.ImportSummary.ReasonsEntry
-	nil,                                         // 57: roster.v1.ImportSummary.StatusesEntry
-	(*timestamppb.Timestamp)(nil),               // 58: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),                     // 59: google.protobuf.Struct
-	(*Row_Fault)(nil),                           // 60: roster.v1.Row.Fault
-	(*fieldmaskpb.FieldMask)(nil),               // 61: google.protobuf.FieldMask
-	(*Actor)(nil),                               // 62: roster.v1.Actor
-	(*WebhookDelivery)(nil),                     // 63: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),                      // 64: roster.v1.WebhookAttempt
-	(*Event)(nil),                               // 65: roster.v1.Event
-	(*CsvLine)(nil),                             // 66: roster.v1.CsvLine
+	(SubscriberHistoryEntry_Type)(0),            // 2: roster.v1.SubscriberHistoryEntry.Type
+	(SubscriberHistoryEntry_Source)(0),          // 3: roster.v1.SubscriberHistoryEntry.Source
+	(UnknownColumns_Action)(0),                  // 4: roster.v1.UnknownColumns.Action
+	(DateFormat_Order)(0),                       // 5: roster.v1.DateFormat.Order
+	(ImportSubscribersRequest_Preset)(0),        // 6: roster.v1.ImportSubscribersRequest.Preset
+	(ImportSubscribersRequest_Results)(0),       // 7: roster.v1.ImportSubscribersRequest.Results
+	(ExportSubscribersRequest_Format)(0),        // 8: roster.v1.ExportSubscribersRequest.Format
+	(ExportSubscribersRequest_Include)(0),       // 9: roster.v1.ExportSubscribersRequest.Include
+	(*Subscriber)(nil),                          // 10: roster.v1.Subscriber
+	(*CreateSubscriberRequest)(nil),             // 11: roster.v1.CreateSubscriberRequest
+	(*CreateSubscriberResponse)(nil),            // 12: roster.v1.CreateSubscriberResponse
+	(*BulkSubscriber)(nil),                      // 13: roster.v1.BulkSubscriber
+	(*BulkCreateSubscribersRequest)(nil),        // 14: roster.v1.BulkCreateSubscribersRequest
+	(*BulkResult)(nil),                          // 15: roster.v1.BulkResult
+	(*BulkCreateSubscribersResponse)(nil),       // 16: roster.v1.BulkCreateSubscribersResponse
+	(*GetSubscriberRequest)(nil),                // 17: roster.v1.GetSubscriberRequest
+	(*GetSubscriberResponse)(nil),               // 18: roster.v1.GetSubscriberResponse
+	(*BatchGetSubscribersRequest)(nil),          // 19: roster.v1.BatchGetSubscribersRequest
+	(*BatchGetSubscribersResponse)(nil),         // 20: roster.v1.BatchGetSubscribersResponse
+	(*ListSubscribersRequest)(nil),              // 21: roster.v1.ListSubscribersRequest
+	(*ListSubscribersResponse)(nil),             // 22: roster.v1.ListSubscribersResponse
+	(*UpdateSubscriberRequest)(nil),             // 23: roster.v1.UpdateSubscriberRequest
+	(*UpdateSubscriberResponse)(nil),            // 24: roster.v1.UpdateSubscriberResponse
+	(*ChangeSubscriberStatusRequest)(nil),       // 25: roster.v1.ChangeSubscriberStatusRequest
+	(*ChangeSubscriberStatusResponse)(nil),      // 26: roster.v1.ChangeSubscriberStatusResponse
+	(*AddSubscriberTagsRequest)(nil),            // 27: roster.v1.AddSubscriberTagsRequest
+	(*AddSubscriberTagsResponse)(nil),           // 28: roster.v1.AddSubscriberTagsResponse
+	(*RemoveSubscriberTagsRequest)(nil),         // 29: roster.v1.RemoveSubscriberTagsRequest
+	(*RemoveSubscriberTagsResponse)(nil),        // 30: roster.v1.RemoveSubscriberTagsResponse
+	(*SubscriberHistoryEntry)(nil),              // 31: roster.v1.SubscriberHistoryEntry
+	(*ListSubscriberHistoryRequest)(nil),        // 32: roster.v1.ListSubscriberHistoryRequest
+	(*ListSubscriberHistoryResponse)(nil),       // 33: roster.v1.ListSubscriberHistoryResponse
+	(*PersonalDelivery)(nil),                    // 34: roster.v1.PersonalDelivery
+	(*GetSubscriberPersonalDataRequest)(nil),    // 35: roster.v1.GetSubscriberPersonalDataRequest
+	(*GetSubscriberPersonalDataResponse)(nil),   // 36: roster.v1.GetSubscriberPersonalDataResponse
+	(*ImportSubscriber)(nil),                    // 37: roster.v1.ImportSubscriber
+	(*UnknownColumns)(nil),                      // 38: roster.v1.UnknownColumns
+	(*DateFormat)(nil),                          // 39: roster.v1.DateFormat
+	(*ImportSubscribersRequest)(nil),            // 40: roster.v1.ImportSubscribersRequest
+	(*ImportResult)(nil),                        // 41: roster.v1.ImportResult
+	(*ImportSummary)(nil),                       // 42: roster.v1.ImportSummary
+	(*ImportSubscribersResponse)(nil),           // 43: roster.v1.ImportSubscribersResponse
+	(*ExportSubscribersRequest)(nil),            // 44: roster.v1.ExportSubscribersRequest
+	(*ExportSubscribersResponse)(nil),           // 45: roster.v1.ExportSubscribersResponse
+	(*DeleteSubscriberRequest)(nil),             // 46: roster.v1.DeleteSubscriberRequest
+	(*DeleteSubscriberResponse)(nil),            // 47: roster.v1.DeleteSubscriberResponse
+	(*Subscriber_Consent)(nil),                  // 48: roster.v1.Subscriber.Consent
+	(*SubscriberHistoryEntry_TagChange)(nil),    // 49: roster.v1.SubscriberHistoryEntry.TagChange
+	(*SubscriberHistoryEntry_StatusChange)(nil), // 50: roster.v1.SubscriberHistoryEntry.StatusChange
+	nil,                           // 51: roster.v1.ImportSummary.StatusesEntry
+	(*timestamppb.Timestamp)(nil), // 52: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 53: google.protobuf.Struct
+	(*Row_Fault)(nil),             // 54: roster.v1.Row.Fault
+	(Row_OnConflict)(0),           // 55: roster.v1.Row.OnConflict
+	(Row_Outcome)(0),              // 56: roster.v1.Row.Outcome
+	(Row_Reason)(0),               // 57: roster.v1.Row.Reason
+	(*BulkFailure)(nil),           // 58: roster.v1.BulkFailure
+	(*fieldmaskpb.FieldMask)(nil), // 59: google.protobuf.FieldMask
+	(*Actor)(nil),                 // 60: roster.v1.Actor
+	(*WebhookDelivery)(nil),       // 61: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),        // 62: roster.v1.WebhookAttempt
+	(*Event)(nil),                 // 63: roster.v1.Event
+	(*CsvLine)(nil),               // 64: roster.v1.CsvLine
+	(*UnrecognizedCells)(nil),     // 65: roster.v1.UnrecognizedCells
+	(*ReasonCount)(nil),           // 66: roster.v1.ReasonCount
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	0,   // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
-	58,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
-	59,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
-	58,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
-	58,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	58,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	58,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	52,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	59,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	13,  // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	59,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	60,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
-	16,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
-	7,   // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	10,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.ImportResult.Outcome
-	2,   // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.BulkFailure.Reason
-	2,   // 16: roster.v1.BulkFailure.reason:type_name -> roster.v1.BulkFailure.Reason
-	19,  // 17: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
-	18,  // 18: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
-	1,   // 19: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
-	61,  // 20: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
-	13,  // 21: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	1,   // 22: roster.v1.BatchGetSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	13,  // 23: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	0,   // 24: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	58,  // 25: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	58,  // 26: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	58,  // 27: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	58,  // 28: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,   // 29: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	61,  // 30: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
-	13,  // 31: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	61,  // 32: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
-	59,  // 33: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	13,  // 34: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	0,   // 35: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
-	13,  // 36: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
-	13,  // 37: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	13,  // 38: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	3,   // 39: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
-	58,  // 40: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
-	4,   // 41: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
-	62,  // 42: roster.v1.SubscriberHistoryEntry.actor:type_name -> roster.v1.Actor
-	59,  // 43: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
-	59,  // 44: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
-	53,  // 45: roster.v1.SubscriberHistoryEntry.tags_change:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
-	54,  // 46: roster.v1.SubscriberHistoryEntry.status_change:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
-	35,  // 47: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	63,  // 48: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
-	64,  // 49: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
-	13,  // 50: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
-	35,  // 51: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	65,  // 52: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
-	38,  // 53: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
-	59,  // 54: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	0,   // 55: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	58,  // 56: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	58,  // 57: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	58,  // 58: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	58,  // 59: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	58,  // 60: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	52,  // 61: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	60,  // 62: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
-	7,   // 63: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.ImportSubscribersRequest.OnConflict
-	66,  // 64: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	41,  // 65: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
-	8,   // 66: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	5,   // 67: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	9,   // 68: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
-	6,   // 69: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
-	10,  // 70: roster.v1.ImportResult.outcome:type_name -> roster.v1.ImportResult.Outcome
-	2,   // 71: roster.v1.ImportResult.reason:type_name -> roster.v1.BulkFailure.Reason
-	56,  // 72: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ImportSummary.ReasonsEntry
-	57,  // 73: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	8,   // 74: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	55,  // 75: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
-	45,  // 76: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	46,  // 77: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	11,  // 78: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
-	0,   // 79: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	58,  // 80: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	58,  // 81: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	58,  // 82: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	58,  // 83: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,   // 84: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	12,  // 85: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
-	13,  // 86: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	66,  // 87: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	58,  // 88: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,   // 90: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	14,  // 91: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	17,  // 92: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	21,  // 93: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	23,  // 94: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	25,  // 95: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	27,  // 96: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	29,  // 97: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	31,  // 98: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	33,  // 99: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	36,  // 100: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	39,  // 101: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	44,  // 102: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	48,  // 103: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	50,  // 104: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	15,  // 105: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	20,  // 106: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	22,  // 107: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	24,  // 108: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	26,  // 109: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	28,  // 110: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	30,  // 111: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	32,  // 112: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	34,  // 113: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	37,  // 114: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	40,  // 115: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	47,  // 116: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	49,  // 117: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	51,  // 118: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	105, // [105:119] is the sub-list for method output_type
-	91,  // [91:105] is the sub-list for method input_type
-	91,  // [91:91] is the sub-list for extension type_name
-	91,  // [91:91] is the sub-list for extension extendee
-	0,   // [0:91] is the sub-list for field type_name
+	52,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
+	53,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
+	52,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
+	52,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	52,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	52,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	48,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	53,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	10,  // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	53,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	54,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
+	13,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
+	55,  // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
+	56,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.Row.Outcome
+	57,  // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.Row.Reason
+	58,  // 16: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
+	15,  // 17: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
+	1,   // 18: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
+	59,  // 19: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
+	10,  // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	1,   // 21: roster.v1.BatchGetSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	10,  // 22: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	0,   // 23: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	52,  // 24: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	52,  // 25: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	52,  // 26: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	52,  // 27: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 28: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	59,  // 29: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
+	10,  // 30: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	59,  // 31: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
+	53,  // 32: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	10,  // 33: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	0,   // 34: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
+	10,  // 35: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
+	10,  // 36: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	10,  // 37: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	2,   // 38: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
+	52,  // 39: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
+	3,   // 40: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
+	60,  // 41: roster.v1.SubscriberHistoryEntry.actor:type_name -> roster.v1.Actor
+	53,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	53,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	49,  // 44: roster.v1.SubscriberHistoryEntry.tags_change:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	50,  // 45: roster.v1.SubscriberHistoryEntry.status_change:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	31,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	61,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	62,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	10,  // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	31,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	63,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	34,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	53,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	0,   // 54: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
+	52,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	52,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	52,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	52,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	52,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	48,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	54,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	55,  // 62: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
+	64,  // 63: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	37,  // 64: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	6,   // 65: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	4,   // 66: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	7,   // 67: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
+	5,   // 68: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
+	56,  // 69: roster.v1.ImportResult.outcome:type_name -> roster.v1.Row.Outcome
+	57,  // 70: roster.v1.ImportResult.reason:type_name -> roster.v1.Row.Reason
+	51,  // 71: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	6,   // 72: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	65,  // 73: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
+	66,  // 74: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ReasonCount
+	41,  // 75: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	42,  // 76: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	8,   // 77: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	0,   // 78: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	52,  // 79: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	52,  // 80: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	52,  // 81: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	52,  // 82: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 83: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	9,   // 84: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
+	10,  // 85: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	64,  // 86: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	52,  // 87: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 88: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	11,  // 90: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	14,  // 91: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	17,  // 92: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	19,  // 93: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	21,  // 94: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	23,  // 95: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	25,  // 96: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	27,  // 97: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	29,  // 98: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	32,  // 99: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	35,  // 100: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	40,  // 101: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	44,  // 102: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	46,  // 103: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	12,  // 104: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	16,  // 105: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	18,  // 106: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	20,  // 107: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	22,  // 108: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	24,  // 109: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	26,  // 110: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	28,  // 111: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	30,  // 112: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	33,  // 113: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	36,  // 114: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	43,  // 115: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	45,  // 116: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	47,  // 117: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	104, // [104:118] is the sub-list for method output_type
+	90,  // [90:104] is the sub-list for method input_type
+	90,  // [90:90] is the sub-list for extension type_name
+	90,  // [90:90] is the sub-list for extension extendee
+	0,   // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }
@@ -5330,28 +4946,28 @@ func file_roster_v1_subscribers_proto_init() {
 	}
 	file_roster_v1_actors_proto_init()
 	file_roster_v1_http_proto_init()
+	file_roster_v1_rows_proto_init()
 	file_roster_v1_webhooks_proto_init()
 	file_roster_v1_subscribers_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[5].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[14].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[16].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[18].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[20].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[22].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[13].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[15].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[17].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[19].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[21].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[31].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[32].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[33].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[35].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[37].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[39].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[41].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[42].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[34].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[36].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[38].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[40].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_subscribers_proto_rawDesc), len(file_roster_v1_subscribers_proto_rawDesc)),
-			NumEnums:      13,
-			NumMessages:   45,
+			NumEnums:      10,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -561,7 +561,8 @@ func (*DeleteSuppressionResponse) Descriptor() ([]byte, []int) {
 // Request message for AddSuppressions.
 type AddSuppressionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Email addresses, compared as on creation of a subscriber. From 1 to 1,000.
+	// Email addresses, compared as on creation of a subscriber. From 1 to 1,000. One that is
+	// missing or malformed is reported in the response and does not fail the call.
 	Emails []string `protobuf:"bytes,1,rep,name=emails,proto3" json:"emails,omitempty"`
 	// Why the addresses are suppressed. Default: MANUAL.
 	Reason        Suppression_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
@@ -621,7 +622,9 @@ type AddSuppressionsResponse struct {
 	// Number of addresses that were suppressed before.
 	Existing int32 `protobuf:"varint,2,opt,name=existing,proto3" json:"existing,omitempty"`
 	// Number of subscribers with these addresses that got another status.
-	OptedOut      int32 `protobuf:"varint,3,opt,name=opted_out,json=optedOut,proto3" json:"opted_out,omitempty"`
+	OptedOut int32 `protobuf:"varint,3,opt,name=opted_out,json=optedOut,proto3" json:"opted_out,omitempty"`
+	// Rejected items of emails, with their index, in order. Empty if none was rejected.
+	Failed        []*BulkFailure `protobuf:"bytes,4,rep,name=failed,proto3" json:"failed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -675,6 +678,13 @@ func (x *AddSuppressionsResponse) GetOptedOut() int32 {
 		return x.OptedOut
 	}
 	return 0
+}
+
+func (x *AddSuppressionsResponse) GetFailed() []*BulkFailure {
+	if x != nil {
+		return x.Failed
+	}
+	return nil
 }
 
 // One row of a suppression list.
@@ -879,10 +889,10 @@ type ImportSuppressionResult struct {
 	// Email address of the row as sent, truncated to 320 characters. Empty if it was not a
 	// string.
 	Email string `protobuf:"bytes,3,opt,name=email,proto3" json:"email,omitempty"`
-	// Why the row failed. Absent if it did not.
-	Failure *BulkFailure_Reason `protobuf:"varint,4,opt,name=failure,proto3,enum=roster.v1.BulkFailure_Reason,oneof" json:"failure,omitempty"`
 	// The invalid field. Absent if no single field is invalid.
-	Field         *string `protobuf:"bytes,5,opt,name=field,proto3,oneof" json:"field,omitempty"`
+	Field *string `protobuf:"bytes,5,opt,name=field,proto3,oneof" json:"field,omitempty"`
+	// Why the row failed. Absent if it did not.
+	Reason        *Row_Reason `protobuf:"varint,6,opt,name=reason,proto3,enum=roster.v1.Row_Reason,oneof" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -938,18 +948,18 @@ func (x *ImportSuppressionResult) GetEmail() string {
 	return ""
 }
 
-func (x *ImportSuppressionResult) GetFailure() BulkFailure_Reason {
-	if x != nil && x.Failure != nil {
-		return *x.Failure
-	}
-	return BulkFailure_REASON_UNSPECIFIED
-}
-
 func (x *ImportSuppressionResult) GetField() string {
 	if x != nil && x.Field != nil {
 		return *x.Field
 	}
 	return ""
+}
+
+func (x *ImportSuppressionResult) GetReason() Row_Reason {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return Row_REASON_UNSPECIFIED
 }
 
 // Summary of an import of suppressions.
@@ -967,9 +977,11 @@ type ImportSuppressionsSummary struct {
 	IgnoredColumns []string `protobuf:"bytes,5,rep,name=ignored_columns,json=ignoredColumns,proto3" json:"ignored_columns,omitempty"`
 	// Cells with a reason or time that is not known. Such an address is suppressed with the
 	// reason of the request, or at the time of the import.
-	UnrecognizedCells []*ImportSummary_UnrecognizedCells `protobuf:"bytes,6,rep,name=unrecognized_cells,json=unrecognizedCells,proto3" json:"unrecognized_cells,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	UnrecognizedCells []*UnrecognizedCells `protobuf:"bytes,6,rep,name=unrecognized_cells,json=unrecognizedCells,proto3" json:"unrecognized_cells,omitempty"`
+	// The rows that failed, by reason, with the lines of the first ones.
+	Reasons       []*ReasonCount `protobuf:"bytes,7,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ImportSuppressionsSummary) Reset() {
@@ -1037,9 +1049,16 @@ func (x *ImportSuppressionsSummary) GetIgnoredColumns() []string {
 	return nil
 }
 
-func (x *ImportSuppressionsSummary) GetUnrecognizedCells() []*ImportSummary_UnrecognizedCells {
+func (x *ImportSuppressionsSummary) GetUnrecognizedCells() []*UnrecognizedCells {
 	if x != nil {
 		return x.UnrecognizedCells
+	}
+	return nil
+}
+
+func (x *ImportSuppressionsSummary) GetReasons() []*ReasonCount {
+	if x != nil {
+		return x.Reasons
 	}
 	return nil
 }
@@ -1216,7 +1235,7 @@ var File_roster_v1_suppressions_proto protoreflect.FileDescriptor
 
 const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\n" +
-	"\x1croster/v1/suppressions.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\xf7\x02\n" +
+	"\x1croster/v1/suppressions.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xf7\x02\n" +
 	"\vSuppression\x12c\n" +
 	"\n" +
 	"email_hash\x18\x01 \x01(\tBD\xaa\xb5\x18@9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08R\temailHash\x12G\n" +
@@ -1256,11 +1275,12 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x06emails\x18\x01 \x03(\tBF\xbaH\r\x92\x01\n" +
 	"\b\x01\x10\xe8\a\"\x03\xd8\x01\x03\xaa\xb5\x18)[\"gone@example.com\", \"never@example.com\"]\xb2\xb5\x18\x05emailR\x06emails\x12M\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\n" +
-	"COMPLAINEDR\x06reason\"}\n" +
+	"COMPLAINEDR\x06reason\"\xad\x01\n" +
 	"\x17AddSuppressionsResponse\x12\x1b\n" +
 	"\x05added\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x012R\x05added\x12!\n" +
 	"\bexisting\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x010R\bexisting\x12\"\n" +
-	"\topted_out\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\boptedOut\"\xa7\x02\n" +
+	"\topted_out\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\boptedOut\x12.\n" +
+	"\x06failed\x18\x04 \x03(\v2\x16.roster.v1.BulkFailureR\x06failed\"\xa7\x02\n" +
 	"\x11ImportSuppression\x12*\n" +
 	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\x12F\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x0f\xaa\xb5\x18\aBOUNCED\xe0\xb5\x18\x01R\x06reason\x12[\n" +
@@ -1279,30 +1299,30 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\vdate_format\x18\x06 \x01(\x0e2\x1b.roster.v1.DateFormat.OrderB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03DMY\xe0\xb5\x18\x01R\n" +
 	"dateFormat\x12:\n" +
 	"\vnull_tokens\x18\a \x03(\tB\x19\xbaH\v\x92\x01\b\x10\x14\"\x04r\x02\x18d\xaa\xb5\x18\a[\"n/a\"]R\n" +
-	"nullTokens\"\xe9\x02\n" +
+	"nullTokens\"\xed\x02\n" +
 	"\x17ImportSuppressionResult\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12O\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2*.roster.v1.ImportSuppressionResult.OutcomeB\t\xaa\xb5\x18\x05ADDEDR\aoutcome\x12*\n" +
-	"\x05email\x18\x03 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\x12<\n" +
-	"\afailure\x18\x04 \x01(\x0e2\x1d.roster.v1.BulkFailure.ReasonH\x00R\afailure\x88\x01\x01\x12\x19\n" +
-	"\x05field\x18\x05 \x01(\tH\x01R\x05field\x88\x01\x01\"G\n" +
+	"\x05email\x18\x03 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\x12\x19\n" +
+	"\x05field\x18\x05 \x01(\tH\x00R\x05field\x88\x01\x01\x122\n" +
+	"\x06reason\x18\x06 \x01(\x0e2\x15.roster.v1.Row.ReasonH\x01R\x06reason\x88\x01\x01\"G\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05ADDED\x10\x01\x12\f\n" +
 	"\bEXISTING\x10\x02\x12\n" +
 	"\n" +
-	"\x06FAILED\x10\x03B\n" +
-	"\n" +
-	"\b_failureB\b\n" +
-	"\x06_field\"\xb8\x02\n" +
+	"\x06FAILED\x10\x03B\b\n" +
+	"\x06_fieldB\t\n" +
+	"\a_reasonJ\x04\b\x04\x10\x05R\afailure\"\xdc\x02\n" +
 	"\x19ImportSuppressionsSummary\x12\x1f\n" +
 	"\x05added\x18\x01 \x01(\x05B\t\xaa\xb5\x18\x0530000R\x05added\x12\"\n" +
 	"\bexisting\x18\x02 \x01(\x05B\x06\xaa\xb5\x18\x0212R\bexisting\x12\x1d\n" +
 	"\x06failed\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x06failed\x12#\n" +
 	"\topted_out\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0218R\boptedOut\x127\n" +
 	"\x0fignored_columns\x18\x05 \x03(\tB\x0e\xaa\xb5\x18\n" +
-	"[\"Origin\"]R\x0eignoredColumns\x12Y\n" +
-	"\x12unrecognized_cells\x18\x06 \x03(\v2*.roster.v1.ImportSummary.UnrecognizedCellsR\x11unrecognizedCells\"\x9a\x01\n" +
+	"[\"Origin\"]R\x0eignoredColumns\x12K\n" +
+	"\x12unrecognized_cells\x18\x06 \x03(\v2\x1c.roster.v1.UnrecognizedCellsR\x11unrecognizedCells\x120\n" +
+	"\areasons\x18\a \x03(\v2\x16.roster.v1.ReasonCountR\areasons\"\x9a\x01\n" +
 	"\x1aImportSuppressionsResponse\x12<\n" +
 	"\aresults\x18\x01 \x03(\v2\".roster.v1.ImportSuppressionResultR\aresults\x12>\n" +
 	"\asummary\x18\x02 \x01(\v2$.roster.v1.ImportSuppressionsSummaryR\asummary\"\x94\x01\n" +
@@ -1341,32 +1361,34 @@ func file_roster_v1_suppressions_proto_rawDescGZIP() []byte {
 var file_roster_v1_suppressions_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_roster_v1_suppressions_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_roster_v1_suppressions_proto_goTypes = []any{
-	(Suppression_Reason)(0),                 // 0: roster.v1.Suppression.Reason
-	(ImportSuppressionResult_Outcome)(0),    // 1: roster.v1.ImportSuppressionResult.Outcome
-	(*Suppression)(nil),                     // 2: roster.v1.Suppression
-	(*GetSuppressionRequest)(nil),           // 3: roster.v1.GetSuppressionRequest
-	(*GetSuppressionResponse)(nil),          // 4: roster.v1.GetSuppressionResponse
-	(*ListSuppressionsRequest)(nil),         // 5: roster.v1.ListSuppressionsRequest
-	(*ListSuppressionsResponse)(nil),        // 6: roster.v1.ListSuppressionsResponse
-	(*DeleteSuppressionRequest)(nil),        // 7: roster.v1.DeleteSuppressionRequest
-	(*DeleteSuppressionResponse)(nil),       // 8: roster.v1.DeleteSuppressionResponse
-	(*AddSuppressionsRequest)(nil),          // 9: roster.v1.AddSuppressionsRequest
-	(*AddSuppressionsResponse)(nil),         // 10: roster.v1.AddSuppressionsResponse
-	(*ImportSuppression)(nil),               // 11: roster.v1.ImportSuppression
-	(*ImportSuppressionsRequest)(nil),       // 12: roster.v1.ImportSuppressionsRequest
-	(*ImportSuppressionResult)(nil),         // 13: roster.v1.ImportSuppressionResult
-	(*ImportSuppressionsSummary)(nil),       // 14: roster.v1.ImportSuppressionsSummary
-	(*ImportSuppressionsResponse)(nil),      // 15: roster.v1.ImportSuppressionsResponse
-	(*ExportSuppressionsRequest)(nil),       // 16: roster.v1.ExportSuppressionsRequest
-	(*ExportSuppressionsResponse)(nil),      // 17: roster.v1.ExportSuppressionsResponse
-	(*timestamppb.Timestamp)(nil),           // 18: google.protobuf.Timestamp
-	(*Row_Fault)(nil),                       // 19: roster.v1.Row.Fault
-	(*CsvLine)(nil),                         // 20: roster.v1.CsvLine
-	(ImportSubscribersRequest_Results)(0),   // 21: roster.v1.ImportSubscribersRequest.Results
-	(DateFormat_Order)(0),                   // 22: roster.v1.DateFormat.Order
-	(BulkFailure_Reason)(0),                 // 23: roster.v1.BulkFailure.Reason
-	(*ImportSummary_UnrecognizedCells)(nil), // 24: roster.v1.ImportSummary.UnrecognizedCells
-	(ExportSubscribersRequest_Format)(0),    // 25: roster.v1.ExportSubscribersRequest.Format
+	(Suppression_Reason)(0),               // 0: roster.v1.Suppression.Reason
+	(ImportSuppressionResult_Outcome)(0),  // 1: roster.v1.ImportSuppressionResult.Outcome
+	(*Suppression)(nil),                   // 2: roster.v1.Suppression
+	(*GetSuppressionRequest)(nil),         // 3: roster.v1.GetSuppressionRequest
+	(*GetSuppressionResponse)(nil),        // 4: roster.v1.GetSuppressionResponse
+	(*ListSuppressionsRequest)(nil),       // 5: roster.v1.ListSuppressionsRequest
+	(*ListSuppressionsResponse)(nil),      // 6: roster.v1.ListSuppressionsResponse
+	(*DeleteSuppressionRequest)(nil),      // 7: roster.v1.DeleteSuppressionRequest
+	(*DeleteSuppressionResponse)(nil),     // 8: roster.v1.DeleteSuppressionResponse
+	(*AddSuppressionsRequest)(nil),        // 9: roster.v1.AddSuppressionsRequest
+	(*AddSuppressionsResponse)(nil),       // 10: roster.v1.AddSuppressionsResponse
+	(*ImportSuppression)(nil),             // 11: roster.v1.ImportSuppression
+	(*ImportSuppressionsRequest)(nil),     // 12: roster.v1.ImportSuppressionsRequest
+	(*ImportSuppressionResult)(nil),       // 13: roster.v1.ImportSuppressionResult
+	(*ImportSuppressionsSummary)(nil),     // 14: roster.v1.ImportSuppressionsSummary
+	(*ImportSuppressionsResponse)(nil),    // 15: roster.v1.ImportSuppressionsResponse
+	(*ExportSuppressionsRequest)(nil),     // 16: roster.v1.ExportSuppressionsRequest
+	(*ExportSuppressionsResponse)(nil),    // 17: roster.v1.ExportSuppressionsResponse
+	(*timestamppb.Timestamp)(nil),         // 18: google.protobuf.Timestamp
+	(*BulkFailure)(nil),                   // 19: roster.v1.BulkFailure
+	(*Row_Fault)(nil),                     // 20: roster.v1.Row.Fault
+	(*CsvLine)(nil),                       // 21: roster.v1.CsvLine
+	(ImportSubscribersRequest_Results)(0), // 22: roster.v1.ImportSubscribersRequest.Results
+	(DateFormat_Order)(0),                 // 23: roster.v1.DateFormat.Order
+	(Row_Reason)(0),                       // 24: roster.v1.Row.Reason
+	(*UnrecognizedCells)(nil),             // 25: roster.v1.UnrecognizedCells
+	(*ReasonCount)(nil),                   // 26: roster.v1.ReasonCount
+	(ExportSubscribersRequest_Format)(0),  // 27: roster.v1.ExportSubscribersRequest.Format
 }
 var file_roster_v1_suppressions_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.Suppression.reason:type_name -> roster.v1.Suppression.Reason
@@ -1374,39 +1396,41 @@ var file_roster_v1_suppressions_proto_depIdxs = []int32{
 	2,  // 2: roster.v1.GetSuppressionResponse.suppression:type_name -> roster.v1.Suppression
 	2,  // 3: roster.v1.ListSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
 	0,  // 4: roster.v1.AddSuppressionsRequest.reason:type_name -> roster.v1.Suppression.Reason
-	0,  // 5: roster.v1.ImportSuppression.reason:type_name -> roster.v1.Suppression.Reason
-	18, // 6: roster.v1.ImportSuppression.created_at:type_name -> google.protobuf.Timestamp
-	19, // 7: roster.v1.ImportSuppression.faults:type_name -> roster.v1.Row.Fault
-	0,  // 8: roster.v1.ImportSuppressionsRequest.reason:type_name -> roster.v1.Suppression.Reason
-	11, // 9: roster.v1.ImportSuppressionsRequest.suppressions:type_name -> roster.v1.ImportSuppression
-	20, // 10: roster.v1.ImportSuppressionsRequest.lines:type_name -> roster.v1.CsvLine
-	21, // 11: roster.v1.ImportSuppressionsRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
-	22, // 12: roster.v1.ImportSuppressionsRequest.date_format:type_name -> roster.v1.DateFormat.Order
-	1,  // 13: roster.v1.ImportSuppressionResult.outcome:type_name -> roster.v1.ImportSuppressionResult.Outcome
-	23, // 14: roster.v1.ImportSuppressionResult.failure:type_name -> roster.v1.BulkFailure.Reason
-	24, // 15: roster.v1.ImportSuppressionsSummary.unrecognized_cells:type_name -> roster.v1.ImportSummary.UnrecognizedCells
-	13, // 16: roster.v1.ImportSuppressionsResponse.results:type_name -> roster.v1.ImportSuppressionResult
-	14, // 17: roster.v1.ImportSuppressionsResponse.summary:type_name -> roster.v1.ImportSuppressionsSummary
-	25, // 18: roster.v1.ExportSuppressionsRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
-	2,  // 19: roster.v1.ExportSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
-	20, // 20: roster.v1.ExportSuppressionsResponse.lines:type_name -> roster.v1.CsvLine
-	9,  // 21: roster.v1.SuppressionService.AddSuppressions:input_type -> roster.v1.AddSuppressionsRequest
-	12, // 22: roster.v1.SuppressionService.ImportSuppressions:input_type -> roster.v1.ImportSuppressionsRequest
-	16, // 23: roster.v1.SuppressionService.ExportSuppressions:input_type -> roster.v1.ExportSuppressionsRequest
-	3,  // 24: roster.v1.SuppressionService.GetSuppression:input_type -> roster.v1.GetSuppressionRequest
-	5,  // 25: roster.v1.SuppressionService.ListSuppressions:input_type -> roster.v1.ListSuppressionsRequest
-	7,  // 26: roster.v1.SuppressionService.DeleteSuppression:input_type -> roster.v1.DeleteSuppressionRequest
-	10, // 27: roster.v1.SuppressionService.AddSuppressions:output_type -> roster.v1.AddSuppressionsResponse
-	15, // 28: roster.v1.SuppressionService.ImportSuppressions:output_type -> roster.v1.ImportSuppressionsResponse
-	17, // 29: roster.v1.SuppressionService.ExportSuppressions:output_type -> roster.v1.ExportSuppressionsResponse
-	4,  // 30: roster.v1.SuppressionService.GetSuppression:output_type -> roster.v1.GetSuppressionResponse
-	6,  // 31: roster.v1.SuppressionService.ListSuppressions:output_type -> roster.v1.ListSuppressionsResponse
-	8,  // 32: roster.v1.SuppressionService.DeleteSuppression:output_type -> roster.v1.DeleteSuppressionResponse
-	27, // [27:33] is the sub-list for method output_type
-	21, // [21:27] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	19, // 5: roster.v1.AddSuppressionsResponse.failed:type_name -> roster.v1.BulkFailure
+	0,  // 6: roster.v1.ImportSuppression.reason:type_name -> roster.v1.Suppression.Reason
+	18, // 7: roster.v1.ImportSuppression.created_at:type_name -> google.protobuf.Timestamp
+	20, // 8: roster.v1.ImportSuppression.faults:type_name -> roster.v1.Row.Fault
+	0,  // 9: roster.v1.ImportSuppressionsRequest.reason:type_name -> roster.v1.Suppression.Reason
+	11, // 10: roster.v1.ImportSuppressionsRequest.suppressions:type_name -> roster.v1.ImportSuppression
+	21, // 11: roster.v1.ImportSuppressionsRequest.lines:type_name -> roster.v1.CsvLine
+	22, // 12: roster.v1.ImportSuppressionsRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
+	23, // 13: roster.v1.ImportSuppressionsRequest.date_format:type_name -> roster.v1.DateFormat.Order
+	1,  // 14: roster.v1.ImportSuppressionResult.outcome:type_name -> roster.v1.ImportSuppressionResult.Outcome
+	24, // 15: roster.v1.ImportSuppressionResult.reason:type_name -> roster.v1.Row.Reason
+	25, // 16: roster.v1.ImportSuppressionsSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
+	26, // 17: roster.v1.ImportSuppressionsSummary.reasons:type_name -> roster.v1.ReasonCount
+	13, // 18: roster.v1.ImportSuppressionsResponse.results:type_name -> roster.v1.ImportSuppressionResult
+	14, // 19: roster.v1.ImportSuppressionsResponse.summary:type_name -> roster.v1.ImportSuppressionsSummary
+	27, // 20: roster.v1.ExportSuppressionsRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	2,  // 21: roster.v1.ExportSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
+	21, // 22: roster.v1.ExportSuppressionsResponse.lines:type_name -> roster.v1.CsvLine
+	9,  // 23: roster.v1.SuppressionService.AddSuppressions:input_type -> roster.v1.AddSuppressionsRequest
+	12, // 24: roster.v1.SuppressionService.ImportSuppressions:input_type -> roster.v1.ImportSuppressionsRequest
+	16, // 25: roster.v1.SuppressionService.ExportSuppressions:input_type -> roster.v1.ExportSuppressionsRequest
+	3,  // 26: roster.v1.SuppressionService.GetSuppression:input_type -> roster.v1.GetSuppressionRequest
+	5,  // 27: roster.v1.SuppressionService.ListSuppressions:input_type -> roster.v1.ListSuppressionsRequest
+	7,  // 28: roster.v1.SuppressionService.DeleteSuppression:input_type -> roster.v1.DeleteSuppressionRequest
+	10, // 29: roster.v1.SuppressionService.AddSuppressions:output_type -> roster.v1.AddSuppressionsResponse
+	15, // 30: roster.v1.SuppressionService.ImportSuppressions:output_type -> roster.v1.ImportSuppressionsResponse
+	17, // 31: roster.v1.SuppressionService.ExportSuppressions:output_type -> roster.v1.ExportSuppressionsResponse
+	4,  // 32: roster.v1.SuppressionService.GetSuppression:output_type -> roster.v1.GetSuppressionResponse
+	6,  // 33: roster.v1.SuppressionService.ListSuppressions:output_type -> roster.v1.ListSuppressionsResponse
+	8,  // 34: roster.v1.SuppressionService.DeleteSuppression:output_type -> roster.v1.DeleteSuppressionResponse
+	29, // [29:35] is the sub-list for method output_type
+	23, // [23:29] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_suppressions_proto_init() }
@@ -1415,6 +1439,7 @@ func file_roster_v1_suppressions_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_rows_proto_init()
 	file_roster_v1_subscribers_proto_init()
 	file_roster_v1_suppressions_proto_msgTypes[5].OneofWrappers = []any{}
 	file_roster_v1_suppressions_proto_msgTypes[11].OneofWrappers = []any{}

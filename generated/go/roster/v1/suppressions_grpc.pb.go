@@ -45,7 +45,8 @@ type SuppressionServiceClient interface {
 	// Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
 	// of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
 	// strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
-	// existing suppression keeps its time, and its reason unless the new one is stricter.
+	// existing suppression keeps its time, and its reason unless the new one is stricter. Rejected
+	// addresses are reported in the response; the others are suppressed.
 	AddSuppressions(ctx context.Context, in *AddSuppressionsRequest, opts ...grpc.CallOption) (*AddSuppressionsResponse, error)
 	// Suppresses the addresses of a suppression list. Each row has the effect of
 	// AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most
@@ -169,7 +170,8 @@ type SuppressionServiceServer interface {
 	// Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
 	// of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
 	// strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
-	// existing suppression keeps its time, and its reason unless the new one is stricter.
+	// existing suppression keeps its time, and its reason unless the new one is stricter. Rejected
+	// addresses are reported in the response; the others are suppressed.
 	AddSuppressions(context.Context, *AddSuppressionsRequest) (*AddSuppressionsResponse, error)
 	// Suppresses the addresses of a suppression list. Each row has the effect of
 	// AddSuppressions. An invalid row fails alone. Rows are stored in transactions of at most

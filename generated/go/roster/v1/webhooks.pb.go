@@ -2553,9 +2553,9 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x13RotateWebhookSecret\x12%.roster.v1.RotateWebhookSecretRequest\x1a&.roster.v1.RotateWebhookSecretResponse\"8\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\"\" /api/webhooks/{id}/rotate-secret\x12~\n" +
 	"\vTestWebhook\x12\x1d.roster.v1.TestWebhookRequest\x1a\x1e.roster.v1.TestWebhookResponse\"0\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x02\x1b\x1a\x82\xd3\xe4\x93\x02\x19\"\x17/api/webhooks/{id}/test\x12\x8e\x01\n" +
+	"\x05write\x9a\xb5\x18\x02\x1b2\x82\xd3\xe4\x93\x02\x19\"\x17/api/webhooks/{id}/test\x12\x8e\x01\n" +
 	"\rReplayWebhook\x12\x1f.roster.v1.ReplayWebhookRequest\x1a .roster.v1.ReplayWebhookResponse\":\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x02\x1b\x1c\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/webhooks/{id}/replay\x12\xa8\x01\n" +
+	"\x05write\x9a\xb5\x18\x02\x1b1\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/webhooks/{id}/replay\x12\xa8\x01\n" +
 	"\x15ListWebhookDeliveries\x12'.roster.v1.ListWebhookDeliveriesRequest\x1a(.roster.v1.ListWebhookDeliveriesResponse\"<\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02'\x12%/api/webhooks/{webhook_id}/deliveries\x12\x96\x01\n" +
 	"\x12GetWebhookDelivery\x12$.roster.v1.GetWebhookDeliveryRequest\x1a%.roster.v1.GetWebhookDeliveryResponse\"3\x92\xb5\x18\x06\n" +

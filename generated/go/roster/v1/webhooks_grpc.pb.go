@@ -78,7 +78,7 @@ type WebhookServiceClient interface {
 	RotateWebhookSecret(ctx context.Context, in *RotateWebhookSecretRequest, opts ...grpc.CallOption) (*RotateWebhookSecretResponse, error)
 	// Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
 	// the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
-	// RATE_LIMITED if the webhook already has four running tests.
+	// TEST_DELIVERY_LIMIT_REACHED if the webhook already has four running tests.
 	TestWebhook(ctx context.Context, in *TestWebhookRequest, opts ...grpc.CallOption) (*TestWebhookResponse, error)
 	// Starts a replay, which delivers past events to a webhook again, in the background.
 	// The events keep their IDs. New events are delivered at the same time. If the webhook
@@ -86,7 +86,7 @@ type WebhookServiceClient interface {
 	//
 	// ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
 	// the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-	// WEBHOOK_LIMIT_REACHED if the webhook already has 10 running replays.
+	// REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
 	ReplayWebhook(ctx context.Context, in *ReplayWebhookRequest, opts ...grpc.CallOption) (*ReplayWebhookResponse, error)
 	// Returns one page of the deliveries to a webhook, newest first. If filters are set,
 	// only deliveries that match all of them are returned. Fails with WEBHOOK_NOT_FOUND.
@@ -300,7 +300,7 @@ type WebhookServiceServer interface {
 	RotateWebhookSecret(context.Context, *RotateWebhookSecretRequest) (*RotateWebhookSecretResponse, error)
 	// Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
 	// the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
-	// RATE_LIMITED if the webhook already has four running tests.
+	// TEST_DELIVERY_LIMIT_REACHED if the webhook already has four running tests.
 	TestWebhook(context.Context, *TestWebhookRequest) (*TestWebhookResponse, error)
 	// Starts a replay, which delivers past events to a webhook again, in the background.
 	// The events keep their IDs. New events are delivered at the same time. If the webhook
@@ -308,7 +308,7 @@ type WebhookServiceServer interface {
 	//
 	// ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
 	// the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-	// WEBHOOK_LIMIT_REACHED if the webhook already has 10 running replays.
+	// REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
 	ReplayWebhook(context.Context, *ReplayWebhookRequest) (*ReplayWebhookResponse, error)
 	// Returns one page of the deliveries to a webhook, newest first. If filters are set,
 	// only deliveries that match all of them are returned. Fails with WEBHOOK_NOT_FOUND.

@@ -71,7 +71,8 @@ class CustomFieldServiceServicer:
     def CreateCustomField(self, request, context):
         """Creates a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the account already
         has this label, compared case-insensitively, or the key derived from it. Fails with
-        CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
+        CUSTOM_FIELD_BEING_DELETED if subscribers still have values of a deleted field with this key,
+        or with CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

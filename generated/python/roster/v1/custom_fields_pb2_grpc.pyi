@@ -38,7 +38,8 @@ class CustomFieldServiceStub:
     CreateCustomField: _grpc.UnaryUnaryMultiCallable[_custom_fields_pb2.CreateCustomFieldRequest, _custom_fields_pb2.CreateCustomFieldResponse]
     """Creates a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the account already
     has this label, compared case-insensitively, or the key derived from it. Fails with
-    CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
+    CUSTOM_FIELD_BEING_DELETED if subscribers still have values of a deleted field with this key,
+    or with CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
     """
     GetCustomField: _grpc.UnaryUnaryMultiCallable[_custom_fields_pb2.GetCustomFieldRequest, _custom_fields_pb2.GetCustomFieldResponse]
     """Returns one custom field. Fails with CUSTOM_FIELD_NOT_FOUND."""
@@ -68,7 +69,8 @@ class CustomFieldServiceAsyncStub(CustomFieldServiceStub):
     CreateCustomField: _aio.UnaryUnaryMultiCallable[_custom_fields_pb2.CreateCustomFieldRequest, _custom_fields_pb2.CreateCustomFieldResponse]  # type: ignore[assignment]
     """Creates a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the account already
     has this label, compared case-insensitively, or the key derived from it. Fails with
-    CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
+    CUSTOM_FIELD_BEING_DELETED if subscribers still have values of a deleted field with this key,
+    or with CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
     """
     GetCustomField: _aio.UnaryUnaryMultiCallable[_custom_fields_pb2.GetCustomFieldRequest, _custom_fields_pb2.GetCustomFieldResponse]  # type: ignore[assignment]
     """Returns one custom field. Fails with CUSTOM_FIELD_NOT_FOUND."""
@@ -101,7 +103,8 @@ class CustomFieldServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_custom_fields_pb2.CreateCustomFieldResponse, _abc.Awaitable[_custom_fields_pb2.CreateCustomFieldResponse]]:
         """Creates a custom field. Fails with CUSTOM_FIELD_ALREADY_EXISTS if the account already
         has this label, compared case-insensitively, or the key derived from it. Fails with
-        CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
+        CUSTOM_FIELD_BEING_DELETED if subscribers still have values of a deleted field with this key,
+        or with CUSTOM_FIELD_LIMIT_REACHED if the account has 100 custom fields.
         """
 
     @_abc_1.abstractmethod

@@ -55,6 +55,13 @@ class Error(_message.Message):
     """An error. Over HTTP it is the body of the response, in an ErrorResponse. On gRPC the
     same information is sent as google.rpc.ErrorInfo, google.rpc.BadRequest and
     google.rpc.RequestInfo.
+
+    On gRPC, ErrorInfo.metadata has the variables of the message (AIP-193): neededScope and scope
+    of FORBIDDEN, neededScope of API_KEY_SCOPE_TOO_BROAD, from and to of
+    INVALID_STATUS_TRANSITION, segmentIds of USED_BY_SEGMENTS (the first 20, separated by
+    commas), limit of the reasons that end in LIMIT_REACHED, and retryAfterSeconds of those with
+    the HTTP status 429. The body over HTTP does not have them: the message and the details
+    name them, and Retry-After has the seconds.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -68,8 +75,8 @@ class Error(_message.Message):
         REASON_UNSPECIFIED: Error._Reason.ValueType  # 0
         """Never sent."""
         UNAUTHORIZED: Error._Reason.ValueType  # 1
-        """The API key is missing, malformed, unknown, expired or revoked. The message does not
-        distinguish the last three cases.
+        """The API key is missing, malformed, unknown, expired or revoked. The response does not
+        distinguish the last three cases, so that it does not reveal which keys existed.
         """
         VALIDATION_ERROR: Error._Reason.ValueType  # 2
         """The request is invalid. The details name each invalid field."""
@@ -100,9 +107,7 @@ class Error(_message.Message):
         CUSTOM_FIELD_LIMIT_REACHED: Error._Reason.ValueType  # 14
         """The account has the maximum number of custom fields."""
         REQUEST_TIMEOUT: Error._Reason.ValueType  # 15
-        """The client sent its request too slowly, or did not read the response to a stream while
-        it sent the request.
-        """
+        """The client sent its request too slowly."""
         PAYLOAD_TOO_LARGE: Error._Reason.ValueType  # 16
         """The body or message exceeds the maximum size."""
         UNSUPPORTED_MEDIA_TYPE: Error._Reason.ValueType  # 17
@@ -130,17 +135,13 @@ class Error(_message.Message):
         IDEMPOTENCY_KEY_IN_USE: Error._Reason.ValueType  # 25
         """A request with this idempotency key is still running."""
         RATE_LIMITED: Error._Reason.ValueType  # 26
-        """The account exceeded its rate limit, too many calls with an invalid key or link came
-        from one address, too many sign-ups came from one address or with one key, a webhook
-        has the maximum number of running tests, or the account has the maximum number of running
-        streams. Retry-After states when to retry.
+        """The account exceeded its rate limit. Retry-After states when to retry, as it does for
+        every other reason with the HTTP status 429.
         """
         WEBHOOK_NOT_FOUND: Error._Reason.ValueType  # 27
         """The account has no such webhook."""
         WEBHOOK_LIMIT_REACHED: Error._Reason.ValueType  # 28
-        """The account has the maximum number of webhooks, or the webhook has the maximum
-        number of running replays.
-        """
+        """The account has the maximum number of webhooks."""
         WEBHOOK_DELIVERY_NOT_FOUND: Error._Reason.ValueType  # 29
         """The account has no such delivery, or it is no longer retained."""
         LAST_ADMIN_KEY: Error._Reason.ValueType  # 30
@@ -184,9 +185,30 @@ class Error(_message.Message):
         after it was read. Nothing was changed. Read it again, and apply the change to its new
         state.
         """
+        REPLAY_LIMIT_REACHED: Error._Reason.ValueType  # 49
+        """The webhook has the maximum number of running replays."""
+        TEST_DELIVERY_LIMIT_REACHED: Error._Reason.ValueType  # 50
+        """The webhook has the maximum number of running tests."""
+        STREAM_LIMIT_REACHED: Error._Reason.ValueType  # 51
+        """The account has the maximum number of running streams of this kind."""
+        CPU_SHARE_EXCEEDED: Error._Reason.ValueType  # 52
+        """The calls of the account took more than its share of the CPU while other accounts called."""
+        TOO_MANY_INVALID_KEYS: Error._Reason.ValueType  # 53
+        """Too many calls without a valid API key came from one address."""
+        TOO_MANY_INVALID_LINKS: Error._Reason.ValueType  # 54
+        """Too many calls with a link that does not work came from one address."""
+        TOO_MANY_SIGNUPS: Error._Reason.ValueType  # 55
+        """Too many sign-ups came from one address or with one API key."""
+        API_KEY_SCOPE_TOO_BROAD: Error._Reason.ValueType  # 56
+        """A form, which is public, contains an API key that can do more than sign people up."""
+        CUSTOM_FIELD_BEING_DELETED: Error._Reason.ValueType  # 57
+        """A deleted custom field had this key, and its values are not removed yet."""
+        RESPONSE_NOT_READ: Error._Reason.ValueType  # 58
+        """The client did not read the response to a stream while it sent the request."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
-        """Why a call failed. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
+        """Why a call failed. Each reason has one cause, except those that are general by design:
+        UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
         "roster". Over HTTP it is the code, in Pascal case.
 
         Every status sent by the service has a reason, including those of unknown methods and
@@ -206,8 +228,8 @@ class Error(_message.Message):
     REASON_UNSPECIFIED: Error.Reason.ValueType  # 0
     """Never sent."""
     UNAUTHORIZED: Error.Reason.ValueType  # 1
-    """The API key is missing, malformed, unknown, expired or revoked. The message does not
-    distinguish the last three cases.
+    """The API key is missing, malformed, unknown, expired or revoked. The response does not
+    distinguish the last three cases, so that it does not reveal which keys existed.
     """
     VALIDATION_ERROR: Error.Reason.ValueType  # 2
     """The request is invalid. The details name each invalid field."""
@@ -238,9 +260,7 @@ class Error(_message.Message):
     CUSTOM_FIELD_LIMIT_REACHED: Error.Reason.ValueType  # 14
     """The account has the maximum number of custom fields."""
     REQUEST_TIMEOUT: Error.Reason.ValueType  # 15
-    """The client sent its request too slowly, or did not read the response to a stream while
-    it sent the request.
-    """
+    """The client sent its request too slowly."""
     PAYLOAD_TOO_LARGE: Error.Reason.ValueType  # 16
     """The body or message exceeds the maximum size."""
     UNSUPPORTED_MEDIA_TYPE: Error.Reason.ValueType  # 17
@@ -268,17 +288,13 @@ class Error(_message.Message):
     IDEMPOTENCY_KEY_IN_USE: Error.Reason.ValueType  # 25
     """A request with this idempotency key is still running."""
     RATE_LIMITED: Error.Reason.ValueType  # 26
-    """The account exceeded its rate limit, too many calls with an invalid key or link came
-    from one address, too many sign-ups came from one address or with one key, a webhook
-    has the maximum number of running tests, or the account has the maximum number of running
-    streams. Retry-After states when to retry.
+    """The account exceeded its rate limit. Retry-After states when to retry, as it does for
+    every other reason with the HTTP status 429.
     """
     WEBHOOK_NOT_FOUND: Error.Reason.ValueType  # 27
     """The account has no such webhook."""
     WEBHOOK_LIMIT_REACHED: Error.Reason.ValueType  # 28
-    """The account has the maximum number of webhooks, or the webhook has the maximum
-    number of running replays.
-    """
+    """The account has the maximum number of webhooks."""
     WEBHOOK_DELIVERY_NOT_FOUND: Error.Reason.ValueType  # 29
     """The account has no such delivery, or it is no longer retained."""
     LAST_ADMIN_KEY: Error.Reason.ValueType  # 30
@@ -322,6 +338,26 @@ class Error(_message.Message):
     after it was read. Nothing was changed. Read it again, and apply the change to its new
     state.
     """
+    REPLAY_LIMIT_REACHED: Error.Reason.ValueType  # 49
+    """The webhook has the maximum number of running replays."""
+    TEST_DELIVERY_LIMIT_REACHED: Error.Reason.ValueType  # 50
+    """The webhook has the maximum number of running tests."""
+    STREAM_LIMIT_REACHED: Error.Reason.ValueType  # 51
+    """The account has the maximum number of running streams of this kind."""
+    CPU_SHARE_EXCEEDED: Error.Reason.ValueType  # 52
+    """The calls of the account took more than its share of the CPU while other accounts called."""
+    TOO_MANY_INVALID_KEYS: Error.Reason.ValueType  # 53
+    """Too many calls without a valid API key came from one address."""
+    TOO_MANY_INVALID_LINKS: Error.Reason.ValueType  # 54
+    """Too many calls with a link that does not work came from one address."""
+    TOO_MANY_SIGNUPS: Error.Reason.ValueType  # 55
+    """Too many sign-ups came from one address or with one API key."""
+    API_KEY_SCOPE_TOO_BROAD: Error.Reason.ValueType  # 56
+    """A form, which is public, contains an API key that can do more than sign people up."""
+    CUSTOM_FIELD_BEING_DELETED: Error.Reason.ValueType  # 57
+    """A deleted custom field had this key, and its values are not removed yet."""
+    RESPONSE_NOT_READ: Error.Reason.ValueType  # 58
+    """The client did not read the response to a stream while it sent the request."""
 
     @_typing.final
     class Detail(_message.Message):

@@ -161,49 +161,6 @@ class CsvLine(_message.Message):
 
 Global___CsvLine: _TypeAlias = CsvLine  # noqa: Y015
 
-@_typing.final
-class Row(_message.Message):
-    """Definitions shared by the rows of bulk operations."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    @_typing.final
-    class Fault(_message.Message):
-        """A part of a row that could not be parsed from JSON."""
-
-        DESCRIPTOR: _descriptor.Descriptor
-
-        FIELD_FIELD_NUMBER: _builtins.int
-        TEXT_FIELD_NUMBER: _builtins.int
-        field: _builtins.str
-        """JSON key of the part within the row. Empty for the whole row."""
-        text: _builtins.str
-        """Value of the field, if it is a number, or a string of at most 100 characters. An import
-        reads dates in other formats and more status words from it.
-        """
-        def __init__(
-            self,
-            *,
-            field: _builtins.str = ...,
-            text: _builtins.str = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "text", b"text"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-    def __init__(
-        self,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Row: _TypeAlias = Row  # noqa: Y015
-
 NO_CONTROL_CHARACTERS_FIELD_NUMBER: _builtins.int
 SUCCESS_STATUS_FIELD_NUMBER: _builtins.int
 ACCESS_FIELD_NUMBER: _builtins.int

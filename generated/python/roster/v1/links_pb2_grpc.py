@@ -240,7 +240,8 @@ class LinkPageServiceStub:
     are HTML in the language of the Accept-Language header or metadata, and need no script.
     A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
     response contains a page for the person. If the account issued the token, the page names it.
-    It does not distinguish expired tokens from those that a change ended.
+    It does not distinguish expired tokens from those that a change ended. Too many such calls from
+    one address fail with TOO_MANY_INVALID_LINKS.
     """
 
     def __init__(self, channel):
@@ -276,7 +277,8 @@ class LinkPageServiceServicer:
     are HTML in the language of the Accept-Language header or metadata, and need no script.
     A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
     response contains a page for the person. If the account issued the token, the page names it.
-    It does not distinguish expired tokens from those that a change ended.
+    It does not distinguish expired tokens from those that a change ended. Too many such calls from
+    one address fail with TOO_MANY_INVALID_LINKS.
     """
 
     def GetConfirmPage(self, request, context):
@@ -345,7 +347,8 @@ class LinkPageService:
     are HTML in the language of the Accept-Language header or metadata, and need no script.
     A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
     response contains a page for the person. If the account issued the token, the page names it.
-    It does not distinguish expired tokens from those that a change ended.
+    It does not distinguish expired tokens from those that a change ended. Too many such calls from
+    one address fail with TOO_MANY_INVALID_LINKS.
     """
 
     @staticmethod

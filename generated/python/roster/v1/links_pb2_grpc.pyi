@@ -162,7 +162,8 @@ class LinkPageServiceStub:
     are HTML in the language of the Accept-Language header or metadata, and need no script.
     A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
     response contains a page for the person. If the account issued the token, the page names it.
-    It does not distinguish expired tokens from those that a change ended.
+    It does not distinguish expired tokens from those that a change ended. Too many such calls from
+    one address fail with TOO_MANY_INVALID_LINKS.
     """
 
     @_typing.overload
@@ -187,7 +188,8 @@ class LinkPageServiceAsyncStub(LinkPageServiceStub):
     are HTML in the language of the Accept-Language header or metadata, and need no script.
     A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
     response contains a page for the person. If the account issued the token, the page names it.
-    It does not distinguish expired tokens from those that a change ended.
+    It does not distinguish expired tokens from those that a change ended. Too many such calls from
+    one address fail with TOO_MANY_INVALID_LINKS.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -208,7 +210,8 @@ class LinkPageServiceServicer(metaclass=_abc_1.ABCMeta):
     are HTML in the language of the Accept-Language header or metadata, and need no script.
     A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
     response contains a page for the person. If the account issued the token, the page names it.
-    It does not distinguish expired tokens from those that a change ended.
+    It does not distinguish expired tokens from those that a change ended. Too many such calls from
+    one address fail with TOO_MANY_INVALID_LINKS.
     """
 
     @_abc_1.abstractmethod

@@ -11,6 +11,7 @@ from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from roster.v1 import actors_pb2 as _actors_pb2
+from roster.v1 import rows_pb2 as _rows_pb2
 from roster.v1 import subscribers_pb2 as _subscribers_pb2
 import builtins as _builtins
 import sys
@@ -176,32 +177,6 @@ class Operation(_message.Message):
         @_typing.overload
         def WhichOneof(self, oneof_group: _WhichOneofArgType__delete) -> _WhichOneofReturnType__delete | None: ...
 
-    @_typing.final
-    class Failure(_message.Message):
-        """The number of subscribers that were not changed for one reason."""
-
-        DESCRIPTOR: _descriptor.Descriptor
-
-        REASON_FIELD_NUMBER: _builtins.int
-        TOTAL_FIELD_NUMBER: _builtins.int
-        reason: _builtins.str
-        """Why the single call would have failed: its error code in upper case with underscores,
-        a value of Error.Reason.
-        """
-        total: _builtins.int
-        """Number of subscribers."""
-        def __init__(
-            self,
-            *,
-            reason: _builtins.str = ...,
-            total: _builtins.int = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "total", b"total"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
     ID_FIELD_NUMBER: _builtins.int
     ACTION_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
@@ -259,9 +234,9 @@ class Operation(_message.Message):
         """What is done to each subscriber."""
 
     @_builtins.property
-    def failed(self) -> _containers.RepeatedCompositeFieldContainer[Global___Operation.Failure]:
-        """Subscribers that could not be changed, by reason; of a dry run, those that it could not
-        change.
+    def failed(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.ReasonCount]:
+        """Subscribers that could not be changed, by reason, with the identifiers of the first ones; of a
+        dry run, those that it could not change.
         """
 
     @_builtins.property
@@ -288,7 +263,7 @@ class Operation(_message.Message):
         done: _builtins.bool = ...,
         total: _builtins.int = ...,
         processed: _builtins.int = ...,
-        failed: _abc.Iterable[Global___Operation.Failure] | None = ...,
+        failed: _abc.Iterable[_rows_pb2.ReasonCount] | None = ...,
         rate: _builtins.int = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         ended_at: _timestamp_pb2.Timestamp | None = ...,

@@ -29,7 +29,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17roster/v1/signups.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x14roster/v1/http.proto\"\xc8\x02\n\rSignUpRequest\x12\x36\n\x05\x65mail\x18\x01 \x01(\tB\'\xbaH\x08r\x03\x18\xc0\x02\xc8\x01\x01\xaa\xb5\x18\x0f\x61\x64\x61@example.com\xb2\xb5\x18\x05\x65mail\x12\"\n\nfirst_name\x18\x02 \x01(\tB\x0e\xbaH\x04r\x02\x18\x64\xaa\xb5\x18\x03\x41\x64\x61\x12&\n\tlast_name\x18\x03 \x01(\tB\x13\xbaH\x04r\x02\x18\x64\xaa\xb5\x18\x08Lovelace\x12-\n\x04tags\x18\x04 \x03(\tB\x1f\xbaH\r\x92\x01\n\x10\x64\"\x06r\x04\x10\x01\x18\x64\x90\xb5\x18\x01\xaa\xb5\x18\x07[\"vip\"]\x12N\n\rcustom_fields\x18\x05 \x01(\x0b\x32\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}\x12\x19\n\x07website\x18\x06 \x01(\tB\x08\xaa\xb5\x18\x00\xd0\xb5\x18\x01\x12\x19\n\x02ip\x18\x07 \x01(\tB\r\xaa\xb5\x18\t192.0.2.1\":\n\x0eSignUpResponse\x12(\n\x04page\x18\x01 \x01(\x0b\x32\x14.google.api.HttpBodyB\x04\x98\xb6\x18\x01\x32\x8e\x01\n\rSignupService\x12}\n\x06SignUp\x12\x18.roster.v1.SignUpRequest\x1a\x19.roster.v1.SignUpResponse\">\x88\xb5\x18\xca\x01\x92\xb5\x18\x08\n\x06signup\xa0\xb5\x18\x01\xb2\xb5\x18\x0f\n\x03key\x12\x08redirect\x82\xd3\xe4\x93\x02\x10\"\x0b/api/signup:\x01*B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17roster/v1/signups.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x14roster/v1/http.proto\"\xc8\x02\n\rSignUpRequest\x12\x36\n\x05\x65mail\x18\x01 \x01(\tB\'\xbaH\x08r\x03\x18\xc0\x02\xc8\x01\x01\xaa\xb5\x18\x0f\x61\x64\x61@example.com\xb2\xb5\x18\x05\x65mail\x12\"\n\nfirst_name\x18\x02 \x01(\tB\x0e\xbaH\x04r\x02\x18\x64\xaa\xb5\x18\x03\x41\x64\x61\x12&\n\tlast_name\x18\x03 \x01(\tB\x13\xbaH\x04r\x02\x18\x64\xaa\xb5\x18\x08Lovelace\x12-\n\x04tags\x18\x04 \x03(\tB\x1f\xbaH\r\x92\x01\n\x10\x64\"\x06r\x04\x10\x01\x18\x64\x90\xb5\x18\x01\xaa\xb5\x18\x07[\"vip\"]\x12N\n\rcustom_fields\x18\x05 \x01(\x0b\x32\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}\x12\x19\n\x07website\x18\x06 \x01(\tB\x08\xaa\xb5\x18\x00\xd0\xb5\x18\x01\x12\x19\n\x02ip\x18\x07 \x01(\tB\r\xaa\xb5\x18\t192.0.2.1\":\n\x0eSignUpResponse\x12(\n\x04page\x18\x01 \x01(\x0b\x32\x14.google.api.HttpBodyB\x04\x98\xb6\x18\x01\x32\x95\x01\n\rSignupService\x12\x83\x01\n\x06SignUp\x12\x18.roster.v1.SignUpRequest\x1a\x19.roster.v1.SignUpResponse\"D\x88\xb5\x18\xca\x01\x92\xb5\x18\x08\n\x06signup\x9a\xb5\x18\x02\x37\x38\xa0\xb5\x18\x01\xb2\xb5\x18\x0f\n\x03key\x12\x08redirect\x82\xd3\xe4\x93\x02\x10\"\x0b/api/signup:\x01*B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -54,11 +54,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SIGNUPRESPONSE'].fields_by_name['page']._loaded_options = None
   _globals['_SIGNUPRESPONSE'].fields_by_name['page']._serialized_options = b'\230\266\030\001'
   _globals['_SIGNUPSERVICE'].methods_by_name['SignUp']._loaded_options = None
-  _globals['_SIGNUPSERVICE'].methods_by_name['SignUp']._serialized_options = b'\210\265\030\312\001\222\265\030\010\n\006signup\240\265\030\001\262\265\030\017\n\003key\022\010redirect\202\323\344\223\002\020\"\013/api/signup:\001*'
+  _globals['_SIGNUPSERVICE'].methods_by_name['SignUp']._serialized_options = b'\210\265\030\312\001\222\265\030\010\n\006signup\232\265\030\00278\240\265\030\001\262\265\030\017\n\003key\022\010redirect\202\323\344\223\002\020\"\013/api/signup:\001*'
   _globals['_SIGNUPREQUEST']._serialized_start=177
   _globals['_SIGNUPREQUEST']._serialized_end=505
   _globals['_SIGNUPRESPONSE']._serialized_start=507
   _globals['_SIGNUPRESPONSE']._serialized_end=565
   _globals['_SIGNUPSERVICE']._serialized_start=568
-  _globals['_SIGNUPSERVICE']._serialized_end=710
+  _globals['_SIGNUPSERVICE']._serialized_end=717
 # @@protoc_insertion_point(module_scope)

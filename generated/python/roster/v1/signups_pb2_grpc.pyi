@@ -47,7 +47,7 @@ class SignupServiceStub:
 
     An address on the suppression list is not subscribed. Requests with the scope "signup"
     are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
-    for each key. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
+    for each key; further ones fail with TOO_MANY_SIGNUPS. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
 
     All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
     after it, are ignored, and googlemail.com is gmail.com. A subscriber with one spelling is
@@ -56,7 +56,8 @@ class SignupServiceStub:
 
     An HTML form can call it without script. The response is then a page in the design of
     the account, or 303 to the URL in the field redirect. Errors are a page if the Accept
-    header names text/html.
+    header names text/html. A form with a key of another scope than "signup" fails with
+    API_KEY_SCOPE_TOO_BROAD.
     """
 
 @_typing.type_check_only
@@ -78,7 +79,7 @@ class SignupServiceAsyncStub(SignupServiceStub):
 
     An address on the suppression list is not subscribed. Requests with the scope "signup"
     are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
-    for each key. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
+    for each key; further ones fail with TOO_MANY_SIGNUPS. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
 
     All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
     after it, are ignored, and googlemail.com is gmail.com. A subscriber with one spelling is
@@ -87,7 +88,8 @@ class SignupServiceAsyncStub(SignupServiceStub):
 
     An HTML form can call it without script. The response is then a page in the design of
     the account, or 303 to the URL in the field redirect. Errors are a page if the Accept
-    header names text/html.
+    header names text/html. A form with a key of another scope than "signup" fails with
+    API_KEY_SCOPE_TOO_BROAD.
     """
 
 class SignupServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -112,7 +114,7 @@ class SignupServiceServicer(metaclass=_abc_1.ABCMeta):
 
         An address on the suppression list is not subscribed. Requests with the scope "signup"
         are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
-        for each key. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
+        for each key; further ones fail with TOO_MANY_SIGNUPS. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
 
         All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
         after it, are ignored, and googlemail.com is gmail.com. A subscriber with one spelling is
@@ -121,7 +123,8 @@ class SignupServiceServicer(metaclass=_abc_1.ABCMeta):
 
         An HTML form can call it without script. The response is then a page in the design of
         the account, or 303 to the URL in the field redirect. Errors are a page if the Accept
-        header names text/html.
+        header names text/html. A form with a key of another scope than "signup" fails with
+        API_KEY_SCOPE_TOO_BROAD.
         """
 
 def add_SignupServiceServicer_to_server(servicer: SignupServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -13,6 +13,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from roster.v1 import actors_pb2 as _actors_pb2
 from roster.v1 import http_pb2 as _http_pb2
+from roster.v1 import rows_pb2 as _rows_pb2
 from roster.v1 import webhooks_pb2 as _webhooks_pb2
 import builtins as _builtins
 import sys
@@ -363,7 +364,7 @@ class BulkSubscriber(_message.Message):
         """Custom field values by key."""
 
     @_builtins.property
-    def faults(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.Row.Fault]:
+    def faults(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.Row.Fault]:
         """The parts of the row that could not be parsed from JSON. Set by the gateway. A row
         with a fault fails with INVALID_FIELD, or with INVALID_ROW if the row is not an
         object.
@@ -378,7 +379,7 @@ class BulkSubscriber(_message.Message):
         is_confirmed: _builtins.bool = ...,
         tags: _abc.Iterable[_builtins.str] | None = ...,
         custom_fields: _struct_pb2.Struct | None = ...,
-        faults: _abc.Iterable[_http_pb2.Row.Fault] | None = ...,
+        faults: _abc.Iterable[_rows_pb2.Row.Fault] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -397,7 +398,7 @@ class BulkCreateSubscribersRequest(_message.Message):
     SUBSCRIBERS_FIELD_NUMBER: _builtins.int
     ON_CONFLICT_FIELD_NUMBER: _builtins.int
     RETURN_RESULTS_FIELD_NUMBER: _builtins.int
-    on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType
+    on_conflict: _rows_pb2.Row.OnConflict.ValueType
     """Action for a row if a subscriber already has its email address. Default: FAIL. Rows
     are applied in order, so with SKIP and UPDATE, a second row with the same address is a
     conflict with the first. No row changes the status of an existing subscriber.
@@ -412,7 +413,7 @@ class BulkCreateSubscribersRequest(_message.Message):
         self,
         *,
         subscribers: _abc.Iterable[Global___BulkSubscriber] | None = ...,
-        on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType = ...,
+        on_conflict: _rows_pb2.Row.OnConflict.ValueType = ...,
         return_results: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -433,143 +434,46 @@ class BulkResult(_message.Message):
     OUTCOME_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
     index: _builtins.int
     """Index of the row in the request, starting at 0."""
-    outcome: Global___ImportResult.Outcome.ValueType
+    outcome: _rows_pb2.Row.Outcome.ValueType
     """Outcome of the row."""
     id: _builtins.str
     """Identifier of the created, updated or skipped subscriber. Absent if the row failed."""
-    reason: Global___BulkFailure.Reason.ValueType
+    reason: _rows_pb2.Row.Reason.ValueType
     """Why the row was rejected. Absent unless it failed."""
+    field: _builtins.str
+    """The invalid field, such as customFields.age, truncated to 320 characters. Absent if
+    no single field is invalid.
+    """
     def __init__(
         self,
         *,
         index: _builtins.int = ...,
-        outcome: Global___ImportResult.Outcome.ValueType = ...,
+        outcome: _rows_pb2.Row.Outcome.ValueType = ...,
         id: _builtins.str | None = ...,
-        reason: Global___BulkFailure.Reason.ValueType | None = ...,
+        reason: _rows_pb2.Row.Reason.ValueType | None = ...,
+        field: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "_reason", b"_reason", "id", b"id", "reason", b"reason"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_id", b"_id", "_reason", b"_reason", "field", b"field", "id", b"id", "reason", b"reason"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "_reason", b"_reason", "id", b"id", "index", b"index", "outcome", b"outcome", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_id", b"_id", "_reason", b"_reason", "field", b"field", "id", b"id", "index", b"index", "outcome", b"outcome", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__field: _TypeAlias = _typing.Literal["field"]  # noqa: Y015
+    _WhichOneofArgType__field: _TypeAlias = _typing.Literal["_field", b"_field"]  # noqa: Y015
     _WhichOneofReturnType__id: _TypeAlias = _typing.Literal["id"]  # noqa: Y015
     _WhichOneofArgType__id: _TypeAlias = _typing.Literal["_id", b"_id"]  # noqa: Y015
     _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
     _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__field) -> _WhichOneofReturnType__field | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__id) -> _WhichOneofReturnType__id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
 
 Global___BulkResult: _TypeAlias = BulkResult  # noqa: Y015
-
-@_typing.final
-class BulkFailure(_message.Message):
-    """A rejected row."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    class _Reason:
-        ValueType = _typing.NewType("ValueType", _builtins.int)
-        V: _TypeAlias = ValueType  # noqa: Y015
-
-    class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[BulkFailure._Reason.ValueType], _builtins.type):
-        DESCRIPTOR: _descriptor.EnumDescriptor
-        REASON_UNSPECIFIED: BulkFailure._Reason.ValueType  # 0
-        """Never returned."""
-        DUPLICATE_IN_REQUEST: BulkFailure._Reason.ValueType  # 1
-        """A row earlier in the request has the same email address and was created. A rejected
-        row does not count. Not used by imports, which report ALREADY_EXISTS instead.
-        """
-        ALREADY_EXISTS: BulkFailure._Reason.ValueType  # 2
-        """The account already has a subscriber with this email address."""
-        MISSING_EMAIL: BulkFailure._Reason.ValueType  # 3
-        """The row has no email address."""
-        INVALID_EMAIL: BulkFailure._Reason.ValueType  # 4
-        """The email address is malformed or too long."""
-        INVALID_FIELD: BulkFailure._Reason.ValueType  # 5
-        """A field is unknown, has the wrong JSON type, is too long or contains a forbidden
-        control character.
-        """
-        INVALID_TAG: BulkFailure._Reason.ValueType  # 6
-        """A tag name has no visible character, is too long or contains a control character,
-        or the row has more than 100 tags.
-        """
-        INVALID_ROW: BulkFailure._Reason.ValueType  # 7
-        """The row is not an object."""
-        UNKNOWN_CUSTOM_FIELD: BulkFailure._Reason.ValueType  # 8
-        """The row has a value for a key that is not a custom field of the account."""
-        INVALID_CUSTOM_FIELD: BulkFailure._Reason.ValueType  # 9
-        """A value does not match the type of its custom field, or the values of the
-        subscriber exceed 32,768 bytes.
-        """
-        SUPPRESSED: BulkFailure._Reason.ValueType  # 10
-        """The address is suppressed because its owner had opted out."""
-        FILTERED: BulkFailure._Reason.ValueType  # 11
-        """The row does not match the filter or the segment of an import, which skips it."""
-
-    class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
-        """Why a row was rejected."""
-
-    REASON_UNSPECIFIED: BulkFailure.Reason.ValueType  # 0
-    """Never returned."""
-    DUPLICATE_IN_REQUEST: BulkFailure.Reason.ValueType  # 1
-    """A row earlier in the request has the same email address and was created. A rejected
-    row does not count. Not used by imports, which report ALREADY_EXISTS instead.
-    """
-    ALREADY_EXISTS: BulkFailure.Reason.ValueType  # 2
-    """The account already has a subscriber with this email address."""
-    MISSING_EMAIL: BulkFailure.Reason.ValueType  # 3
-    """The row has no email address."""
-    INVALID_EMAIL: BulkFailure.Reason.ValueType  # 4
-    """The email address is malformed or too long."""
-    INVALID_FIELD: BulkFailure.Reason.ValueType  # 5
-    """A field is unknown, has the wrong JSON type, is too long or contains a forbidden
-    control character.
-    """
-    INVALID_TAG: BulkFailure.Reason.ValueType  # 6
-    """A tag name has no visible character, is too long or contains a control character,
-    or the row has more than 100 tags.
-    """
-    INVALID_ROW: BulkFailure.Reason.ValueType  # 7
-    """The row is not an object."""
-    UNKNOWN_CUSTOM_FIELD: BulkFailure.Reason.ValueType  # 8
-    """The row has a value for a key that is not a custom field of the account."""
-    INVALID_CUSTOM_FIELD: BulkFailure.Reason.ValueType  # 9
-    """A value does not match the type of its custom field, or the values of the
-    subscriber exceed 32,768 bytes.
-    """
-    SUPPRESSED: BulkFailure.Reason.ValueType  # 10
-    """The address is suppressed because its owner had opted out."""
-    FILTERED: BulkFailure.Reason.ValueType  # 11
-    """The row does not match the filter or the segment of an import, which skips it."""
-
-    INDEX_FIELD_NUMBER: _builtins.int
-    EMAIL_FIELD_NUMBER: _builtins.int
-    REASON_FIELD_NUMBER: _builtins.int
-    index: _builtins.int
-    """Index of the row in the request, starting at 0."""
-    email: _builtins.str
-    """Email address of the row as sent, truncated to 320 characters. Empty if it was not a
-    string.
-    """
-    reason: Global___BulkFailure.Reason.ValueType
-    """Why the row was rejected."""
-    def __init__(
-        self,
-        *,
-        index: _builtins.int = ...,
-        email: _builtins.str = ...,
-        reason: Global___BulkFailure.Reason.ValueType = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email", "index", b"index", "reason", b"reason"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___BulkFailure: _TypeAlias = BulkFailure  # noqa: Y015
 
 @_typing.final
 class BulkCreateSubscribersResponse(_message.Message):
@@ -580,7 +484,7 @@ class BulkCreateSubscribersResponse(_message.Message):
     FAILED_FIELD_NUMBER: _builtins.int
     RESULTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def failed(self) -> _containers.RepeatedCompositeFieldContainer[Global___BulkFailure]:
+    def failed(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.BulkFailure]:
         """Rejected rows in order of their index. Empty if no row was rejected."""
 
     @_builtins.property
@@ -590,7 +494,7 @@ class BulkCreateSubscribersResponse(_message.Message):
     def __init__(
         self,
         *,
-        failed: _abc.Iterable[Global___BulkFailure] | None = ...,
+        failed: _abc.Iterable[_rows_pb2.BulkFailure] | None = ...,
         results: _abc.Iterable[Global___BulkResult] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -1710,7 +1614,7 @@ class ImportSubscriber(_message.Message):
         """Consent as returned by an export. consentSource, consentIp and consentAt take precedence."""
 
     @_builtins.property
-    def faults(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.Row.Fault]:
+    def faults(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.Row.Fault]:
         """The parts of the row that could not be parsed from JSON. Set by the gateway. A row
         with a fault fails with INVALID_FIELD, or with INVALID_ROW if the row is not an
         object.
@@ -1734,7 +1638,7 @@ class ImportSubscriber(_message.Message):
         consent_ip: _builtins.str = ...,
         consent_at: _timestamp_pb2.Timestamp | None = ...,
         consent: Global___Subscriber.Consent | None = ...,
-        faults: _abc.Iterable[_http_pb2.Row.Fault] | None = ...,
+        faults: _abc.Iterable[_rows_pb2.Row.Fault] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["confirmed_at", b"confirmed_at", "consent", b"consent", "consent_at", b"consent_at", "created_at", b"created_at", "custom_fields", b"custom_fields", "status_changed_at", b"status_changed_at", "unsubscribed_at", b"unsubscribed_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -1856,37 +1760,6 @@ class ImportSubscribersRequest(_message.Message):
     """
 
     DESCRIPTOR: _descriptor.Descriptor
-
-    class _OnConflict:
-        ValueType = _typing.NewType("ValueType", _builtins.int)
-        V: _TypeAlias = ValueType  # noqa: Y015
-
-    class _OnConflictEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ImportSubscribersRequest._OnConflict.ValueType], _builtins.type):
-        DESCRIPTOR: _descriptor.EnumDescriptor
-        ON_CONFLICT_UNSPECIFIED: ImportSubscribersRequest._OnConflict.ValueType  # 0
-        """The same as FAIL."""
-        FAIL: ImportSubscribersRequest._OnConflict.ValueType  # 1
-        """The row fails with ALREADY_EXISTS."""
-        SKIP: ImportSubscribersRequest._OnConflict.ValueType  # 2
-        """The row is skipped."""
-        UPDATE: ImportSubscribersRequest._OnConflict.ValueType  # 3
-        """The subscriber is updated: names in the row replace its names, tags are added,
-        custom field values are merged. The status changes only to a stricter one.
-        """
-
-    class OnConflict(_OnConflict, metaclass=_OnConflictEnumTypeWrapper):
-        """Action for a row if a subscriber already has its email address."""
-
-    ON_CONFLICT_UNSPECIFIED: ImportSubscribersRequest.OnConflict.ValueType  # 0
-    """The same as FAIL."""
-    FAIL: ImportSubscribersRequest.OnConflict.ValueType  # 1
-    """The row fails with ALREADY_EXISTS."""
-    SKIP: ImportSubscribersRequest.OnConflict.ValueType  # 2
-    """The row is skipped."""
-    UPDATE: ImportSubscribersRequest.OnConflict.ValueType  # 3
-    """The subscriber is updated: names in the row replace its names, tags are added,
-    custom field values are merged. The status changes only to a stricter one.
-    """
 
     class _Preset:
         ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -2013,7 +1886,7 @@ class ImportSubscribersRequest(_message.Message):
     IGNORE_COLUMNS_FIELD_NUMBER: _builtins.int
     DATE_FORMAT_FIELD_NUMBER: _builtins.int
     NULL_TOKENS_FIELD_NUMBER: _builtins.int
-    on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType
+    on_conflict: _rows_pb2.Row.OnConflict.ValueType
     """Action for a row if a subscriber already has its email address. Default: FAIL."""
     after_line: _builtins.int
     """Skips all rows up to this line, without a result. To resume an interrupted import,
@@ -2140,7 +2013,7 @@ class ImportSubscribersRequest(_message.Message):
     def __init__(
         self,
         *,
-        on_conflict: Global___ImportSubscribersRequest.OnConflict.ValueType = ...,
+        on_conflict: _rows_pb2.Row.OnConflict.ValueType = ...,
         lines: _abc.Iterable[_http_pb2.CsvLine] | None = ...,
         after_line: _builtins.int = ...,
         charset: _builtins.str = ...,
@@ -2172,43 +2045,6 @@ class ImportResult(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    class _Outcome:
-        ValueType = _typing.NewType("ValueType", _builtins.int)
-        V: _TypeAlias = ValueType  # noqa: Y015
-
-    class _OutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ImportResult._Outcome.ValueType], _builtins.type):
-        DESCRIPTOR: _descriptor.EnumDescriptor
-        OUTCOME_UNSPECIFIED: ImportResult._Outcome.ValueType  # 0
-        """Never returned."""
-        CREATED: ImportResult._Outcome.ValueType  # 1
-        """A subscriber was created."""
-        UPDATED: ImportResult._Outcome.ValueType  # 2
-        """An existing subscriber was updated, or already had all values of the row."""
-        SKIPPED: ImportResult._Outcome.ValueType  # 3
-        """The address already has a subscriber, or it is suppressed and the status of the row is
-        UNSUBSCRIBED, BOUNCED or COMPLAINED. With the reason FILTERED, the row does not match the
-        filter.
-        """
-        FAILED: ImportResult._Outcome.ValueType  # 4
-        """The row was rejected; see reason."""
-
-    class Outcome(_Outcome, metaclass=_OutcomeEnumTypeWrapper):
-        """The outcome of one row."""
-
-    OUTCOME_UNSPECIFIED: ImportResult.Outcome.ValueType  # 0
-    """Never returned."""
-    CREATED: ImportResult.Outcome.ValueType  # 1
-    """A subscriber was created."""
-    UPDATED: ImportResult.Outcome.ValueType  # 2
-    """An existing subscriber was updated, or already had all values of the row."""
-    SKIPPED: ImportResult.Outcome.ValueType  # 3
-    """The address already has a subscriber, or it is suppressed and the status of the row is
-    UNSUBSCRIBED, BOUNCED or COMPLAINED. With the reason FILTERED, the row does not match the
-    filter.
-    """
-    FAILED: ImportResult.Outcome.ValueType  # 4
-    """The row was rejected; see reason."""
-
     LINE_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int
@@ -2222,17 +2058,17 @@ class ImportResult(_message.Message):
     one. For NDJSON and an array it is the number of the row; empty lines are not counted. For
     subscribers on gRPC, rows are counted across messages.
     """
-    outcome: Global___ImportResult.Outcome.ValueType
+    outcome: _rows_pb2.Row.Outcome.ValueType
     """Outcome of the row."""
     id: _builtins.str
-    """Identifier of the subscriber. Empty if the row failed or was filtered, if the address is
+    """Identifier of the subscriber. Absent if the row failed or was filtered, if the address is
     suppressed, and of a subscriber that a dry run would create.
     """
     email: _builtins.str
     """Email address of the row as sent, truncated to 320 characters. Of a CSV cell with a name, the
     address only. Empty if it was not a string.
     """
-    reason: Global___BulkFailure.Reason.ValueType
+    reason: _rows_pb2.Row.Reason.ValueType
     """Why the row failed, or FILTERED. Otherwise absent."""
     field: _builtins.str
     """The invalid field, such as customFields.age, truncated to 320 characters. Absent if
@@ -2252,26 +2088,30 @@ class ImportResult(_message.Message):
         self,
         *,
         line: _builtins.int = ...,
-        outcome: Global___ImportResult.Outcome.ValueType = ...,
-        id: _builtins.str = ...,
+        outcome: _rows_pb2.Row.Outcome.ValueType = ...,
+        id: _builtins.str | None = ...,
         email: _builtins.str = ...,
-        reason: Global___BulkFailure.Reason.ValueType | None = ...,
+        reason: _rows_pb2.Row.Reason.ValueType | None = ...,
         field: _builtins.str | None = ...,
         status_kept: _builtins.bool | None = ...,
         dropped_cells: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "_status_kept", b"_status_kept", "field", b"field", "reason", b"reason", "status_kept", b"status_kept"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_id", b"_id", "_reason", b"_reason", "_status_kept", b"_status_kept", "field", b"field", "id", b"id", "reason", b"reason", "status_kept", b"status_kept"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "_status_kept", b"_status_kept", "dropped_cells", b"dropped_cells", "email", b"email", "field", b"field", "id", b"id", "line", b"line", "outcome", b"outcome", "reason", b"reason", "status_kept", b"status_kept"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_id", b"_id", "_reason", b"_reason", "_status_kept", b"_status_kept", "dropped_cells", b"dropped_cells", "email", b"email", "field", b"field", "id", b"id", "line", b"line", "outcome", b"outcome", "reason", b"reason", "status_kept", b"status_kept"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__field: _TypeAlias = _typing.Literal["field"]  # noqa: Y015
     _WhichOneofArgType__field: _TypeAlias = _typing.Literal["_field", b"_field"]  # noqa: Y015
+    _WhichOneofReturnType__id: _TypeAlias = _typing.Literal["id"]  # noqa: Y015
+    _WhichOneofArgType__id: _TypeAlias = _typing.Literal["_id", b"_id"]  # noqa: Y015
     _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
     _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
     _WhichOneofReturnType__status_kept: _TypeAlias = _typing.Literal["status_kept"]  # noqa: Y015
     _WhichOneofArgType__status_kept: _TypeAlias = _typing.Literal["_status_kept", b"_status_kept"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__field) -> _WhichOneofReturnType__field | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__id) -> _WhichOneofReturnType__id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
     @_typing.overload
@@ -2284,60 +2124,6 @@ class ImportSummary(_message.Message):
     """Summary of an import."""
 
     DESCRIPTOR: _descriptor.Descriptor
-
-    @_typing.final
-    class UnrecognizedCells(_message.Message):
-        """Cells of a column with a value that is not known."""
-
-        DESCRIPTOR: _descriptor.Descriptor
-
-        COLUMN_FIELD_NUMBER: _builtins.int
-        ROWS_FIELD_NUMBER: _builtins.int
-        EXAMPLE_FIELD_NUMBER: _builtins.int
-        HINT_FIELD_NUMBER: _builtins.int
-        column: _builtins.str
-        """Name of the column, or of the field of JSON rows."""
-        rows: _builtins.int
-        """Number of rows."""
-        example: _builtins.str
-        """The first such cell, truncated to 100 characters."""
-        hint: _builtins.str
-        """What to do, for dates in an unknown format. Otherwise absent."""
-        def __init__(
-            self,
-            *,
-            column: _builtins.str = ...,
-            rows: _builtins.int = ...,
-            example: _builtins.str = ...,
-            hint: _builtins.str | None = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _typing.Literal["_hint", b"_hint", "hint", b"hint"]  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["_hint", b"_hint", "column", b"column", "example", b"example", "hint", b"hint", "rows", b"rows"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        _WhichOneofReturnType__hint: _TypeAlias = _typing.Literal["hint"]  # noqa: Y015
-        _WhichOneofArgType__hint: _TypeAlias = _typing.Literal["_hint", b"_hint"]  # noqa: Y015
-        def WhichOneof(self, oneof_group: _WhichOneofArgType__hint) -> _WhichOneofReturnType__hint | None: ...
-
-    @_typing.final
-    class ReasonsEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.int
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.int = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     @_typing.final
     class StatusesEntry(_message.Message):
@@ -2363,7 +2149,6 @@ class ImportSummary(_message.Message):
     UPDATED_FIELD_NUMBER: _builtins.int
     SKIPPED_FIELD_NUMBER: _builtins.int
     FAILED_FIELD_NUMBER: _builtins.int
-    REASONS_FIELD_NUMBER: _builtins.int
     STATUSES_FIELD_NUMBER: _builtins.int
     STATUSES_KEPT_FIELD_NUMBER: _builtins.int
     PRESET_FIELD_NUMBER: _builtins.int
@@ -2372,6 +2157,7 @@ class ImportSummary(_message.Message):
     UNRECOGNIZED_CELLS_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     ROWS_WITH_DROPPED_CELLS_FIELD_NUMBER: _builtins.int
+    REASONS_FIELD_NUMBER: _builtins.int
     created: _builtins.int
     """Number of rows that created a subscriber."""
     updated: _builtins.int
@@ -2389,10 +2175,6 @@ class ImportSummary(_message.Message):
     rows_with_dropped_cells: _builtins.int
     """Number of rows with droppedCells."""
     @_builtins.property
-    def reasons(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Number of rows by reason: of those that failed, and FILTERED."""
-
-    @_builtins.property
     def statuses(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """Number of rows by the status that they gave to a subscriber that was created or updated."""
 
@@ -2407,11 +2189,15 @@ class ImportSummary(_message.Message):
         """Keys of the custom fields that were created."""
 
     @_builtins.property
-    def unrecognized_cells(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportSummary.UnrecognizedCells]:
+    def unrecognized_cells(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.UnrecognizedCells]:
         """Cells with a value that the preset does not define, and dates in an unknown format. With a
         preset other than ROSTER, such a date is not stored. Otherwise, the row fails, as does one
         with such a status or flag.
         """
+
+    @_builtins.property
+    def reasons(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.ReasonCount]:
+        """The rows that failed and those that are FILTERED, by reason, with the lines of the first ones."""
 
     def __init__(
         self,
@@ -2420,15 +2206,15 @@ class ImportSummary(_message.Message):
         updated: _builtins.int = ...,
         skipped: _builtins.int = ...,
         failed: _builtins.int = ...,
-        reasons: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         statuses: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         statuses_kept: _builtins.int = ...,
         preset: Global___ImportSubscribersRequest.Preset.ValueType | None = ...,
         ignored_columns: _abc.Iterable[_builtins.str] | None = ...,
         created_fields: _abc.Iterable[_builtins.str] | None = ...,
-        unrecognized_cells: _abc.Iterable[Global___ImportSummary.UnrecognizedCells] | None = ...,
+        unrecognized_cells: _abc.Iterable[_rows_pb2.UnrecognizedCells] | None = ...,
         dry_run: _builtins.bool = ...,
         rows_with_dropped_cells: _builtins.int = ...,
+        reasons: _abc.Iterable[_rows_pb2.ReasonCount] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "preset", b"preset"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

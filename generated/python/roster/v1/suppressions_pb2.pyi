@@ -12,6 +12,7 @@ from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from roster.v1 import http_pb2 as _http_pb2
+from roster.v1 import rows_pb2 as _rows_pb2
 from roster.v1 import subscribers_pb2 as _subscribers_pb2
 import builtins as _builtins
 import sys
@@ -282,7 +283,9 @@ class AddSuppressionsRequest(_message.Message):
     """Why the addresses are suppressed. Default: MANUAL."""
     @_builtins.property
     def emails(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Email addresses, compared as on creation of a subscriber. From 1 to 1,000."""
+        """Email addresses, compared as on creation of a subscriber. From 1 to 1,000. One that is
+        missing or malformed is reported in the response and does not fail the call.
+        """
 
     def __init__(
         self,
@@ -307,22 +310,28 @@ class AddSuppressionsResponse(_message.Message):
     ADDED_FIELD_NUMBER: _builtins.int
     EXISTING_FIELD_NUMBER: _builtins.int
     OPTED_OUT_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
     added: _builtins.int
     """Number of addresses that are now suppressed and were not before."""
     existing: _builtins.int
     """Number of addresses that were suppressed before."""
     opted_out: _builtins.int
     """Number of subscribers with these addresses that got another status."""
+    @_builtins.property
+    def failed(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.BulkFailure]:
+        """Rejected items of emails, with their index, in order. Empty if none was rejected."""
+
     def __init__(
         self,
         *,
         added: _builtins.int = ...,
         existing: _builtins.int = ...,
         opted_out: _builtins.int = ...,
+        failed: _abc.Iterable[_rows_pb2.BulkFailure] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "existing", b"existing", "opted_out", b"opted_out"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "existing", b"existing", "failed", b"failed", "opted_out", b"opted_out"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -351,7 +360,7 @@ class ImportSuppression(_message.Message):
         """
 
     @_builtins.property
-    def faults(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.Row.Fault]:
+    def faults(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.Row.Fault]:
         """Parts of the row that could not be parsed from JSON. Set by the gateway."""
 
     def __init__(
@@ -360,7 +369,7 @@ class ImportSuppression(_message.Message):
         email: _builtins.str = ...,
         reason: Global___Suppression.Reason.ValueType = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
-        faults: _abc.Iterable[_http_pb2.Row.Fault] | None = ...,
+        faults: _abc.Iterable[_rows_pb2.Row.Fault] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -477,8 +486,8 @@ class ImportSuppressionResult(_message.Message):
     LINE_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
     EMAIL_FIELD_NUMBER: _builtins.int
-    FAILURE_FIELD_NUMBER: _builtins.int
     FIELD_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     line: _builtins.int
     """Line number of the row, starting at 1, as in ImportSubscribers."""
     outcome: Global___ImportSuppressionResult.Outcome.ValueType
@@ -487,31 +496,31 @@ class ImportSuppressionResult(_message.Message):
     """Email address of the row as sent, truncated to 320 characters. Empty if it was not a
     string.
     """
-    failure: _subscribers_pb2.BulkFailure.Reason.ValueType
-    """Why the row failed. Absent if it did not."""
     field: _builtins.str
     """The invalid field. Absent if no single field is invalid."""
+    reason: _rows_pb2.Row.Reason.ValueType
+    """Why the row failed. Absent if it did not."""
     def __init__(
         self,
         *,
         line: _builtins.int = ...,
         outcome: Global___ImportSuppressionResult.Outcome.ValueType = ...,
         email: _builtins.str = ...,
-        failure: _subscribers_pb2.BulkFailure.Reason.ValueType | None = ...,
         field: _builtins.str | None = ...,
+        reason: _rows_pb2.Row.Reason.ValueType | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_failure", b"_failure", "_field", b"_field", "failure", b"failure", "field", b"field"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "field", b"field", "reason", b"reason"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_failure", b"_failure", "_field", b"_field", "email", b"email", "failure", b"failure", "field", b"field", "line", b"line", "outcome", b"outcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_field", b"_field", "_reason", b"_reason", "email", b"email", "field", b"field", "line", b"line", "outcome", b"outcome", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__failure: _TypeAlias = _typing.Literal["failure"]  # noqa: Y015
-    _WhichOneofArgType__failure: _TypeAlias = _typing.Literal["_failure", b"_failure"]  # noqa: Y015
     _WhichOneofReturnType__field: _TypeAlias = _typing.Literal["field"]  # noqa: Y015
     _WhichOneofArgType__field: _TypeAlias = _typing.Literal["_field", b"_field"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__failure) -> _WhichOneofReturnType__failure | None: ...
+    _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
+    _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__field) -> _WhichOneofReturnType__field | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
 
 Global___ImportSuppressionResult: _TypeAlias = ImportSuppressionResult  # noqa: Y015
 
@@ -527,6 +536,7 @@ class ImportSuppressionsSummary(_message.Message):
     OPTED_OUT_FIELD_NUMBER: _builtins.int
     IGNORED_COLUMNS_FIELD_NUMBER: _builtins.int
     UNRECOGNIZED_CELLS_FIELD_NUMBER: _builtins.int
+    REASONS_FIELD_NUMBER: _builtins.int
     added: _builtins.int
     """Number of rows that suppressed an address."""
     existing: _builtins.int
@@ -540,10 +550,14 @@ class ImportSuppressionsSummary(_message.Message):
         """Names of the columns that were ignored."""
 
     @_builtins.property
-    def unrecognized_cells(self) -> _containers.RepeatedCompositeFieldContainer[_subscribers_pb2.ImportSummary.UnrecognizedCells]:
+    def unrecognized_cells(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.UnrecognizedCells]:
         """Cells with a reason or time that is not known. Such an address is suppressed with the
         reason of the request, or at the time of the import.
         """
+
+    @_builtins.property
+    def reasons(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.ReasonCount]:
+        """The rows that failed, by reason, with the lines of the first ones."""
 
     def __init__(
         self,
@@ -553,11 +567,12 @@ class ImportSuppressionsSummary(_message.Message):
         failed: _builtins.int = ...,
         opted_out: _builtins.int = ...,
         ignored_columns: _abc.Iterable[_builtins.str] | None = ...,
-        unrecognized_cells: _abc.Iterable[_subscribers_pb2.ImportSummary.UnrecognizedCells] | None = ...,
+        unrecognized_cells: _abc.Iterable[_rows_pb2.UnrecognizedCells] | None = ...,
+        reasons: _abc.Iterable[_rows_pb2.ReasonCount] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "existing", b"existing", "failed", b"failed", "ignored_columns", b"ignored_columns", "opted_out", b"opted_out", "unrecognized_cells", b"unrecognized_cells"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "existing", b"existing", "failed", b"failed", "ignored_columns", b"ignored_columns", "opted_out", b"opted_out", "reasons", b"reasons", "unrecognized_cells", b"unrecognized_cells"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -87,7 +87,8 @@ class SuppressionServiceServicer:
         """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
         of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
         strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
-        existing suppression keeps its time, and its reason unless the new one is stricter.
+        existing suppression keeps its time, and its reason unless the new one is stricter. Rejected
+        addresses are reported in the response; the others are suppressed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

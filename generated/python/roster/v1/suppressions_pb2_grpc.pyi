@@ -46,7 +46,8 @@ class SuppressionServiceStub:
     """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
     of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
     strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
-    existing suppression keeps its time, and its reason unless the new one is stricter.
+    existing suppression keeps its time, and its reason unless the new one is stricter. Rejected
+    addresses are reported in the response; the others are suppressed.
     """
     ImportSuppressions: _grpc.StreamStreamMultiCallable[_suppressions_pb2.ImportSuppressionsRequest, _suppressions_pb2.ImportSuppressionsResponse]
     """Suppresses the addresses of a suppression list. Each row has the effect of
@@ -93,7 +94,8 @@ class SuppressionServiceAsyncStub(SuppressionServiceStub):
     """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
     of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
     strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
-    existing suppression keeps its time, and its reason unless the new one is stricter.
+    existing suppression keeps its time, and its reason unless the new one is stricter. Rejected
+    addresses are reported in the response; the others are suppressed.
     """
     ImportSuppressions: _aio.StreamStreamMultiCallable[_suppressions_pb2.ImportSuppressionsRequest, _suppressions_pb2.ImportSuppressionsResponse]  # type: ignore[assignment]
     """Suppresses the addresses of a suppression list. Each row has the effect of
@@ -143,7 +145,8 @@ class SuppressionServiceServicer(metaclass=_abc_1.ABCMeta):
         """Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
         of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
         strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
-        existing suppression keeps its time, and its reason unless the new one is stricter.
+        existing suppression keeps its time, and its reason unless the new one is stricter. Rejected
+        addresses are reported in the response; the others are suppressed.
         """
 
     @_abc_1.abstractmethod

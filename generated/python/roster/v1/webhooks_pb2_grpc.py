@@ -183,7 +183,7 @@ class WebhookServiceServicer:
     def TestWebhook(self, request, context):
         """Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
         the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
-        RATE_LIMITED if the webhook already has four running tests.
+        TEST_DELIVERY_LIMIT_REACHED if the webhook already has four running tests.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -196,7 +196,7 @@ class WebhookServiceServicer:
 
         ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
         the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-        WEBHOOK_LIMIT_REACHED if the webhook already has 10 running replays.
+        REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -75,7 +75,7 @@ class WebhookServiceStub:
     TestWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.TestWebhookRequest, _webhooks_pb2.TestWebhookResponse]
     """Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
     the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
-    RATE_LIMITED if the webhook already has four running tests.
+    TEST_DELIVERY_LIMIT_REACHED if the webhook already has four running tests.
     """
     ReplayWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]
     """Starts a replay, which delivers past events to a webhook again, in the background.
@@ -84,7 +84,7 @@ class WebhookServiceStub:
 
     ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
     the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-    WEBHOOK_LIMIT_REACHED if the webhook already has 10 running replays.
+    REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
     """
     ListWebhookDeliveries: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]
     """Returns one page of the deliveries to a webhook, newest first. If filters are set,
@@ -160,7 +160,7 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     TestWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.TestWebhookRequest, _webhooks_pb2.TestWebhookResponse]  # type: ignore[assignment]
     """Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
     the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
-    RATE_LIMITED if the webhook already has four running tests.
+    TEST_DELIVERY_LIMIT_REACHED if the webhook already has four running tests.
     """
     ReplayWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]  # type: ignore[assignment]
     """Starts a replay, which delivers past events to a webhook again, in the background.
@@ -169,7 +169,7 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
 
     ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
     the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-    WEBHOOK_LIMIT_REACHED if the webhook already has 10 running replays.
+    REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
     """
     ListWebhookDeliveries: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]  # type: ignore[assignment]
     """Returns one page of the deliveries to a webhook, newest first. If filters are set,
@@ -284,7 +284,7 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_webhooks_pb2.TestWebhookResponse, _abc.Awaitable[_webhooks_pb2.TestWebhookResponse]]:
         """Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
         the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
-        RATE_LIMITED if the webhook already has four running tests.
+        TEST_DELIVERY_LIMIT_REACHED if the webhook already has four running tests.
         """
 
     @_abc_1.abstractmethod
@@ -299,7 +299,7 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
 
         ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
         the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-        WEBHOOK_LIMIT_REACHED if the webhook already has 10 running replays.
+        REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
         """
 
     @_abc_1.abstractmethod

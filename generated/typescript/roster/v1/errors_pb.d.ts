@@ -47,6 +47,13 @@ export declare const ErrorMappingSchema: GenMessage<ErrorMapping>;
  * same information is sent as google.rpc.ErrorInfo, google.rpc.BadRequest and
  * google.rpc.RequestInfo.
  *
+ * On gRPC, ErrorInfo.metadata has the variables of the message (AIP-193): neededScope and scope
+ * of FORBIDDEN, neededScope of API_KEY_SCOPE_TOO_BROAD, from and to of
+ * INVALID_STATUS_TRANSITION, segmentIds of USED_BY_SEGMENTS (the first 20, separated by
+ * commas), limit of the reasons that end in LIMIT_REACHED, and retryAfterSeconds of those with
+ * the HTTP status 429. The body over HTTP does not have them: the message and the details
+ * name them, and Retry-After has the seconds.
+ *
  * @generated from message roster.v1.Error
  */
 export declare type Error = Message<"roster.v1.Error"> & {
@@ -267,7 +274,8 @@ export enum Error_Detail_Code {
 export declare const Error_Detail_CodeSchema: GenEnum<Error_Detail_Code>;
 
 /**
- * Why a call failed. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
+ * Why a call failed. Each reason has one cause, except those that are general by design:
+ * UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
  * "roster". Over HTTP it is the code, in Pascal case.
  *
  * Every status sent by the service has a reason, including those of unknown methods and
@@ -294,8 +302,8 @@ export enum Error_Reason {
   REASON_UNSPECIFIED = 0,
 
   /**
-   * The API key is missing, malformed, unknown, expired or revoked. The message does not
-   * distinguish the last three cases.
+   * The API key is missing, malformed, unknown, expired or revoked. The response does not
+   * distinguish the last three cases, so that it does not reveal which keys existed.
    *
    * @generated from enum value: UNAUTHORIZED = 1;
    */
@@ -394,8 +402,7 @@ export enum Error_Reason {
   CUSTOM_FIELD_LIMIT_REACHED = 14,
 
   /**
-   * The client sent its request too slowly, or did not read the response to a stream while
-   * it sent the request.
+   * The client sent its request too slowly.
    *
    * @generated from enum value: REQUEST_TIMEOUT = 15;
    */
@@ -475,10 +482,8 @@ export enum Error_Reason {
   IDEMPOTENCY_KEY_IN_USE = 25,
 
   /**
-   * The account exceeded its rate limit, too many calls with an invalid key or link came
-   * from one address, too many sign-ups came from one address or with one key, a webhook
-   * has the maximum number of running tests, or the account has the maximum number of running
-   * streams. Retry-After states when to retry.
+   * The account exceeded its rate limit. Retry-After states when to retry, as it does for
+   * every other reason with the HTTP status 429.
    *
    * @generated from enum value: RATE_LIMITED = 26;
    */
@@ -492,8 +497,7 @@ export enum Error_Reason {
   WEBHOOK_NOT_FOUND = 27,
 
   /**
-   * The account has the maximum number of webhooks, or the webhook has the maximum
-   * number of running replays.
+   * The account has the maximum number of webhooks.
    *
    * @generated from enum value: WEBHOOK_LIMIT_REACHED = 28;
    */
@@ -617,6 +621,76 @@ export enum Error_Reason {
    * @generated from enum value: PRECONDITION_FAILED = 48;
    */
   PRECONDITION_FAILED = 48,
+
+  /**
+   * The webhook has the maximum number of running replays.
+   *
+   * @generated from enum value: REPLAY_LIMIT_REACHED = 49;
+   */
+  REPLAY_LIMIT_REACHED = 49,
+
+  /**
+   * The webhook has the maximum number of running tests.
+   *
+   * @generated from enum value: TEST_DELIVERY_LIMIT_REACHED = 50;
+   */
+  TEST_DELIVERY_LIMIT_REACHED = 50,
+
+  /**
+   * The account has the maximum number of running streams of this kind.
+   *
+   * @generated from enum value: STREAM_LIMIT_REACHED = 51;
+   */
+  STREAM_LIMIT_REACHED = 51,
+
+  /**
+   * The calls of the account took more than its share of the CPU while other accounts called.
+   *
+   * @generated from enum value: CPU_SHARE_EXCEEDED = 52;
+   */
+  CPU_SHARE_EXCEEDED = 52,
+
+  /**
+   * Too many calls without a valid API key came from one address.
+   *
+   * @generated from enum value: TOO_MANY_INVALID_KEYS = 53;
+   */
+  TOO_MANY_INVALID_KEYS = 53,
+
+  /**
+   * Too many calls with a link that does not work came from one address.
+   *
+   * @generated from enum value: TOO_MANY_INVALID_LINKS = 54;
+   */
+  TOO_MANY_INVALID_LINKS = 54,
+
+  /**
+   * Too many sign-ups came from one address or with one API key.
+   *
+   * @generated from enum value: TOO_MANY_SIGNUPS = 55;
+   */
+  TOO_MANY_SIGNUPS = 55,
+
+  /**
+   * A form, which is public, contains an API key that can do more than sign people up.
+   *
+   * @generated from enum value: API_KEY_SCOPE_TOO_BROAD = 56;
+   */
+  API_KEY_SCOPE_TOO_BROAD = 56,
+
+  /**
+   * A deleted custom field had this key, and its values are not removed yet.
+   *
+   * @generated from enum value: CUSTOM_FIELD_BEING_DELETED = 57;
+   */
+  CUSTOM_FIELD_BEING_DELETED = 57,
+
+  /**
+   * The client did not read the response to a stream while it sent the request.
+   *
+   * @generated from enum value: RESPONSE_NOT_READ = 58;
+   */
+  RESPONSE_NOT_READ = 58,
 }
 
 /**

@@ -154,48 +154,6 @@ export declare type CsvLine = Message<"roster.v1.CsvLine"> & {
 export declare const CsvLineSchema: GenMessage<CsvLine>;
 
 /**
- * Definitions shared by the rows of bulk operations.
- *
- * @generated from message roster.v1.Row
- */
-export declare type Row = Message<"roster.v1.Row"> & {
-};
-
-/**
- * Describes the message roster.v1.Row.
- * Use `create(RowSchema)` to create a new message.
- */
-export declare const RowSchema: GenMessage<Row>;
-
-/**
- * A part of a row that could not be parsed from JSON.
- *
- * @generated from message roster.v1.Row.Fault
- */
-export declare type Row_Fault = Message<"roster.v1.Row.Fault"> & {
-  /**
-   * JSON key of the part within the row. Empty for the whole row.
-   *
-   * @generated from field: string field = 1;
-   */
-  field: string;
-
-  /**
-   * Value of the field, if it is a number, or a string of at most 100 characters. An import
-   * reads dates in other formats and more status words from it.
-   *
-   * @generated from field: string text = 2;
-   */
-  text: string;
-};
-
-/**
- * Describes the message roster.v1.Row.Fault.
- * Use `create(Row_FaultSchema)` to create a new message.
- */
-export declare const Row_FaultSchema: GenMessage<Row_Fault>;
-
-/**
  * Whether the server rejects control characters and line breaks (U+0000 to U+001F, U+007F to
  * U+009F, U+2028 and U+2029) in text in requests defined in this file. Fields marked multiline
  * accept tabs and line breaks, and U+0080 to U+009F. The option does not apply to fields in

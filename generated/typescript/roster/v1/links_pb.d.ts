@@ -422,7 +422,8 @@ export declare const LinkService: GenService<{
  * are HTML in the language of the Accept-Language header or metadata, and need no script.
  * A token that is invalid or does not work anymore fails with LINK_NOT_FOUND, and the
  * response contains a page for the person. If the account issued the token, the page names it.
- * It does not distinguish expired tokens from those that a change ended.
+ * It does not distinguish expired tokens from those that a change ended. Too many such calls from
+ * one address fail with TOO_MANY_INVALID_LINKS.
  *
  * @generated from service roster.v1.LinkPageService
  */

@@ -7,6 +7,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Subscriber_Status } from "./subscribers_pb.js";
+import type { ReasonCount } from "./rows_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { Actor } from "./actors_pb.js";
 
@@ -135,12 +136,12 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   processed: number;
 
   /**
-   * Subscribers that could not be changed, by reason; of a dry run, those that it could not
-   * change.
+   * Subscribers that could not be changed, by reason, with the identifiers of the first ones; of a
+   * dry run, those that it could not change.
    *
-   * @generated from field: repeated roster.v1.Operation.Failure failed = 10;
+   * @generated from field: repeated roster.v1.ReasonCount failed = 10;
    */
-  failed: Operation_Failure[];
+  failed: ReasonCount[];
 
   /**
    * Subscribers processed per second, on average since created_at. This includes the time that
@@ -249,34 +250,6 @@ export declare type Operation_Action = Message<"roster.v1.Operation.Action"> & {
  * Use `create(Operation_ActionSchema)` to create a new message.
  */
 export declare const Operation_ActionSchema: GenMessage<Operation_Action>;
-
-/**
- * The number of subscribers that were not changed for one reason.
- *
- * @generated from message roster.v1.Operation.Failure
- */
-export declare type Operation_Failure = Message<"roster.v1.Operation.Failure"> & {
-  /**
-   * Why the single call would have failed: its error code in upper case with underscores,
-   * a value of Error.Reason.
-   *
-   * @generated from field: string reason = 1;
-   */
-  reason: string;
-
-  /**
-   * Number of subscribers.
-   *
-   * @generated from field: int32 total = 2;
-   */
-  total: number;
-};
-
-/**
- * Describes the message roster.v1.Operation.Failure.
- * Use `create(Operation_FailureSchema)` to create a new message.
- */
-export declare const Operation_FailureSchema: GenMessage<Operation_Failure>;
 
 /**
  * The state of an operation.

@@ -119,7 +119,7 @@ export declare const SignupService: GenService<{
    *
    * An address on the suppression list is not subscribed. Requests with the scope "signup"
    * are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
-   * for each key. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
+   * for each key; further ones fail with TOO_MANY_SIGNUPS. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
    *
    * All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
    * after it, are ignored, and googlemail.com is gmail.com. A subscriber with one spelling is
@@ -128,7 +128,8 @@ export declare const SignupService: GenService<{
    *
    * An HTML form can call it without script. The response is then a page in the design of
    * the account, or 303 to the URL in the field redirect. Errors are a page if the Accept
-   * header names text/html.
+   * header names text/html. A form with a key of another scope than "signup" fails with
+   * API_KEY_SCOPE_TOO_BROAD.
    *
    * @generated from rpc roster.v1.SignupService.SignUp
    */

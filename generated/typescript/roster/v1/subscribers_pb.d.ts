@@ -7,9 +7,10 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
-import type { CsvLine, Row_Fault } from "./http_pb.js";
+import type { BulkFailure, ReasonCount, Row_Fault, Row_OnConflict, Row_Outcome, Row_Reason, UnrecognizedCells } from "./rows_pb.js";
 import type { Actor } from "./actors_pb.js";
 import type { Event, WebhookAttempt, WebhookDelivery } from "./webhooks_pb.js";
+import type { CsvLine } from "./http_pb.js";
 
 /**
  * Describes the file roster/v1/subscribers.proto.
@@ -442,9 +443,9 @@ export declare type BulkCreateSubscribersRequest = Message<"roster.v1.BulkCreate
    * are applied in order, so with SKIP and UPDATE, a second row with the same address is a
    * conflict with the first. No row changes the status of an existing subscriber.
    *
-   * @generated from field: roster.v1.ImportSubscribersRequest.OnConflict on_conflict = 2;
+   * @generated from field: roster.v1.Row.OnConflict on_conflict = 2;
    */
-  onConflict: ImportSubscribersRequest_OnConflict;
+  onConflict: Row_OnConflict;
 
   /**
    * Whether to return the result of each row. Default: false.
@@ -476,9 +477,9 @@ export declare type BulkResult = Message<"roster.v1.BulkResult"> & {
   /**
    * Outcome of the row.
    *
-   * @generated from field: roster.v1.ImportResult.Outcome outcome = 2;
+   * @generated from field: roster.v1.Row.Outcome outcome = 2;
    */
-  outcome: ImportResult_Outcome;
+  outcome: Row_Outcome;
 
   /**
    * Identifier of the created, updated or skipped subscriber. Absent if the row failed.
@@ -490,9 +491,17 @@ export declare type BulkResult = Message<"roster.v1.BulkResult"> & {
   /**
    * Why the row was rejected. Absent unless it failed.
    *
-   * @generated from field: optional roster.v1.BulkFailure.Reason reason = 4;
+   * @generated from field: optional roster.v1.Row.Reason reason = 4;
    */
-  reason?: BulkFailure_Reason | undefined;
+  reason?: Row_Reason | undefined;
+
+  /**
+   * The invalid field, such as customFields.age, truncated to 320 characters. Absent if
+   * no single field is invalid.
+   *
+   * @generated from field: optional string field = 5;
+   */
+  field?: string | undefined;
 };
 
 /**
@@ -500,141 +509,6 @@ export declare type BulkResult = Message<"roster.v1.BulkResult"> & {
  * Use `create(BulkResultSchema)` to create a new message.
  */
 export declare const BulkResultSchema: GenMessage<BulkResult>;
-
-/**
- * A rejected row.
- *
- * @generated from message roster.v1.BulkFailure
- */
-export declare type BulkFailure = Message<"roster.v1.BulkFailure"> & {
-  /**
-   * Index of the row in the request, starting at 0.
-   *
-   * @generated from field: int32 index = 1;
-   */
-  index: number;
-
-  /**
-   * Email address of the row as sent, truncated to 320 characters. Empty if it was not a
-   * string.
-   *
-   * @generated from field: string email = 2;
-   */
-  email: string;
-
-  /**
-   * Why the row was rejected.
-   *
-   * @generated from field: roster.v1.BulkFailure.Reason reason = 3;
-   */
-  reason: BulkFailure_Reason;
-};
-
-/**
- * Describes the message roster.v1.BulkFailure.
- * Use `create(BulkFailureSchema)` to create a new message.
- */
-export declare const BulkFailureSchema: GenMessage<BulkFailure>;
-
-/**
- * Why a row was rejected.
- *
- * @generated from enum roster.v1.BulkFailure.Reason
- */
-export enum BulkFailure_Reason {
-  /**
-   * Never returned.
-   *
-   * @generated from enum value: REASON_UNSPECIFIED = 0;
-   */
-  REASON_UNSPECIFIED = 0,
-
-  /**
-   * A row earlier in the request has the same email address and was created. A rejected
-   * row does not count. Not used by imports, which report ALREADY_EXISTS instead.
-   *
-   * @generated from enum value: DUPLICATE_IN_REQUEST = 1;
-   */
-  DUPLICATE_IN_REQUEST = 1,
-
-  /**
-   * The account already has a subscriber with this email address.
-   *
-   * @generated from enum value: ALREADY_EXISTS = 2;
-   */
-  ALREADY_EXISTS = 2,
-
-  /**
-   * The row has no email address.
-   *
-   * @generated from enum value: MISSING_EMAIL = 3;
-   */
-  MISSING_EMAIL = 3,
-
-  /**
-   * The email address is malformed or too long.
-   *
-   * @generated from enum value: INVALID_EMAIL = 4;
-   */
-  INVALID_EMAIL = 4,
-
-  /**
-   * A field is unknown, has the wrong JSON type, is too long or contains a forbidden
-   * control character.
-   *
-   * @generated from enum value: INVALID_FIELD = 5;
-   */
-  INVALID_FIELD = 5,
-
-  /**
-   * A tag name has no visible character, is too long or contains a control character,
-   * or the row has more than 100 tags.
-   *
-   * @generated from enum value: INVALID_TAG = 6;
-   */
-  INVALID_TAG = 6,
-
-  /**
-   * The row is not an object.
-   *
-   * @generated from enum value: INVALID_ROW = 7;
-   */
-  INVALID_ROW = 7,
-
-  /**
-   * The row has a value for a key that is not a custom field of the account.
-   *
-   * @generated from enum value: UNKNOWN_CUSTOM_FIELD = 8;
-   */
-  UNKNOWN_CUSTOM_FIELD = 8,
-
-  /**
-   * A value does not match the type of its custom field, or the values of the
-   * subscriber exceed 32,768 bytes.
-   *
-   * @generated from enum value: INVALID_CUSTOM_FIELD = 9;
-   */
-  INVALID_CUSTOM_FIELD = 9,
-
-  /**
-   * The address is suppressed because its owner had opted out.
-   *
-   * @generated from enum value: SUPPRESSED = 10;
-   */
-  SUPPRESSED = 10,
-
-  /**
-   * The row does not match the filter or the segment of an import, which skips it.
-   *
-   * @generated from enum value: FILTERED = 11;
-   */
-  FILTERED = 11,
-}
-
-/**
- * Describes the enum roster.v1.BulkFailure.Reason.
- */
-export declare const BulkFailure_ReasonSchema: GenEnum<BulkFailure_Reason>;
 
 /**
  * The rejected rows.
@@ -2036,9 +1910,9 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
   /**
    * Action for a row if a subscriber already has its email address. Default: FAIL.
    *
-   * @generated from field: roster.v1.ImportSubscribersRequest.OnConflict on_conflict = 1;
+   * @generated from field: roster.v1.Row.OnConflict on_conflict = 1;
    */
-  onConflict: ImportSubscribersRequest_OnConflict;
+  onConflict: Row_OnConflict;
 
   /**
    * Lines of CSV, on gRPC at most 2,000 in a message. The first line of the import is the
@@ -2222,47 +2096,6 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
 export declare const ImportSubscribersRequestSchema: GenMessage<ImportSubscribersRequest>;
 
 /**
- * Action for a row if a subscriber already has its email address.
- *
- * @generated from enum roster.v1.ImportSubscribersRequest.OnConflict
- */
-export enum ImportSubscribersRequest_OnConflict {
-  /**
-   * The same as FAIL.
-   *
-   * @generated from enum value: ON_CONFLICT_UNSPECIFIED = 0;
-   */
-  ON_CONFLICT_UNSPECIFIED = 0,
-
-  /**
-   * The row fails with ALREADY_EXISTS.
-   *
-   * @generated from enum value: FAIL = 1;
-   */
-  FAIL = 1,
-
-  /**
-   * The row is skipped.
-   *
-   * @generated from enum value: SKIP = 2;
-   */
-  SKIP = 2,
-
-  /**
-   * The subscriber is updated: names in the row replace its names, tags are added,
-   * custom field values are merged. The status changes only to a stricter one.
-   *
-   * @generated from enum value: UPDATE = 3;
-   */
-  UPDATE = 3,
-}
-
-/**
- * Describes the enum roster.v1.ImportSubscribersRequest.OnConflict.
- */
-export declare const ImportSubscribersRequest_OnConflictSchema: GenEnum<ImportSubscribersRequest_OnConflict>;
-
-/**
  * The service that exported a CSV file. A preset defines its column names, status words,
  * dates and tags.
  *
@@ -2440,17 +2273,17 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   /**
    * Outcome of the row.
    *
-   * @generated from field: roster.v1.ImportResult.Outcome outcome = 2;
+   * @generated from field: roster.v1.Row.Outcome outcome = 2;
    */
-  outcome: ImportResult_Outcome;
+  outcome: Row_Outcome;
 
   /**
-   * Identifier of the subscriber. Empty if the row failed or was filtered, if the address is
+   * Identifier of the subscriber. Absent if the row failed or was filtered, if the address is
    * suppressed, and of a subscriber that a dry run would create.
    *
-   * @generated from field: string id = 3;
+   * @generated from field: optional string id = 3;
    */
-  id: string;
+  id?: string | undefined;
 
   /**
    * Email address of the row as sent, truncated to 320 characters. Of a CSV cell with a name, the
@@ -2463,9 +2296,9 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
   /**
    * Why the row failed, or FILTERED. Otherwise absent.
    *
-   * @generated from field: optional roster.v1.BulkFailure.Reason reason = 5;
+   * @generated from field: optional roster.v1.Row.Reason reason = 5;
    */
-  reason?: BulkFailure_Reason | undefined;
+  reason?: Row_Reason | undefined;
 
   /**
    * The invalid field, such as customFields.age, truncated to 320 characters. Absent if
@@ -2497,55 +2330,6 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
  * Use `create(ImportResultSchema)` to create a new message.
  */
 export declare const ImportResultSchema: GenMessage<ImportResult>;
-
-/**
- * The outcome of one row.
- *
- * @generated from enum roster.v1.ImportResult.Outcome
- */
-export enum ImportResult_Outcome {
-  /**
-   * Never returned.
-   *
-   * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
-   */
-  OUTCOME_UNSPECIFIED = 0,
-
-  /**
-   * A subscriber was created.
-   *
-   * @generated from enum value: CREATED = 1;
-   */
-  CREATED = 1,
-
-  /**
-   * An existing subscriber was updated, or already had all values of the row.
-   *
-   * @generated from enum value: UPDATED = 2;
-   */
-  UPDATED = 2,
-
-  /**
-   * The address already has a subscriber, or it is suppressed and the status of the row is
-   * UNSUBSCRIBED, BOUNCED or COMPLAINED. With the reason FILTERED, the row does not match the
-   * filter.
-   *
-   * @generated from enum value: SKIPPED = 3;
-   */
-  SKIPPED = 3,
-
-  /**
-   * The row was rejected; see reason.
-   *
-   * @generated from enum value: FAILED = 4;
-   */
-  FAILED = 4,
-}
-
-/**
- * Describes the enum roster.v1.ImportResult.Outcome.
- */
-export declare const ImportResult_OutcomeSchema: GenEnum<ImportResult_Outcome>;
 
 /**
  * Summary of an import.
@@ -2580,13 +2364,6 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
    * @generated from field: int32 failed = 4;
    */
   failed: number;
-
-  /**
-   * Number of rows by reason: of those that failed, and FILTERED.
-   *
-   * @generated from field: map<string, int32> reasons = 5;
-   */
-  reasons: { [key: string]: number };
 
   /**
    * Number of rows by the status that they gave to a subscriber that was created or updated.
@@ -2629,9 +2406,9 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
    * preset other than ROSTER, such a date is not stored. Otherwise, the row fails, as does one
    * with such a status or flag.
    *
-   * @generated from field: repeated roster.v1.ImportSummary.UnrecognizedCells unrecognized_cells = 11;
+   * @generated from field: repeated roster.v1.UnrecognizedCells unrecognized_cells = 11;
    */
-  unrecognizedCells: ImportSummary_UnrecognizedCells[];
+  unrecognizedCells: UnrecognizedCells[];
 
   /**
    * Whether this was a dry run, which stores nothing.
@@ -2646,6 +2423,13 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
    * @generated from field: int32 rows_with_dropped_cells = 13;
    */
   rowsWithDroppedCells: number;
+
+  /**
+   * The rows that failed and those that are FILTERED, by reason, with the lines of the first ones.
+   *
+   * @generated from field: repeated roster.v1.ReasonCount reasons = 14;
+   */
+  reasons: ReasonCount[];
 };
 
 /**
@@ -2653,47 +2437,6 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
  * Use `create(ImportSummarySchema)` to create a new message.
  */
 export declare const ImportSummarySchema: GenMessage<ImportSummary>;
-
-/**
- * Cells of a column with a value that is not known.
- *
- * @generated from message roster.v1.ImportSummary.UnrecognizedCells
- */
-export declare type ImportSummary_UnrecognizedCells = Message<"roster.v1.ImportSummary.UnrecognizedCells"> & {
-  /**
-   * Name of the column, or of the field of JSON rows.
-   *
-   * @generated from field: string column = 1;
-   */
-  column: string;
-
-  /**
-   * Number of rows.
-   *
-   * @generated from field: int32 rows = 2;
-   */
-  rows: number;
-
-  /**
-   * The first such cell, truncated to 100 characters.
-   *
-   * @generated from field: string example = 3;
-   */
-  example: string;
-
-  /**
-   * What to do, for dates in an unknown format. Otherwise absent.
-   *
-   * @generated from field: optional string hint = 4;
-   */
-  hint?: string | undefined;
-};
-
-/**
- * Describes the message roster.v1.ImportSummary.UnrecognizedCells.
- * Use `create(ImportSummary_UnrecognizedCellsSchema)` to create a new message.
- */
-export declare const ImportSummary_UnrecognizedCellsSchema: GenMessage<ImportSummary_UnrecognizedCells>;
 
 /**
  * Results of rows, in the order of the rows.

@@ -8,8 +8,9 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { CsvLine, Row_Fault } from "./http_pb.js";
-import type { BulkFailure_Reason, DateFormat_Order, ExportSubscribersRequest_Format, ImportSubscribersRequest_Results, ImportSummary_UnrecognizedCells } from "./subscribers_pb.js";
+import type { BulkFailure, ReasonCount, Row_Fault, Row_Reason, UnrecognizedCells } from "./rows_pb.js";
+import type { CsvLine } from "./http_pb.js";
+import type { DateFormat_Order, ExportSubscribersRequest_Format, ImportSubscribersRequest_Results } from "./subscribers_pb.js";
 
 /**
  * Describes the file roster/v1/suppressions.proto.
@@ -284,7 +285,8 @@ export declare const DeleteSuppressionResponseSchema: GenMessage<DeleteSuppressi
  */
 export declare type AddSuppressionsRequest = Message<"roster.v1.AddSuppressionsRequest"> & {
   /**
-   * Email addresses, compared as on creation of a subscriber. From 1 to 1,000.
+   * Email addresses, compared as on creation of a subscriber. From 1 to 1,000. One that is
+   * missing or malformed is reported in the response and does not fail the call.
    *
    * @generated from field: repeated string emails = 1;
    */
@@ -330,6 +332,13 @@ export declare type AddSuppressionsResponse = Message<"roster.v1.AddSuppressions
    * @generated from field: int32 opted_out = 3;
    */
   optedOut: number;
+
+  /**
+   * Rejected items of emails, with their index, in order. Empty if none was rejected.
+   *
+   * @generated from field: repeated roster.v1.BulkFailure failed = 4;
+   */
+  failed: BulkFailure[];
 };
 
 /**
@@ -487,18 +496,18 @@ export declare type ImportSuppressionResult = Message<"roster.v1.ImportSuppressi
   email: string;
 
   /**
-   * Why the row failed. Absent if it did not.
-   *
-   * @generated from field: optional roster.v1.BulkFailure.Reason failure = 4;
-   */
-  failure?: BulkFailure_Reason | undefined;
-
-  /**
    * The invalid field. Absent if no single field is invalid.
    *
    * @generated from field: optional string field = 5;
    */
   field?: string | undefined;
+
+  /**
+   * Why the row failed. Absent if it did not.
+   *
+   * @generated from field: optional roster.v1.Row.Reason reason = 6;
+   */
+  reason?: Row_Reason | undefined;
 };
 
 /**
@@ -592,9 +601,16 @@ export declare type ImportSuppressionsSummary = Message<"roster.v1.ImportSuppres
    * Cells with a reason or time that is not known. Such an address is suppressed with the
    * reason of the request, or at the time of the import.
    *
-   * @generated from field: repeated roster.v1.ImportSummary.UnrecognizedCells unrecognized_cells = 6;
+   * @generated from field: repeated roster.v1.UnrecognizedCells unrecognized_cells = 6;
    */
-  unrecognizedCells: ImportSummary_UnrecognizedCells[];
+  unrecognizedCells: UnrecognizedCells[];
+
+  /**
+   * The rows that failed, by reason, with the lines of the first ones.
+   *
+   * @generated from field: repeated roster.v1.ReasonCount reasons = 7;
+   */
+  reasons: ReasonCount[];
 };
 
 /**
@@ -703,7 +719,8 @@ export declare const SuppressionService: GenService<{
    * Suppresses up to 1,000 email addresses. A subscriber with such an address gets the status
    * of the reason, or UNSUBSCRIBED for MANUAL, if that is stricter than its status. From the
    * strictest, the reasons are COMPLAINED, then UNSUBSCRIBED and MANUAL, then BOUNCED. An
-   * existing suppression keeps its time, and its reason unless the new one is stricter.
+   * existing suppression keeps its time, and its reason unless the new one is stricter. Rejected
+   * addresses are reported in the response; the others are suppressed.
    *
    * @generated from rpc roster.v1.SuppressionService.AddSuppressions
    */

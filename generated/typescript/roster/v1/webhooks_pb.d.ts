@@ -1418,7 +1418,7 @@ export declare const WebhookService: GenService<{
   /**
    * Sends an event of type webhook.test to a webhook, even if it is disabled, and returns
    * the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
-   * RATE_LIMITED if the webhook already has four running tests.
+   * TEST_DELIVERY_LIMIT_REACHED if the webhook already has four running tests.
    *
    * @generated from rpc roster.v1.WebhookService.TestWebhook
    */
@@ -1434,7 +1434,7 @@ export declare const WebhookService: GenService<{
    *
    * ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
    * the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-   * WEBHOOK_LIMIT_REACHED if the webhook already has 10 running replays.
+   * REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
    *
    * @generated from rpc roster.v1.WebhookService.ReplayWebhook
    */

@@ -118,7 +118,7 @@ def create(
     webhook = find(account_id, webhook_id, tx)
     wake(account_id, tx)
     if tx.scalar(_COUNT, account_id=account_id, webhook_id=webhook_id) >= MAX_REPLAYS:
-        raise ReplayLimitReached
+        raise ReplayLimitReached(MAX_REPLAYS)
     row = ReplayRow(tx.new_id(), webhook_id, tx.now)
     events = sequence_range(account_id, replay_filter.first_id, replay_filter.end_id, tx)
     tx.run(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from peewee import fn
 
-from ....rpc.errors import TooManyTestDeliveries
+from ....rpc.errors import TestDeliveryLimitReached
 from ....storage.statements import Statement, param, params
 from ....storage.transaction import Transaction
 from ....values.ids import timestamp_of
@@ -48,7 +48,7 @@ def begin(account_id: str, webhook_id: str, tx: Transaction) -> LeasedDelivery:
     """Records a test event and returns its leased delivery.
 
     The delivery is at the end of the retry schedule, so it is attempted once. Raises
-    WebhookNotFound, or TooManyTestDeliveries if MAX_IN_FLIGHT_PER_ENDPOINT tests are running.
+    WebhookNotFound, or TestDeliveryLimitReached if MAX_IN_FLIGHT_PER_ENDPOINT tests are running.
     """
     find(account_id, webhook_id, tx)
     wake(account_id, tx)
@@ -58,7 +58,7 @@ def begin(account_id: str, webhook_id: str, tx: Transaction) -> LeasedDelivery:
         _COUNT_RUNNING, account_id=account_id, webhook_id=webhook_id, kind=kind, now=tx.now
     )
     if running >= MAX_IN_FLIGHT_PER_ENDPOINT:
-        raise TooManyTestDeliveries(RETRY_AFTER_SECONDS)
+        raise TestDeliveryLimitReached(MAX_IN_FLIGHT_PER_ENDPOINT, RETRY_AFTER_SECONDS)
     record(account_id, [created(kind, webhook)], tx)
     event = events.last(account_id, tx)
     lease = Lease(tx.new_id(), webhook_id, event.id, attempts=0, step=len(RETRY_DELAYS), fence=1)

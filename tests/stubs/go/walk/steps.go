@@ -59,7 +59,7 @@ func (walk *walker) bulkCreate() {
 	check(err)
 	expect(len(response.Failed), 1)
 	expect(response.Failed[0].Index, bulk)
-	expect(response.Failed[0].Reason, rosterv1.BulkFailure_DUPLICATE_IN_REQUEST)
+	expect(response.Failed[0].Reason, rosterv1.Row_DUPLICATE_IN_REQUEST)
 }
 
 func (walk *walker) listByPageToken() {
