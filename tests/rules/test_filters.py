@@ -123,16 +123,16 @@ def error_of(text: str) -> tuple[str, str]:
         (
             'customFields.score="ten"',
             "INVALID_TYPE",
-            "must change the dataType to TEXT, or compare",
+            "must name a field of type TEXT, or compare",
         ),
         (
             "customFields.plan>=30",
             "INVALID_TYPE",
-            "must quote the value of a TEXT field, or change its dataType to NUMBER (column 20)",
+            "must quote the value of a TEXT field, or name a field of type NUMBER (column 20)",
         ),
-        ("NOT customFields.plan=-1.5e3", "INVALID_TYPE", "to NUMBER (column 23)"),
-        ("customFields.plan!=True", "INVALID_TYPE", "to BOOLEAN (column 20)"),
-        ("customFields.plan<2026-01-31", "INVALID_TYPE", "to DATE (column 19)"),
+        ("NOT customFields.plan=-1.5e3", "INVALID_TYPE", "of type NUMBER (column 23)"),
+        ("customFields.plan!=True", "INVALID_TYPE", "of type BOOLEAN (column 20)"),
+        ("customFields.plan<2026-01-31", "INVALID_TYPE", "of type DATE (column 19)"),
         ("firstName>5", "INVALID_TYPE", "must quote the value of a text field"),
         (
             "customFields.born>30",

@@ -30,7 +30,7 @@ _VALUE_KINDS = {
     DataType.DATE: Kind.DATE_VALUE,
 }
 # The start of messages about text that is compared with a field of another type.
-_TO_TEXT = "must change the dataType to TEXT, or"
+_TO_TEXT = "must name a field of type TEXT, or"
 _BOOLEANS = {"true": 1, "false": 0}
 _TIMES = (
     *("created_at", "updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at"),
@@ -235,7 +235,7 @@ def _literal_type(comparison: Comparison) -> DataType:
 def _check_is_text(comparison: Comparison) -> None:
     literal = _literal_type(comparison)
     if literal is not DataType.TEXT:
-        message = f"must quote the value of a TEXT field, or change its dataType to {literal.name}"
+        message = f"must quote the value of a TEXT field, or name a field of type {literal.name}"
         raise fault("INVALID_TYPE", message, comparison.value_column)
 
 
