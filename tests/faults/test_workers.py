@@ -89,7 +89,7 @@ def test_workers_are_rejected_on_sqlite_with_the_reason(tmp_path: Path) -> None:
     done = roster("serve", "--workers", "2", ROSTER_DATABASE_URL=url, **FREE)
 
     line = error_line(done, ExitCode.USAGE)
-    assert "ROSTER_WORKERS must be 1 with SQLite" in line
+    assert "--workers must be 1 with SQLite" in line
     assert "one process" in line
     assert list(tmp_path.iterdir()) == []
 

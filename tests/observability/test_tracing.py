@@ -154,5 +154,5 @@ def test_trace_continues_from_a_gateway_to_its_server(
 def test_tracing_without_opentelemetry_is_an_error_with_the_package_to_install() -> None:
     with patch.dict(sys.modules, {"opentelemetry": None}):
         sys.modules.pop("rosterd.server.observability.tracing", None)
-        with pytest.raises(SettingError, match=r"pip install 'roster\[otel\]'"):
+        with pytest.raises(SettingError, match=r"pip install --editable '\.\[otel\]'"):
             create_tracing()
