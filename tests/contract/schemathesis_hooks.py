@@ -71,7 +71,7 @@ def without_whitespace(value: Any) -> Any:
     if isinstance(value, list):
         return [without_whitespace(item) for item in value]
     if isinstance(value, str) and len(value) >= SHORTEST_BOUND:
-        trimmed = value.strip(" \t\r\n")
+        trimmed = value.strip(" \t\r\n\x85\u2028\u2029")
         return trimmed.rjust(len(value), "x") if trimmed else value
     return value
 
@@ -91,11 +91,13 @@ def without_other_forms(value: Any) -> Any:
 def make_acceptable(case: Case) -> None:
     """Replaces values whose validity depends on stored data, the time or the configuration.
 
-    These are custom field values, page tokens, filters, times in the future, labels with reserved
-    words, used idempotency keys, webhook URLs and event types.
+    These are custom field values, page tokens, entity tags, filters, times in the future, labels
+    with reserved words, used idempotency keys, webhook URLs and event types.
     """
     if "Idempotency-Key" in (case.headers or {}):
         case.headers["Idempotency-Key"] = str(uuid4())
+    if case.headers:
+        case.headers.pop("If-Match", None)  # must be the current entity tag
     # In Python `$` also matches before a final line break; in other languages it does not.
     for values in (case.query, case.body):
         if isinstance(values, dict):
@@ -127,8 +129,12 @@ def make_acceptable(case: Case) -> None:
         body["logo"] = "R0lGODlhAQABAAAAACH5BAEAAAAALAAAAAABAAEAAAIBAAA="  # a GIF
     if isinstance(body.get("ip"), str):
         body["ip"] = "192.0.2.1"
+    for name in ("firstName", "lastName"):
+        if isinstance(body.get(name), str):
+            body[name] = body[name].strip("\t")  # which other text may have at its ends
     if case.method in ("PUT", "PATCH"):
         body.pop("isConfirmed", None)  # requires allowMissing
+        body.pop("dataType", None)  # must be the present one
     if case.path.endswith("/batch-get"):
         body["ids"] = ["x"]  # 1 to 100 items together
         emails = body.get("emails")
