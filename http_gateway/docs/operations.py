@@ -113,7 +113,7 @@ def _operation(
     scope = operation.get("x-scope", "")
     responses = bodies_of(success, fields)
     in_path = [parameter for parameter in parameters if parameter.location == "path"]
-    # Samples have no optional parameters, so that the response is the one shown beside them.
+    # Samples have no optional parameters, so that the example response is theirs.
     query = [p for p in parameters if p.location == "query" and p.field.required]
     # Samples contain JSON and records, and not the optional bodies of other media types.
     body = next((body for body in bodies if body.is_json or body.has_records), None)

@@ -189,7 +189,7 @@ ROWS = (
         at_most=1.2,
     ),
     Row(
-        "99th percentile of reads by id, 500 per second, beside an operation",
+        "99th percentile of reads by id, 500 per second, while an operation runs",
         "get_99th_beside_operation",
         baseline="without it",
         at_most=1.5,
@@ -203,7 +203,7 @@ ROWS = (
         on_postgresql="operation_us_per_row_on_postgres",
     ),
     Row(
-        "time of an operation per subscriber, beside these reads",
+        "time of an operation per subscriber, during these reads",
         "operation_us_per_row_beside_lookups",
         "µs",
         at_most=200,

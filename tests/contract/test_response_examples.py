@@ -1,4 +1,4 @@
-"""Tests that the example responses are those of a running service to the samples beside them."""
+"""Tests that the example responses are those of a running service to the samples."""
 
 from __future__ import annotations
 
