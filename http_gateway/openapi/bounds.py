@@ -19,6 +19,7 @@ _NUMBER = {
     "lt": "exclusiveMaximum",
     "const": "const",
 }
+_IGNORE_ALWAYS = 3  # of buf.validate.Ignore
 _LIST = {"min_items": "minItems", "max_items": "maxItems", "unique": "uniqueItems"}
 # Patterns of text without control characters, by the options of the field. In trimmed fields,
 # tabs and line breaks are allowed at both ends.
@@ -53,8 +54,10 @@ def of_field(field: FieldDescriptor, annotations: Annotations) -> Schema:
 
 
 def of_items(field: FieldDescriptor, annotations: Annotations) -> Schema:
-    """Returns the keywords for each item of a list."""
+    """Returns the keywords for each item of a list. Items that fail alone have none."""
     items = rules_of(field).repeated.items
+    if items.ignore == _IGNORE_ALWAYS:
+        return {}
     return _of_value(field, items, annotations, filled=bool(items.string.min_len))
 
 

@@ -137,6 +137,13 @@ def test_validation_rules_become_keywords(
     assert schema.items() >= keywords.items()
 
 
+def test_items_that_fail_alone_have_no_keywords() -> None:
+    rules = {"repeated": {"items": {"string": {"email": True}, "ignore": "IGNORE_ALWAYS"}}}
+    options = {RULES: Rules(**rules), http_pb2.text_format: "email"}
+
+    assert input_schema("*string", options)["items"] == {"type": "string"}
+
+
 def test_required_trimmed_text_cannot_be_blank() -> None:
     options = {RULES: Rules(required=True), http_pb2.trimmed: True}
 
