@@ -82,7 +82,7 @@ def batch(
         raise CommandError("Choose --filter or --segment.", ExitCode.USAGE)
     request = {
         "filter": filter_expression,
-        "segment": segment,
+        "segmentId": segment,
         "action": action,
         "dryRun": dry_run,
     }

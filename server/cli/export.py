@@ -97,7 +97,7 @@ def export(
         "updatedAfter": updated_after,
         "updatedBefore": updated_before,
         "filter": filter_expression,
-        "segment": segment,
+        "segmentId": segment,
         "view": "FULL" if full else "",
         "include": include or "",
         "bom": "true" if bom else "",

@@ -167,7 +167,7 @@ def import_(
             nullTokens=null_token or [],
             addTags=add_tag or [],
             filter=filter_expression,
-            segment=segment,
+            segmentId=segment,
             charset=charset,
             dryRun="true" if dry_run else "",
         )

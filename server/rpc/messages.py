@@ -12,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from grpc.aio import ServicerContext
 
 from roster.v1.http_pb2 import CsvLine
-from roster.v1.subscribers_pb2 import ImportSubscribersRequest
+from roster.v1.rows_pb2 import Import
 
 from ..values.addresses import normal_ip
 from ..values.ids import first_id_at
@@ -155,11 +155,11 @@ def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:
     return set(paths)
 
 
-def select_results(reply: Any, results: ImportSubscribersRequest.Results.ValueType) -> bool:
+def select_results(reply: Any, results: Import.Results.ValueType) -> bool:
     """Removes the results that an import does not return. Returns whether any are left."""
-    if results == ImportSubscribersRequest.SUMMARY:
+    if results == Import.SUMMARY:
         del reply.results[:]
-    elif results == ImportSubscribersRequest.FAILED:
+    elif results == Import.FAILED:
         outcomes = reply.DESCRIPTOR.fields_by_name["results"].message_type.fields_by_name["outcome"]
         is_failed = outcomes.enum_type.values_by_name["FAILED"].number
         failed = [

@@ -37,7 +37,7 @@ def create_tags(account: Account, *names: str) -> None:
 
 def deliveries(account: Account, webhook: Row, **filters: Any) -> list[Row]:
     """Returns the first hundred deliveries to a webhook, newest first."""
-    page = account.ok("ListWebhookDeliveries", webhookId=webhook["id"], limit=100, **filters)
+    page = account.ok("ListWebhookDeliveries", id=webhook["id"], limit=100, **filters)
     listed: list[Row] = page["deliveries"]
     assert page["total"] == len(listed)
     return listed

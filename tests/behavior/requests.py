@@ -15,12 +15,8 @@ CREATES = sorted(
     if rpc.startswith(("Create", "BulkCreate", "Add")) and not path_variables(rpc)
 )
 # The field that identifies the resource, for every other rpc that refers to one.
-REFERENCES = {
-    rpc: field.json_name
-    for rpc, method in UNARY.items()
-    for field in method.input_type.fields
-    if field.name in ("id", *path_variables(rpc)) or field.name.endswith("_id")
-}
+REFERENCES = {rpc: names[0] for rpc in UNARY if (names := path_variables(rpc))}
+REFERENCES["RenderMergeTags"] = "subscriberId"
 # The resource type of an rpc, if it differs from that of its service.
 RESOURCE_TYPES = {
     "RenderMergeTags": "SubscriberService",

@@ -69,7 +69,7 @@ def messages_of(error: Any) -> list[str]:
         (
             "BatchChangeSubscribers",
             {"action": {"delete": True}},
-            "must be set, or else segment or ids, but only one of the three",
+            "must be set, or else segmentId or ids, but only one of the three",
         ),
         (
             "CreateSubscriber",
@@ -171,6 +171,14 @@ def test_unknown_keys_and_parameters_suggest_known_ones(account: Account) -> Non
             [f"{is_parameter}; did you mean {name}?" for name in ("pageToken", "status")]
             + [is_parameter],
         ),
+        *[
+            (send(account, "GET", target), [f"{is_parameter}; did you mean {name}?"])
+            for target, name in (
+                ("/api/subscribers?segment=x", "segmentId"),
+                ("/api/statistics?segments=x", "segmentIds"),
+                ("/api/events?type=x", "eventType"),
+            )
+        ],
     ):
         assert messages_of(response) == expected
 

@@ -126,6 +126,13 @@ def test_resource_of_another_account_and_missing_resource_return_the_same_error(
     assert all_lists(other.account) == other.before
 
 
+def test_every_path_names_its_resource_by_the_variable_id() -> None:
+    # A link has a token, and a suppression an address.
+    others = [rpc for rpc in METHODS if "/suppressions/" in binding(rpc)[1]]
+    named = {name for rpc in METHODS if rpc not in others for name in path_variables(rpc)}
+    assert named == {"id", "token"}
+
+
 def test_isolation_cases_cover_every_operation() -> None:
     # test_subscribers_read.py reads several subscribers of another account.
     assert UNARY.keys() == {*LISTS, *CREATES, *REFERENCES, "BatchGetSubscribers", *OTHERS}

@@ -171,8 +171,8 @@ def test_a_segment_and_a_filter_must_both_match(account: Account) -> None:
     segment = account.ok("CreateSegment", name="B", filter=text)["segment"]["id"]
     rows = [{"email": email} for email in ("ada@b.io", "bob@b.io", "eve@c.io")]
 
-    assert kept(account, rows, "", segment=segment, dryRun=True) == ["ada@b.io", "bob@b.io"]
-    assert kept(account, rows, 'email = "bob*"', segment=segment) == ["bob@b.io"]
+    assert kept(account, rows, "", segmentId=segment, dryRun=True) == ["ada@b.io", "bob@b.io"]
+    assert kept(account, rows, 'email = "bob*"', segmentId=segment) == ["bob@b.io"]
 
 
 @pytest.mark.parametrize("text", ["status = ", "customFields.town = Rome"])
@@ -185,7 +185,7 @@ def test_an_invalid_filter_fails_the_import(account: Account, text: str) -> None
 
 
 def test_an_unknown_segment_fails_the_import(account: Account) -> None:
-    error = send_rows(account, [{"email": "a@b.io"}], segment=MISSING_ID).error
+    error = send_rows(account, [{"email": "a@b.io"}], segmentId=MISSING_ID).error
 
     assert error is not None
     assert (error.status, error.code) == (404, "SegmentNotFound")

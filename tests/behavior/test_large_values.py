@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from roster.v1 import subscribers_pb2 as pb
+from roster.v1.rows_pb2 import Export
 from rosterd.server.features.subscribers.store_attached import put_values
 
 from ..conftest import Account
@@ -182,7 +183,7 @@ def test_export_messages_have_at_most_one_mebibyte(grpc_account: Account) -> Non
         request_serializer=pb.ExportSubscribersRequest.SerializeToString,
         response_deserializer=pb.ExportSubscribersResponse.FromString,
     )
-    for format_ in (pb.ExportSubscribersRequest.NDJSON, pb.ExportSubscribersRequest.CSV):
+    for format_ in (Export.NDJSON, Export.CSV):
         request = pb.ExportSubscribersRequest(format=format_)
         metadata = (("authorization", f"Bearer {grpc_account.key}"),)
 

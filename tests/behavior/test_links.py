@@ -38,7 +38,7 @@ def history(account: Account) -> list[dict[str, Any]]:
 
 
 def subscriber_events(account: Account) -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = account.ok("ListEvents", type="subscriber.*")["events"]
+    events: list[dict[str, Any]] = account.ok("ListEvents", eventType="subscriber.*")["events"]
     return events
 
 

@@ -22,7 +22,7 @@ KEYS = {
     "id",
     "action",
     "filter",
-    "segment",
+    "segmentId",
     "dryRun",
     "state",
     "done",
@@ -138,10 +138,10 @@ def test_a_segment_or_ids_select_the_subscribers(account: Account) -> None:
     ada, bob, _ = create_people(account, "ada", "bob", "eve")
     segment = account.ok("CreateSegment", name="Bs", filter='email = "b*"')["segment"]["id"]
 
-    by_segment = run(account, segment=segment, action={"addTags": ["b"]})
+    by_segment = run(account, segmentId=segment, action={"addTags": ["b"]})
     by_ids = run(account, ids=[bob, ada, bob, MISSING_ID, "x"], action={"addTags": ["chosen"]})
 
-    assert (by_segment["segment"], by_segment["filter"], by_segment["total"]) == (segment, "", 1)
+    assert (by_segment["segmentId"], by_segment["filter"], by_segment["total"]) == (segment, "", 1)
     assert by_ids["failed"] == [
         {"reason": "SUBSCRIBER_NOT_FOUND", "total": 2, "examples": [MISSING_ID]}
     ]
@@ -222,7 +222,7 @@ def contents(account: Account) -> list[Any]:
     lists = ("ListTags", "ListEvents", "ListSuppressions")
     subscribers = account.ok("ListSubscribers", view="FULL", limit=100)["subscribers"]
     histories = [account.ok("ListSubscriberHistory", id=row["id"]) for row in subscribers]
-    statistics = [account.ok("GetStatistics", tags=True), account.ok("GetDailyStatistics")]
+    statistics = [account.ok("GetStatistics", include=["TAGS"]), account.ok("GetDailyStatistics")]
     pages = [account.ok(each, limit=100) for each in lists]
     return [subscribers, histories, statistics, pages]
 
@@ -338,7 +338,7 @@ def test_waiting_operation_ends_if_what_its_filter_names_is_deleted(
 ) -> None:
     if change == "segment":
         segment = account.ok("CreateSegment", name="Others", filter=text)["segment"]["id"]
-        operation = waiting(segment=segment, action={"delete": True})
+        operation = waiting(segmentId=segment, action={"delete": True})
         account.ok("DeleteSegment", id=segment)
     else:
         operation = waiting(filter=text, action={"delete": True})

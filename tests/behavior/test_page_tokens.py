@@ -42,7 +42,7 @@ def webhook_of(account: Account) -> Request:
     """Returns the ID of the first webhook of the account, which is created if there is none."""
     if not (webhooks := account.ok("ListWebhooks")["webhooks"]):
         webhooks = [account.ok("CreateWebhook", **REQUESTS["CreateWebhook"])["webhook"]]
-    return {"webhookId": webhooks[0]["id"]}
+    return {"id": webhooks[0]["id"]}
 
 
 def subscriber_of(account: Account) -> Request:
@@ -97,7 +97,7 @@ LISTS: dict[str, Listed] = {
     "ListSuppressions": Listed(creating("AddSuppressions", emails=addresses), delete_suppression),
     "ListEvents": Listed(add_events),
     "ListWebhookDeliveries": Listed(
-        lambda account, _: account.ok("TestWebhook", id=webhook_of(account)["webhookId"]),
+        lambda account, _: account.ok("TestWebhook", **webhook_of(account)),
         parent=webhook_of,
     ),
     "ListSubscribers": Listed(
@@ -115,10 +115,10 @@ LISTS: dict[str, Listed] = {
 FILTERS: dict[str, list[Request]] = {
     "ListEvents": [
         {"order": "desc"},
-        {"type": "tag.created"},
-        {"type": "tag.created", "order": "desc"},
-        {"type": "tag.*"},
-        {"type": "tag.*", "order": "desc"},
+        {"eventType": "tag.created"},
+        {"eventType": "tag.created", "order": "desc"},
+        {"eventType": "tag.*"},
+        {"eventType": "tag.*", "order": "desc"},
         {"afterSequence": 2},
         {"createdAfter": "2020-01-01T00:00:00Z"},
     ],
@@ -157,12 +157,14 @@ def first_page(account: Account, rpc: str) -> Response:
     return response
 
 
-def test_every_list_has_page_tokens() -> None:
+def test_every_list_has_page_tokens_and_a_total_that_can_be_absent() -> None:
     methods = {rpc: method for rpc, method in UNARY.items() if rpc.startswith("List")}
 
     assert methods.keys() == LISTS.keys()
     for rpc, method in methods.items():
         assert "page_token" in method.input_type.fields_by_name, rpc
+        # Without presence, a total that is not counted would be the same as 0.
+        assert method.output_type.fields_by_name["total"].has_presence, rpc
         token = method.output_type.fields_by_name["next_page_token"]
         assert token.GetOptions().Extensions[http_pb2.next_link], rpc
 

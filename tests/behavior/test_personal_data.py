@@ -60,7 +60,7 @@ def test_personal_data_has_the_row_the_history_and_the_events(account: Account) 
     assert data["subscriber"] == full
     assert data["history"] == account.ok("ListSubscriberHistory", id=id_)["history"]
     reader = account.with_key(account.new_key("read"))
-    events = reader.ok("ListEvents", type="subscriber.*", limit=100)["events"]
+    events = reader.ok("ListEvents", eventType="subscriber.*", limit=100)["events"]
     assert data["events"] == [e for e in events if e["data"]["subscriber"]["id"] == id_]
     assert [event["type"] for event in data["events"]] == [
         "subscriber.created",
@@ -173,7 +173,7 @@ def test_erasing_removes_addresses_from_operations_and_their_events(account: Acc
         'email = "erased"',
         "email = eve@example.com",
     ]
-    events = account.ok("ListEvents", type="operation.*", limit=100)["events"]
+    events = account.ok("ListEvents", eventType="operation.*", limit=100)["events"]
     assert [event["data"]["operation"]["filter"] for event in events] == texts
     assert {"ada@", "ada.l@"}.isdisjoint(traces("".join(event_texts(account))))
 

@@ -46,15 +46,15 @@ def test_lists_and_exports_select_the_subscribers_of_a_segment(account: Account)
     segment = create_segment(account, "VIPs", VIPS)["id"]
     everyone = create_segment(account, "everyone", "email:*")["id"]
 
-    page = account.ok("ListSubscribers", segment=segment)
-    both = account.ok("ListSubscribers", segment=everyone, filter="tags:news OR tags:old")
+    page = account.ok("ListSubscribers", segmentId=segment)
+    both = account.ok("ListSubscribers", segmentId=everyone, filter="tags:news OR tags:old")
 
     assert ([one["email"] for one in page["subscribers"]], page["total"]) == (
         ["ada@example.com"],
         1,
     )
     assert [one["email"] for one in both["subscribers"]] == ["bob@example.com"]
-    assert [one["email"] for one in export(account, segment=segment)] == ["ada@example.com"]
+    assert [one["email"] for one in export(account, segmentId=segment)] == ["ada@example.com"]
 
 
 def test_pages_of_a_segment_follow_each_other(account: Account) -> None:
@@ -62,13 +62,13 @@ def test_pages_of_a_segment_follow_each_other(account: Account) -> None:
         create_subscriber(account, f"{number}@example.com")
     segment = create_segment(account, "everyone", "email:*")["id"]
 
-    first = account.call("ListSubscribers", segment=segment, limit=2)
+    first = account.call("ListSubscribers", segmentId=segment, limit=2)
     token = first.next
-    second = account.ok("ListSubscribers", segment=segment, limit=2, pageToken=token)
+    second = account.ok("ListSubscribers", segmentId=segment, limit=2, pageToken=token)
 
     assert [one["email"] for one in second["subscribers"]] == ["2@example.com"]
     account.ok("UpdateSegment", id=segment, filter="NOT tags:vip")
-    error = account.fails("ValidationError", "ListSubscribers", segment=segment, pageToken=token)
+    error = account.fails("ValidationError", "ListSubscribers", segmentId=segment, pageToken=token)
     assert error.violations == [("pageToken", "INVALID_VALUE")]
 
 
@@ -146,9 +146,9 @@ def test_a_custom_field_that_segments_name_is_deleted_only_with_force(account: A
 
     assert filter_of(account, segment) == ""
     for rpc in ("ListSubscribers", "ExportSubscribers"):
-        assert account.fails("SegmentWithoutFilter", rpc, segment=segment["id"]).status == 409
+        assert account.fails("SegmentWithoutFilter", rpc, segmentId=segment["id"]).status == 409
     account.ok("UpdateSegment", id=segment["id"], filter="tags:vip")
-    assert account.ok("ListSubscribers", segment=segment["id"])["total"] == 0
+    assert account.ok("ListSubscribers", segmentId=segment["id"])["total"] == 0
 
 
 def test_an_account_has_at_most_500_segments(account: Account) -> None:
@@ -172,18 +172,18 @@ def test_segment_whose_filter_is_no_longer_valid_matches_nobody_and_says_why(
         segment = store.create(account.id, "old", text, parse(text), "", tx).id
 
     for rpc, request in (
-        ("ListSubscribers", {"segment": segment, "filter": "email:*"}),
-        ("ExportSubscribers", {"segment": segment}),
-        ("GetStatistics", {"segments": [segment]}),
-        ("BatchChangeSubscribers", {"segment": segment, "action": {"delete": True}}),
+        ("ListSubscribers", {"segmentId": segment, "filter": "email:*"}),
+        ("ExportSubscribers", {"segmentId": segment}),
+        ("GetStatistics", {"segmentIds": [segment]}),
+        ("BatchChangeSubscribers", {"segmentId": segment, "action": {"delete": True}}),
     ):
         error = account.fails("ValidationError", rpc, **request)
-        assert error.violations == [("segment", "INVALID_TYPE")], rpc
+        assert error.violations == [("segmentId", "INVALID_TYPE")], rpc
         (detail,) = error.body["error"]["details"]
         assert detail["message"] == (
             "is no longer valid: filter must quote the value of a TEXT field, or name a"
             " field of type NUMBER (column 20)"
         )
-    both = account.fails("ValidationError", "ListSubscribers", segment=segment, filter="status =")
+    both = account.fails("ValidationError", "ListSubscribers", segmentId=segment, filter="status =")
     assert both.violations == [("filter", "INVALID_FORMAT")]
     assert filter_of(account, {"id": segment}) == text

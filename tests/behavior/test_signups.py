@@ -39,7 +39,7 @@ def subscribers(account: Account) -> list[dict[str, Any]]:
 
 
 def events(account: Account) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = account.ok("ListEvents", type="subscriber.*")["events"]
+    listed: list[dict[str, Any]] = account.ok("ListEvents", eventType="subscriber.*")["events"]
     return listed
 
 

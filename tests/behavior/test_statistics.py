@@ -48,7 +48,7 @@ def test_totals_follow_every_change(account: Account) -> None:
     text = "tags:vip AND status = CONFIRMED"
     segment = account.ok("CreateSegment", name="VIPs", filter=text)["segment"]["id"]
 
-    body = account.ok("GetStatistics", tags=True, segments=[segment])
+    body = account.ok("GetStatistics", include=["TAGS"], segmentIds=[segment])
 
     assert (body["total"], body["netGrowth"]) == (5, 2)
     assert body["byStatus"] == {

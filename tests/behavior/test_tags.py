@@ -99,7 +99,7 @@ def test_tag_of_many_subscribers_is_gone_for_every_reader_when_the_deletion_retu
 
     assert tagged("tags:*") == tagged("tags:old") == 0
     assert account.ok("ListSubscribers", page=21)["subscribers"][-1]["tags"] == []
-    assert account.ok("GetStatistics", tags=True)["tags"] == []
+    assert account.ok("GetStatistics", include=["TAGS"])["tags"] == []
     again = account.ok("CreateTag", name="old")["tag"]
     assert again["id"] != tag["id"]
     assert [each["id"] for each in account.ok("ListTags")["tags"]] == [again["id"]]

@@ -121,13 +121,11 @@ def test_page_token_continues_the_list_after_new_deliveries(
     create_tags(account, "a", "b", "c", "d", "e")
     events = events_of(wait_for_statuses(account, webhook, *["SUCCEEDED"] * 5))
 
-    pages = [page_of_two(account, webhookId=webhook["id"], **filters)]
+    pages = [page_of_two(account, id=webhook["id"], **filters)]
     create_tags(account, "f")
     wait_for_statuses(account, webhook, *["SUCCEEDED"] * 6)
     while pages[-1].next:
-        pages.append(
-            page_of_two(account, webhookId=webhook["id"], pageToken=pages[-1].next, **filters)
-        )
+        pages.append(page_of_two(account, id=webhook["id"], pageToken=pages[-1].next, **filters))
 
     listed = [events_of(page.body["deliveries"]) for page in pages]
     assert listed == [events[:2], events[2:4], events[4:]]

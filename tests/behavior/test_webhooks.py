@@ -249,7 +249,7 @@ def final_status(account: Account, webhook: dict[str, Any]) -> str:
     """Waits until the only delivery to a webhook has finished, and returns its status."""
 
     def delivery() -> dict[str, Any]:
-        deliveries = account.ok("ListWebhookDeliveries", webhookId=webhook["id"])["deliveries"]
+        deliveries = account.ok("ListWebhookDeliveries", id=webhook["id"])["deliveries"]
         return next(iter(deliveries), {})
 
     wait_until(lambda: "finishedAt" in delivery(), "the test has no result")

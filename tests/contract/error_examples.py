@@ -231,9 +231,9 @@ class Recorder:
             MISSING in text or MISSING_EMAIL in text or reason == "SUBSCRIBER_NOT_FOUND"
         )
         if reason == "SEGMENT_NOT_FOUND" and operation.rpc == "BatchChangeSubscribers":
-            batch = {"segment": MISSING, "action": {"delete": True}}
+            batch = {"segmentId": MISSING, "action": {"delete": True}}
             return send(account, account.key, body=json.dumps(batch).encode())
-        names = {"SEGMENT_NOT_FOUND": "segment", "WEBHOOK_NOT_FOUND": "webhookId"}
+        names = {"SEGMENT_NOT_FOUND": "segmentId", "WEBHOOK_NOT_FOUND": "webhookId"}
         plural = "s" if operation.rpc == "GetStatistics" else ""
         query = "" if is_about_missing else f"?{names[reason]}{plural}={MISSING}"
         return send(account, account.key, query=query)
@@ -361,11 +361,11 @@ def _without_filter(account: Account, rpc: str) -> Any:
     tag = account.ok("CreateTag", name="vip")["tag"]["id"]
     account.call("DeleteTag", id=tag, force=True)
     if rpc == "GetStatistics":
-        return account.call(rpc, segments=[segment])
+        return account.call(rpc, segmentIds=[segment])
     if rpc == "ImportSubscribers":
-        return _import(account, f"segment={segment}")
+        return _import(account, f"segmentId={segment}")
     action = {"action": {"delete": True}} if rpc == "BatchChangeSubscribers" else {}
-    return account.call(rpc, segment=segment, **action)
+    return account.call(rpc, segmentId=segment, **action)
 
 
 def _used(account: Account, rpc: str) -> Any:

@@ -92,8 +92,6 @@ def prepare(account: Account, name: str, webhook_url: str = UNREACHABLE) -> dict
     if "deliveries" in path:
         delivery = account.ok("TestWebhook", id=ids["webhooks"])["delivery"]
         ids["webhook-deliveries"] = delivery["id"]
-    if "{webhookId}" in path:
-        return {IDS[1]: ids["webhooks"]}
     return {IDS[0]: ids[resource]} if resource in ids else {}
 
 

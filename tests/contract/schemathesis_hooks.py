@@ -108,9 +108,8 @@ def make_acceptable(case: Case) -> None:
         case.query.pop("pageToken", None)
         if "filter" in case.query:
             case.query["filter"] = "status = CONFIRMED"
-        case.query.pop("segment", None)  # must exist
+        case.query.pop("segmentId", None)  # must exist
         case.query.pop("from", None)  # must be at most 366 days before to
-        case.query.pop("type", None)
         case.query.pop("email", None)  # must be an address
         case.query.pop("bom", None)  # requires a table
         case.query.pop("eventType", None)
@@ -146,7 +145,7 @@ def make_acceptable(case: Case) -> None:
     if "filter" in body:
         body["filter"] = "status = CONFIRMED"
     if case.path.endswith("/batch"):  # exactly one selection, and one action
-        body.pop("segment", None)
+        body.pop("segmentId", None)
         body.pop("ids", None)
         body |= {"filter": "status = CONFIRMED", "action": {"addTags": ["vip"]}}
     body.pop("until", None)  # must be later than since

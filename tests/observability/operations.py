@@ -23,7 +23,7 @@ def call_segment_operations(account: Account) -> None:
     account.ok("GetStatistics", segments=[segment_id])
     account.ok("GetDailyStatistics")
     action = {"addTags": ["grace@example.com"]}
-    started = account.ok("BatchChangeSubscribers", segment=segment_id, action=action)
+    started = account.ok("BatchChangeSubscribers", segmentId=segment_id, action=action)
     operation_id = started["operation"]["id"]
     account.ok("GetOperation", id=operation_id)
     account.ok("ListOperations")
@@ -126,7 +126,7 @@ def call_webhook_operations(account: Account) -> set[str]:
         account.ok("TestWebhook", id=webhook_id)
         create_subscriber(account, "mary@example.com", lastName="Lovelace")
         receiver.wait_for(2)
-        delivery = account.ok("ListWebhookDeliveries", webhookId=webhook_id)["deliveries"][0]
+        delivery = account.ok("ListWebhookDeliveries", id=webhook_id)["deliveries"][0]
         account.ok("GetWebhookDelivery", id=delivery["id"])
         account.ok("RetryWebhookDelivery", id=delivery["id"])
         account.ok("ReplayWebhook", id=webhook_id, since="2026-01-01T00:00:00Z")

@@ -27,6 +27,7 @@ from rosterd.server.storage.statements import Statement, param
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.ids import first_id_at
 
+from ..behavior.helpers import MISSING_ID
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, email, field, new
 
 PAST = 1_577_836_800_000
@@ -133,7 +134,8 @@ def test_an_operation_of_an_earlier_version_continues(tx: Transaction) -> None:
     ada = SUBSCRIBERS.create(OURS, new("ada"), tx)
     earlier = start(tx)._replace(failed='{"VALIDATION_ERROR": 2}')
     store.put(OURS, earlier, tx)
-    stored = orjson.dumps(["addTags", ["old"], "email:*", "", ["email:*"], False, "", True])
+    texts = ["email:*", "email:*"]
+    stored = orjson.dumps(["addTags", ["old"], "email:*", MISSING_ID, texts, False, "", True])
     tx.run(PUT_REQUEST, account_id=OURS, id=earlier.id, request=stored.decode())
     tx.run(_OF_EARLIER_VERSION, account_id=OURS, id=ada.id)
     for name in ("created", "imported"):
@@ -144,7 +146,8 @@ def test_an_operation_of_an_earlier_version_continues(tx: Transaction) -> None:
     assert names_with(tx, "old", "ada", "created", "imported") == ["ada"]
     operation = store.find(OURS, earlier.id, tx).as_json()
     assert (operation["action"], operation["filter"]) == ({"addTags": ["old"]}, "email:*")
-    assert (operation["segment"], operation["dryRun"], operation["processed"]) == ("", False, 1)
+    assert (operation["segmentId"], operation["dryRun"]) == (MISSING_ID, False)
+    assert operation["processed"] == 1
     counts = {"reason": "VALIDATION_ERROR", "total": 2, "examples": []}
     assert operation["failed"] == [counts]
 

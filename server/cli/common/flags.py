@@ -31,7 +31,7 @@ FLAGS = {
     "onConflict": "--on-conflict",
     "preset": "--preset",
     "reason": "--reason",
-    "segment": "--segment",
+    "segmentId": "--segment",
     "status": "--status",
     "statusMap": "--status-map",
     "tag": "--tag",

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 from roster.v1 import subscribers_pb2 as pb
+from roster.v1.rows_pb2 import Export
 
 from ...rpc.caller import account_id, current
 from ...rpc.errors import Forbidden, PublicUrlNotSet, invalid
@@ -42,7 +43,7 @@ class ExportMethods:
         self, request: pb.ExportSubscribersRequest, context: Context
     ) -> AsyncIterator[pb.ExportSubscribersResponse]:
         account, tree = account_id(), await self._filters.tree_of(request)
-        is_csv = request.format == pb.ExportSubscribersRequest.CSV
+        is_csv = request.format == Export.CSV
         check_bom(has_bom=request.bom, is_csv=is_csv)
         after = request.after_id or None
         if after is not None and not is_id(after):
@@ -91,7 +92,7 @@ def _exported(
     urls: Sequence[SubscriberUrls] | None,
 ) -> pb.ExportSubscribersResponse:
     reply, full = pb.ExportSubscribersResponse(), request.view == pb.Subscriber.FULL
-    if request.format == pb.ExportSubscribersRequest.CSV:
+    if request.format == Export.CSV:
         escapes = not request.HasField("escape_formulas") or request.escape_formulas
         for index, row in enumerate(rows):
             more = urls[index] if urls else ()

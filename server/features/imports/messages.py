@@ -53,7 +53,7 @@ class Options:
         self.is_dry_run = request.dry_run
         self.results = request.results
         self.columns = ColumnOptions(
-            preset=PRESETS.get(pb.ImportSubscribersRequest.Preset.Name(request.preset)),
+            preset=PRESETS.get(rows_pb2.Import.Preset.Name(request.preset)),
             column_map=tuple(request.column_map),
             unknown=UnknownColumns(request.unknown_columns) if request.unknown_columns else None,
             status_map=tuple(request.status_map),

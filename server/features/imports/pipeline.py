@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.http_pb2 import CsvLine
+from roster.v1.rows_pb2 import Import
 
 from ...rpc.caller import account_id, current
 from ...rpc.errors import EmailNotVerified, invalid
@@ -83,7 +84,7 @@ class ImportPipeline:
             is_first = self._writer is None
             if is_first:
                 self._start(Options(request))
-                tree = await self._filters.read(request.filter, request.segment)
+                tree = await self._filters.read(request.filter, request.segment_id)
                 self._filter = None if tree == EVERYONE else RowFilter(tree)
             lines = await self._without_header(request)
             # In another thread, so that the event loop and the writer thread do not wait.
@@ -250,7 +251,7 @@ class ImportPipeline:
         if header is not None:
             unrecognized = header.unrecognized
             if header.preset is not None:
-                message.preset = pb.ImportSubscribersRequest.Preset.Value(header.preset.name)
+                message.preset = Import.Preset.Value(header.preset.name)
             message.ignored_columns.extend(header.columns.ignored)
             if self._new_fields is not None:
                 message.created_fields.extend(field.key for field in self._new_fields.fields)

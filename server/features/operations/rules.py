@@ -51,8 +51,9 @@ class BatchRequest(NamedTuple):
         return self.message.get("filter", "")  # type: ignore[no-any-return]
 
     @property
-    def segment(self) -> str:
-        return self.message.get("segment", "")  # type: ignore[no-any-return]
+    def segment_id(self) -> str:
+        # Earlier versions stored the other name.
+        return str(self.message.get("segmentId") or self.message.get("segment", ""))
 
     @property
     def dry_run(self) -> bool:

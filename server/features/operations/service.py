@@ -60,20 +60,20 @@ class OperationService(OperationServiceServicer):
         account = account_id()
         action, value = _action(request.action)
         check = ACTIONS[action].check
-        given = [name for name in ("filter", "segment", "ids") if getattr(request, name)]
+        given = [name for name in ("filter", "segment_id", "ids") if getattr(request, name)]
         if len(given) != 1:
             code = "INVALID_VALUE" if given else "REQUIRED"
             raise invalid(
-                "filter", code, "must be set, or else segment or ids, but only one of the three"
+                "filter", code, "must be set, or else segmentId or ids, but only one of the three"
             )
         # Read first, to detect a change of the segment or of names after they are read.
         names_before = await self._database.read(partial(name_revision, account))
-        texts, ids = await self._filters.texts(request.filter, request.segment), None
+        texts, ids = await self._filters.texts(request.filter, request.segment_id), None
         if request.ids:
             ids = sorted(set(request.ids))
             total = len(ids)
         else:
-            tree = await self._filters.conditions(texts, request.segment)
+            tree = await self._filters.conditions(texts, request.segment_id)
             total = await self._database.read(partial(count_matches, account, tree))
         rest = pb.BatchChangeSubscribersRequest()
         rest.CopyFrom(request)

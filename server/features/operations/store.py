@@ -71,7 +71,7 @@ class OperationRow(NamedTuple):
             "id": self.id,
             "action": batch.message["action"],
             "filter": batch.filter,
-            "segment": batch.segment,
+            "segmentId": batch.segment_id,
             "dryRun": batch.dry_run,
             "state": State(self.state).name,
             "done": self.state != State.RUNNING,

@@ -97,7 +97,7 @@ class OperationFilters:
 
     def release_segment(self, account_id: str, segment_id: str, tx: Transaction) -> None:
         """Ends the operations on a segment."""
-        _end(account_id, lambda batch: batch.segment == segment_id, tx)
+        _end(account_id, lambda batch: batch.segment_id == segment_id, tx)
 
 
 def _with_renamed_tag(batch: BatchRequest, key: str, name: str) -> BatchRequest:

@@ -50,11 +50,12 @@ class StatisticService(StatisticServiceServicer):
         self, request: pb.GetStatisticsRequest, _context: Context
     ) -> pb.GetStatisticsResponse:
         account, segments = account_id(), []
-        for segment in request.segments:
-            tree = await self._filters.read("", segment)
+        for segment_id in request.segment_ids:
+            tree = await self._filters.read("", segment_id)
             total = await self._database.read(partial(count_matches, account, tree))
-            segments.append(pb.SegmentTotal(id=segment, total=total))
-        totals = await self._database.read(partial(_read, account, with_tags=request.tags))
+            segments.append(pb.SegmentTotal(id=segment_id, total=total))
+        with_tags = pb.GetStatisticsRequest.TAGS in request.include
+        totals = await self._database.read(partial(_read, account, with_tags=with_tags))
         by_status = {
             Status(int(number)).name.lower(): total for number, total in totals.by_status.items()
         }

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from roster.v1 import suppressions_pb2 as pb
 from roster.v1.http_pb2 import CsvLine
-from roster.v1.rows_pb2 import ReasonCount
+from roster.v1.rows_pb2 import Import, ReasonCount
 from roster.v1.rows_pb2 import Row as RowMessage
-from roster.v1.subscribers_pb2 import ImportSubscribersRequest
 
 from ...rpc.errors import invalid
 from ...rpc.file_columns import null_keys
@@ -76,7 +75,7 @@ class SuppressionImport:
         self._database = database
         self._writer = writer
         self._reason: Reason | None = None
-        self._results = ImportSubscribersRequest.RESULTS_UNSPECIFIED
+        self._results = Import.RESULTS_UNSPECIFIED
         self._options = CellOptions()
         self._columns: Columns | None = None
         # In JSON rows.

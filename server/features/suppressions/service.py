@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from functools import partial
 
-from roster.v1 import http_pb2, subscribers_pb2
+from roster.v1 import http_pb2
 from roster.v1 import suppressions_pb2 as pb
-from roster.v1.rows_pb2 import BulkFailure
+from roster.v1.rows_pb2 import BulkFailure, Export
 from roster.v1.suppressions_pb2_grpc import SuppressionServiceServicer
 
 from ...rpc.caller import account_id, current
@@ -120,7 +120,7 @@ class SuppressionService(SuppressionServiceServicer):
         self, request: pb.ExportSuppressionsRequest, context: Context
     ) -> AsyncIterator[pb.ExportSuppressionsResponse]:
         account = account_id()
-        is_csv = request.format == subscribers_pb2.ExportSubscribersRequest.CSV
+        is_csv = request.format == Export.CSV
         check_bom(has_bom=request.bom, is_csv=is_csv)
         await accept(context)
         if is_csv:

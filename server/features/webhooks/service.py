@@ -199,7 +199,7 @@ def _check(request: Conditional, account_id: str, webhook_id: str, tx: Transacti
 
 def _filter(request: pb.ListEventsRequest) -> events.Filter:
     """Returns the filter of a list request. Raises ValidationError."""
-    event_types = check_filter("type", request.type)
+    event_types = check_filter("eventType", request.event_type)
     if not request.after_sequence.is_integer():
         raise invalid("afterSequence", "INVALID_VALUE", "must be a whole number")
     first_id, end_id = created_range(request)

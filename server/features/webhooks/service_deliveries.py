@@ -37,7 +37,7 @@ class DeliveryMethods:
     async def ListWebhookDeliveries(
         self, request: pb.ListWebhookDeliveriesRequest, _context: Context
     ) -> pb.ListWebhookDeliveriesResponse:
-        account, webhook_id = account_id(), checked_id(request.webhook_id, WebhookNotFound)
+        account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
         filters = _filter(request)
         page = page_in(repr((webhook_id, filters)), request)
         after = page.token.after if page.token else None

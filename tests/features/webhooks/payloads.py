@@ -153,7 +153,7 @@ async def _run(scenario: Scenario) -> None:
         if status is Status.UNSUBSCRIBED:
             scenario.wait(REPEAT_TIME)
             await scenario.step(_sign_up)
-    message = {"action": {"changeStatus": "COMPLAINED"}, "segment": SEGMENT_ID}
+    message = {"action": {"changeStatus": "COMPLAINED"}, "segmentId": SEGMENT_ID}
     batch = BatchRequest(message, ["tags:vip"], key_id="", by_admin=False)
     operation = await scenario.step(
         lambda tx: operations.create(ACCOUNT_ID, batch, None, 1, tx)._replace(processed=1)

@@ -55,7 +55,7 @@ func read(ctx context.Context, client *roster.APIClient, id string) {
 	fmt.Println("get")
 	page, _, err := client.SubscribersAPI.ListSubscribers(ctx).Status("CONFIRMED").Limit(10).Execute()
 	must(err)
-	equal([]int32{page.Total, page.Limit}, []int32{1, 10})
+	equal([]int32{page.GetTotal(), page.Limit}, []int32{1, 10})
 	equal(page.Subscribers, []roster.Subscriber{found.Subscriber})
 	fmt.Println("list")
 }
@@ -102,7 +102,7 @@ func events(ctx context.Context, client *roster.APIClient) {
 	tag := roster.NewCreateTagRequest("spring")
 	_, _, err = client.TagsAPI.CreateTag(ctx).CreateTagRequest(*tag).Execute()
 	must(err)
-	page, _, err := client.WebhooksAPI.ListEvents(ctx).AfterSequence(0).Type_("tag.*").Execute()
+	page, _, err := client.WebhooksAPI.ListEvents(ctx).AfterSequence(0).EventType("tag.*").Execute()
 	must(err)
 	equal(len(page.Events), 1)
 	equal(page.Events[0].Type, "tag.created")

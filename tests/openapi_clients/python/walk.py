@@ -98,7 +98,7 @@ def events(client: ApiClient) -> None:
     webhooks = WebhooksApi(client)
     webhooks.create_webhook(CreateWebhookRequest(url="http://127.0.0.1:9/", enabled=False))
     TagsApi(client).create_tag(CreateTagRequest(name="spring"))
-    (event,) = webhooks.list_events(after_sequence=0, type="tag.*").events
+    (event,) = webhooks.list_events(after_sequence=0, event_type="tag.*").events
     assert (event.type, event.sequence) == ("tag.created", 1)
     assert isinstance(event.sequence, int)
     assert event.data["tag"]["name"] == "spring"

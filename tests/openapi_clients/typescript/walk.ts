@@ -83,7 +83,7 @@ async function events(): Promise<void> {
   const createWebhookRequest = { url: "http://127.0.0.1:9/", enabled: false };
   await webhooks.createWebhook({ createWebhookRequest });
   await new TagsApi(configuration).createTag({ createTagRequest: { name: "spring" } });
-  const { events } = await webhooks.listEvents({ afterSequence: 0, type: "tag.*" });
+  const { events } = await webhooks.listEvents({ afterSequence: 0, eventType: "tag.*" });
   assert.deepEqual(
     events.map((event) => [event.type, event.sequence]),
     [["tag.created", 1]],

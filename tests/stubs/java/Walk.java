@@ -210,7 +210,7 @@ public final class Walk {
     check(!created.getWebhook().getEnabled(), created.getWebhook());
     check(!created.getWebhook().hasFailingSince(), created.getWebhook());
     tags.createTag(CreateTagRequest.newBuilder().setName("gold").build());
-    var events = webhooks.listEvents(ListEventsRequest.newBuilder().setType("tag.*").build());
+    var events = webhooks.listEvents(ListEventsRequest.newBuilder().setEventType("tag.*").build());
     check(events.getEventsCount() == 1, events);
     var event = events.getEvents(0);
     check(event.getType().equals("tag.created") && event.getSequence() == 1, event);

@@ -164,7 +164,7 @@ def list_events(webhooks: WebhookServiceStub, tags: TagServiceStub) -> None:
     assert not created.webhook.enabled
     assert not created.webhook.HasField("failing_since")
     tags.CreateTag(CreateTagRequest(name="gold"))
-    (event,) = webhooks.ListEvents(ListEventsRequest(type="tag.*")).events
+    (event,) = webhooks.ListEvents(ListEventsRequest(event_type="tag.*")).events
     assert (event.type, event.sequence) == ("tag.created", 1)
     assert event.data.fields["tag"].struct_value["name"] == "gold"
     assert not event.HasField("previous")

@@ -123,7 +123,7 @@ export const steps: Record<string, (session: Session) => Promise<void>> = {
     assert.equal(webhook?.enabled, false);
     assert.equal(webhook.failingSince, undefined);
     await tags.createTag({ name: "gold" }, { headers });
-    const { events } = await webhooks.listEvents({ type: "tag.*" }, { headers });
+    const { events } = await webhooks.listEvents({ eventType: "tag.*" }, { headers });
     assert.deepEqual(
       events.map(({ type, sequence }) => [type, sequence]),
       [["tag.created", 1]],

@@ -502,7 +502,7 @@ type ListCustomFieldsResponse struct {
 	// Custom fields on this page. Empty beyond the last page.
 	CustomFields []*CustomField `protobuf:"bytes,1,rep,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	// Number of custom fields in the account.
-	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -551,8 +551,8 @@ func (x *ListCustomFieldsResponse) GetCustomFields() []*CustomField {
 }
 
 func (x *ListCustomFieldsResponse) GetTotal() int32 {
-	if x != nil {
-		return x.Total
+	if x != nil && x.Total != nil {
+		return *x.Total
 	}
 	return 0
 }
@@ -877,13 +877,14 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xdb\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xea\x01\n" +
 	"\x18ListCustomFieldsResponse\x12;\n" +
-	"\rcustom_fields\x18\x01 \x03(\v2\x16.roster.v1.CustomFieldR\fcustomFields\x12\x1b\n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"\rcustom_fields\x18\x01 \x03(\v2\x16.roster.v1.CustomFieldR\fcustomFields\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xec\x03\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total\"\xec\x03\n" +
 	"\x18UpdateCustomFieldRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
 	"\x05label\x18\x02 \x01(\tB!\xbaH\x04r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x0eFavorite color\xb8\xb5\x18\x01R\x05label\x120\n" +
@@ -979,6 +980,7 @@ func file_roster_v1_custom_fields_proto_init() {
 	}
 	file_roster_v1_http_proto_init()
 	file_roster_v1_custom_fields_proto_msgTypes[0].OneofWrappers = []any{}
+	file_roster_v1_custom_fields_proto_msgTypes[6].OneofWrappers = []any{}
 	file_roster_v1_custom_fields_proto_msgTypes[7].OneofWrappers = []any{}
 	file_roster_v1_custom_fields_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}

@@ -51,7 +51,7 @@ const (
 // earlier operations of the account, as any operation does.
 type OperationServiceClient interface {
 	// Starts an operation and returns it with the number of selected subscribers. Exactly one
-	// of filter, segment and ids must be set, and exactly one field of the action. Fails with
+	// of filter, segment_id and ids must be set, and exactly one field of the action. Fails with
 	// SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
 	// operations of the account have not ended.
 	//
@@ -160,7 +160,7 @@ type OperationService_WatchOperationClient = grpc.ServerStreamingClient[WatchOpe
 // earlier operations of the account, as any operation does.
 type OperationServiceServer interface {
 	// Starts an operation and returns it with the number of selected subscribers. Exactly one
-	// of filter, segment and ids must be set, and exactly one field of the action. Fails with
+	// of filter, segment_id and ids must be set, and exactly one field of the action. Fails with
 	// SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
 	// operations of the account have not ended.
 	//

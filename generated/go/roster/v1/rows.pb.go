@@ -4,7 +4,7 @@
 // 	protoc        v7.35.1
 // source: roster/v1/rows.proto
 
-// Rows of bulk requests, imports and suppression lists: what their results share.
+// Rows of bulk requests, imports, exports and suppression lists: what they share.
 
 package rosterv1
 
@@ -237,6 +237,280 @@ func (Row_OnConflict) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_rows_proto_rawDescGZIP(), []int{0, 2}
 }
 
+// The service that exported a CSV file. A preset defines its column names, status words,
+// dates and tags.
+type Import_Preset int32
+
+const (
+	// Detected from the header, if only one preset has such columns.
+	Import_PRESET_UNSPECIFIED Import_Preset = 0
+	// An export of Roster. The names of the fields are the column names.
+	Import_ROSTER Import_Preset = 1
+	// Mailchimp. In a file with the column UNSUB_TIME, all rows are UNSUBSCRIBED. In a file
+	// with CLEAN_TIME, all rows are BOUNCED.
+	Import_MAILCHIMP Import_Preset = 2
+	// Kit, formerly ConvertKit.
+	Import_KIT Import_Preset = 3
+	// Buttondown.
+	Import_BUTTONDOWN Import_Preset = 4
+	// EmailOctopus.
+	Import_EMAILOCTOPUS Import_Preset = 5
+	// Substack.
+	Import_SUBSTACK Import_Preset = 6
+	// beehiiv.
+	Import_BEEHIIV Import_Preset = 7
+	// listmonk.
+	Import_LISTMONK Import_Preset = 8
+	// Ghost.
+	Import_GHOST Import_Preset = 9
+	// MailerLite. Its exports have no column of statuses unless one was chosen; without it, rows
+	// are UNCONFIRMED.
+	Import_MAILERLITE Import_Preset = 10
+	// Brevo, formerly Sendinblue.
+	Import_BREVO Import_Preset = 11
+	// HubSpot. The columns of single subscriptions, "Opted out of email: ...", must be mapped.
+	Import_HUBSPOT Import_Preset = 12
+	// Klaviyo.
+	Import_KLAVIYO Import_Preset = 13
+	// ActiveCampaign.
+	Import_ACTIVECAMPAIGN Import_Preset = 14
+)
+
+// Enum value maps for Import_Preset.
+var (
+	Import_Preset_name = map[int32]string{
+		0:  "PRESET_UNSPECIFIED",
+		1:  "ROSTER",
+		2:  "MAILCHIMP",
+		3:  "KIT",
+		4:  "BUTTONDOWN",
+		5:  "EMAILOCTOPUS",
+		6:  "SUBSTACK",
+		7:  "BEEHIIV",
+		8:  "LISTMONK",
+		9:  "GHOST",
+		10: "MAILERLITE",
+		11: "BREVO",
+		12: "HUBSPOT",
+		13: "KLAVIYO",
+		14: "ACTIVECAMPAIGN",
+	}
+	Import_Preset_value = map[string]int32{
+		"PRESET_UNSPECIFIED": 0,
+		"ROSTER":             1,
+		"MAILCHIMP":          2,
+		"KIT":                3,
+		"BUTTONDOWN":         4,
+		"EMAILOCTOPUS":       5,
+		"SUBSTACK":           6,
+		"BEEHIIV":            7,
+		"LISTMONK":           8,
+		"GHOST":              9,
+		"MAILERLITE":         10,
+		"BREVO":              11,
+		"HUBSPOT":            12,
+		"KLAVIYO":            13,
+		"ACTIVECAMPAIGN":     14,
+	}
+)
+
+func (x Import_Preset) Enum() *Import_Preset {
+	p := new(Import_Preset)
+	*p = x
+	return p
+}
+
+func (x Import_Preset) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Import_Preset) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_rows_proto_enumTypes[3].Descriptor()
+}
+
+func (Import_Preset) Type() protoreflect.EnumType {
+	return &file_roster_v1_rows_proto_enumTypes[3]
+}
+
+func (x Import_Preset) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Import_Preset.Descriptor instead.
+func (Import_Preset) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_rows_proto_rawDescGZIP(), []int{1, 0}
+}
+
+// Which results an import returns. The summary counts all rows in any case.
+type Import_Results int32
+
+const (
+	// The same as ALL.
+	Import_RESULTS_UNSPECIFIED Import_Results = 0
+	// A result for every row.
+	Import_ALL Import_Results = 1
+	// The results of rows that failed or have droppedCells.
+	Import_FAILED Import_Results = 2
+	// No results, only the summary.
+	Import_SUMMARY Import_Results = 3
+)
+
+// Enum value maps for Import_Results.
+var (
+	Import_Results_name = map[int32]string{
+		0: "RESULTS_UNSPECIFIED",
+		1: "ALL",
+		2: "FAILED",
+		3: "SUMMARY",
+	}
+	Import_Results_value = map[string]int32{
+		"RESULTS_UNSPECIFIED": 0,
+		"ALL":                 1,
+		"FAILED":              2,
+		"SUMMARY":             3,
+	}
+)
+
+func (x Import_Results) Enum() *Import_Results {
+	p := new(Import_Results)
+	*p = x
+	return p
+}
+
+func (x Import_Results) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Import_Results) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_rows_proto_enumTypes[4].Descriptor()
+}
+
+func (Import_Results) Type() protoreflect.EnumType {
+	return &file_roster_v1_rows_proto_enumTypes[4]
+}
+
+func (x Import_Results) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Import_Results.Descriptor instead.
+func (Import_Results) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_rows_proto_rawDescGZIP(), []int{1, 1}
+}
+
+// Order of the day, the month and the year. Years of two digits are 1970 to 2069.
+type DateFormat_Order int32
+
+const (
+	// Such dates are not accepted, because their order is not known.
+	DateFormat_ORDER_UNSPECIFIED DateFormat_Order = 0
+	// Month, day, year: 12/31/2024.
+	DateFormat_MDY DateFormat_Order = 1
+	// Day, month, year: 31.12.2024.
+	DateFormat_DMY DateFormat_Order = 2
+	// Year, month, day: 24-12-31.
+	DateFormat_YMD DateFormat_Order = 3
+)
+
+// Enum value maps for DateFormat_Order.
+var (
+	DateFormat_Order_name = map[int32]string{
+		0: "ORDER_UNSPECIFIED",
+		1: "MDY",
+		2: "DMY",
+		3: "YMD",
+	}
+	DateFormat_Order_value = map[string]int32{
+		"ORDER_UNSPECIFIED": 0,
+		"MDY":               1,
+		"DMY":               2,
+		"YMD":               3,
+	}
+)
+
+func (x DateFormat_Order) Enum() *DateFormat_Order {
+	p := new(DateFormat_Order)
+	*p = x
+	return p
+}
+
+func (x DateFormat_Order) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DateFormat_Order) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_rows_proto_enumTypes[5].Descriptor()
+}
+
+func (DateFormat_Order) Type() protoreflect.EnumType {
+	return &file_roster_v1_rows_proto_enumTypes[5]
+}
+
+func (x DateFormat_Order) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DateFormat_Order.Descriptor instead.
+func (DateFormat_Order) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_rows_proto_rawDescGZIP(), []int{2, 0}
+}
+
+// The format of an export.
+type Export_Format int32
+
+const (
+	// NDJSON; over HTTP, the media type that the Accept header prefers.
+	Export_FORMAT_UNSPECIFIED Export_Format = 0
+	// One JSON object per line.
+	Export_NDJSON Export_Format = 1
+	// CSV with a header and one column per custom field of the account. An apostrophe is
+	// written before a text that a spreadsheet would run as a formula, see escape_formulas,
+	// and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
+	// means no value.
+	Export_CSV Export_Format = 2
+)
+
+// Enum value maps for Export_Format.
+var (
+	Export_Format_name = map[int32]string{
+		0: "FORMAT_UNSPECIFIED",
+		1: "NDJSON",
+		2: "CSV",
+	}
+	Export_Format_value = map[string]int32{
+		"FORMAT_UNSPECIFIED": 0,
+		"NDJSON":             1,
+		"CSV":                2,
+	}
+)
+
+func (x Export_Format) Enum() *Export_Format {
+	p := new(Export_Format)
+	*p = x
+	return p
+}
+
+func (x Export_Format) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Export_Format) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_rows_proto_enumTypes[6].Descriptor()
+}
+
+func (Export_Format) Type() protoreflect.EnumType {
+	return &file_roster_v1_rows_proto_enumTypes[6]
+}
+
+func (x Export_Format) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Export_Format.Descriptor instead.
+func (Export_Format) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_rows_proto_rawDescGZIP(), []int{3, 0}
+}
+
 // Definitions shared by the rows of bulk requests and imports.
 type Row struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -274,6 +548,117 @@ func (*Row) Descriptor() ([]byte, []int) {
 	return file_roster_v1_rows_proto_rawDescGZIP(), []int{0}
 }
 
+// Definitions shared by imports.
+type Import struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Import) Reset() {
+	*x = Import{}
+	mi := &file_roster_v1_rows_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Import) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Import) ProtoMessage() {}
+
+func (x *Import) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_rows_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Import.ProtoReflect.Descriptor instead.
+func (*Import) Descriptor() ([]byte, []int) {
+	return file_roster_v1_rows_proto_rawDescGZIP(), []int{1}
+}
+
+// Numeric dates in files, such as 12/31/2024 or 31.12.24.
+type DateFormat struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DateFormat) Reset() {
+	*x = DateFormat{}
+	mi := &file_roster_v1_rows_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DateFormat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DateFormat) ProtoMessage() {}
+
+func (x *DateFormat) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_rows_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DateFormat.ProtoReflect.Descriptor instead.
+func (*DateFormat) Descriptor() ([]byte, []int) {
+	return file_roster_v1_rows_proto_rawDescGZIP(), []int{2}
+}
+
+// Definitions shared by exports.
+type Export struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Export) Reset() {
+	*x = Export{}
+	mi := &file_roster_v1_rows_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Export) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Export) ProtoMessage() {}
+
+func (x *Export) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_rows_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Export.ProtoReflect.Descriptor instead.
+func (*Export) Descriptor() ([]byte, []int) {
+	return file_roster_v1_rows_proto_rawDescGZIP(), []int{3}
+}
+
 // A rejected row.
 type BulkFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -290,7 +675,7 @@ type BulkFailure struct {
 
 func (x *BulkFailure) Reset() {
 	*x = BulkFailure{}
-	mi := &file_roster_v1_rows_proto_msgTypes[1]
+	mi := &file_roster_v1_rows_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -302,7 +687,7 @@ func (x *BulkFailure) String() string {
 func (*BulkFailure) ProtoMessage() {}
 
 func (x *BulkFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_rows_proto_msgTypes[1]
+	mi := &file_roster_v1_rows_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -315,7 +700,7 @@ func (x *BulkFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BulkFailure.ProtoReflect.Descriptor instead.
 func (*BulkFailure) Descriptor() ([]byte, []int) {
-	return file_roster_v1_rows_proto_rawDescGZIP(), []int{1}
+	return file_roster_v1_rows_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BulkFailure) GetIndex() int32 {
@@ -355,7 +740,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_roster_v1_rows_proto_msgTypes[2]
+	mi := &file_roster_v1_rows_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -367,7 +752,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_rows_proto_msgTypes[2]
+	mi := &file_roster_v1_rows_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -380,7 +765,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_roster_v1_rows_proto_rawDescGZIP(), []int{2}
+	return file_roster_v1_rows_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -421,7 +806,7 @@ type UnrecognizedCells struct {
 
 func (x *UnrecognizedCells) Reset() {
 	*x = UnrecognizedCells{}
-	mi := &file_roster_v1_rows_proto_msgTypes[3]
+	mi := &file_roster_v1_rows_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +818,7 @@ func (x *UnrecognizedCells) String() string {
 func (*UnrecognizedCells) ProtoMessage() {}
 
 func (x *UnrecognizedCells) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_rows_proto_msgTypes[3]
+	mi := &file_roster_v1_rows_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +831,7 @@ func (x *UnrecognizedCells) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnrecognizedCells.ProtoReflect.Descriptor instead.
 func (*UnrecognizedCells) Descriptor() ([]byte, []int) {
-	return file_roster_v1_rows_proto_rawDescGZIP(), []int{3}
+	return file_roster_v1_rows_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *UnrecognizedCells) GetColumn() string {
@@ -491,7 +876,7 @@ type Row_Fault struct {
 
 func (x *Row_Fault) Reset() {
 	*x = Row_Fault{}
-	mi := &file_roster_v1_rows_proto_msgTypes[4]
+	mi := &file_roster_v1_rows_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -503,7 +888,7 @@ func (x *Row_Fault) String() string {
 func (*Row_Fault) ProtoMessage() {}
 
 func (x *Row_Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_rows_proto_msgTypes[4]
+	mi := &file_roster_v1_rows_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -570,7 +955,46 @@ const file_roster_v1_rows_proto_rawDesc = "" +
 	"\x04FAIL\x10\x01\x12\b\n" +
 	"\x04SKIP\x10\x02\x12\n" +
 	"\n" +
-	"\x06UPDATE\x10\x03\"\x9e\x01\n" +
+	"\x06UPDATE\x10\x03\"\xb4\x02\n" +
+	"\x06Import\"\xe3\x01\n" +
+	"\x06Preset\x12\x16\n" +
+	"\x12PRESET_UNSPECIFIED\x10\x00\x12\n" +
+	"\n" +
+	"\x06ROSTER\x10\x01\x12\r\n" +
+	"\tMAILCHIMP\x10\x02\x12\a\n" +
+	"\x03KIT\x10\x03\x12\x0e\n" +
+	"\n" +
+	"BUTTONDOWN\x10\x04\x12\x10\n" +
+	"\fEMAILOCTOPUS\x10\x05\x12\f\n" +
+	"\bSUBSTACK\x10\x06\x12\v\n" +
+	"\aBEEHIIV\x10\a\x12\f\n" +
+	"\bLISTMONK\x10\b\x12\t\n" +
+	"\x05GHOST\x10\t\x12\x0e\n" +
+	"\n" +
+	"MAILERLITE\x10\n" +
+	"\x12\t\n" +
+	"\x05BREVO\x10\v\x12\v\n" +
+	"\aHUBSPOT\x10\f\x12\v\n" +
+	"\aKLAVIYO\x10\r\x12\x12\n" +
+	"\x0eACTIVECAMPAIGN\x10\x0e\"D\n" +
+	"\aResults\x12\x17\n" +
+	"\x13RESULTS_UNSPECIFIED\x10\x00\x12\a\n" +
+	"\x03ALL\x10\x01\x12\n" +
+	"\n" +
+	"\x06FAILED\x10\x02\x12\v\n" +
+	"\aSUMMARY\x10\x03\"G\n" +
+	"\n" +
+	"DateFormat\"9\n" +
+	"\x05Order\x12\x15\n" +
+	"\x11ORDER_UNSPECIFIED\x10\x00\x12\a\n" +
+	"\x03MDY\x10\x01\x12\a\n" +
+	"\x03DMY\x10\x02\x12\a\n" +
+	"\x03YMD\x10\x03\"g\n" +
+	"\x06Export\"]\n" +
+	"\x06Format\x12\x16\n" +
+	"\x12FORMAT_UNSPECIFIED\x10\x00\x12$\n" +
+	"\x06NDJSON\x10\x01\x1a\x18\x92\xb5\x18\x14application/x-ndjson\x12\x15\n" +
+	"\x03CSV\x10\x02\x1a\f\x92\xb5\x18\btext/csv\"\x9e\x01\n" +
 	"\vBulkFailure\x12\x1b\n" +
 	"\x05index\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05index\x12)\n" +
 	"\x05email\x18\x02 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x05email\x12G\n" +
@@ -600,17 +1024,24 @@ func file_roster_v1_rows_proto_rawDescGZIP() []byte {
 	return file_roster_v1_rows_proto_rawDescData
 }
 
-var file_roster_v1_rows_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_roster_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_roster_v1_rows_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_roster_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_roster_v1_rows_proto_goTypes = []any{
 	(Row_Reason)(0),           // 0: roster.v1.Row.Reason
 	(Row_Outcome)(0),          // 1: roster.v1.Row.Outcome
 	(Row_OnConflict)(0),       // 2: roster.v1.Row.OnConflict
-	(*Row)(nil),               // 3: roster.v1.Row
-	(*BulkFailure)(nil),       // 4: roster.v1.BulkFailure
-	(*ReasonCount)(nil),       // 5: roster.v1.ReasonCount
-	(*UnrecognizedCells)(nil), // 6: roster.v1.UnrecognizedCells
-	(*Row_Fault)(nil),         // 7: roster.v1.Row.Fault
+	(Import_Preset)(0),        // 3: roster.v1.Import.Preset
+	(Import_Results)(0),       // 4: roster.v1.Import.Results
+	(DateFormat_Order)(0),     // 5: roster.v1.DateFormat.Order
+	(Export_Format)(0),        // 6: roster.v1.Export.Format
+	(*Row)(nil),               // 7: roster.v1.Row
+	(*Import)(nil),            // 8: roster.v1.Import
+	(*DateFormat)(nil),        // 9: roster.v1.DateFormat
+	(*Export)(nil),            // 10: roster.v1.Export
+	(*BulkFailure)(nil),       // 11: roster.v1.BulkFailure
+	(*ReasonCount)(nil),       // 12: roster.v1.ReasonCount
+	(*UnrecognizedCells)(nil), // 13: roster.v1.UnrecognizedCells
+	(*Row_Fault)(nil),         // 14: roster.v1.Row.Fault
 }
 var file_roster_v1_rows_proto_depIdxs = []int32{
 	0, // 0: roster.v1.BulkFailure.reason:type_name -> roster.v1.Row.Reason
@@ -627,14 +1058,14 @@ func file_roster_v1_rows_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
-	file_roster_v1_rows_proto_msgTypes[3].OneofWrappers = []any{}
+	file_roster_v1_rows_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_rows_proto_rawDesc), len(file_roster_v1_rows_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   5,
+			NumEnums:      7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -416,7 +416,7 @@ type ListSegmentsResponse struct {
 	// Segments on this page. Empty beyond the last page.
 	Segments []*Segment `protobuf:"bytes,1,rep,name=segments,proto3" json:"segments,omitempty"`
 	// Number of segments in the account.
-	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -465,8 +465,8 @@ func (x *ListSegmentsResponse) GetSegments() []*Segment {
 }
 
 func (x *ListSegmentsResponse) GetTotal() int32 {
-	if x != nil {
-		return x.Total
+	if x != nil && x.Total != nil {
+		return *x.Total
 	}
 	return 0
 }
@@ -770,13 +770,14 @@ const file_roster_v1_segments_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"\xca\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"\xd9\x01\n" +
 	"\x14ListSegmentsResponse\x12.\n" +
-	"\bsegments\x18\x01 \x03(\v2\x12.roster.v1.SegmentR\bsegments\x12\x1b\n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"\bsegments\x18\x01 \x03(\v2\x12.roster.v1.SegmentR\bsegments\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xf4\x03\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total\"\xf4\x03\n" +
 	"\x14UpdateSegmentRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
 	"\x04name\x18\x02 \x01(\tB#\xbaH\x04r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10Active customers\xb8\xb5\x18\x01R\x04name\x12Q\n" +
@@ -866,6 +867,7 @@ func file_roster_v1_segments_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_segments_proto_msgTypes[6].OneofWrappers = []any{}
 	file_roster_v1_segments_proto_msgTypes[7].OneofWrappers = []any{}
 	file_roster_v1_segments_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}

@@ -33,7 +33,7 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Manages the segments of the authenticated account. A segment can be given wherever a
-// filter can, as its identifier in the field segment. Its subscribers are those that match
+// filter can, as its identifier in the field segment_id. Its subscribers are those that match
 // its filter at the time of the call.
 //
 // If a tag is renamed, the filters that name it change with it. A tag or custom field that
@@ -119,7 +119,7 @@ func (c *segmentServiceClient) DeleteSegment(ctx context.Context, in *DeleteSegm
 // for forward compatibility.
 //
 // Manages the segments of the authenticated account. A segment can be given wherever a
-// filter can, as its identifier in the field segment. Its subscribers are those that match
+// filter can, as its identifier in the field segment_id. Its subscribers are those that match
 // its filter at the time of the call.
 //
 // If a tag is renamed, the filters that name it change with it. A tag or custom field that

@@ -25,6 +25,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What the response can contain in addition.
+type GetStatisticsRequest_Include int32
+
+const (
+	// Nothing.
+	GetStatisticsRequest_INCLUDE_UNSPECIFIED GetStatisticsRequest_Include = 0
+	// The totals of tags.
+	GetStatisticsRequest_TAGS GetStatisticsRequest_Include = 1
+)
+
+// Enum value maps for GetStatisticsRequest_Include.
+var (
+	GetStatisticsRequest_Include_name = map[int32]string{
+		0: "INCLUDE_UNSPECIFIED",
+		1: "TAGS",
+	}
+	GetStatisticsRequest_Include_value = map[string]int32{
+		"INCLUDE_UNSPECIFIED": 0,
+		"TAGS":                1,
+	}
+)
+
+func (x GetStatisticsRequest_Include) Enum() *GetStatisticsRequest_Include {
+	p := new(GetStatisticsRequest_Include)
+	*p = x
+	return p
+}
+
+func (x GetStatisticsRequest_Include) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GetStatisticsRequest_Include) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_statistics_proto_enumTypes[0].Descriptor()
+}
+
+func (GetStatisticsRequest_Include) Type() protoreflect.EnumType {
+	return &file_roster_v1_statistics_proto_enumTypes[0]
+}
+
+func (x GetStatisticsRequest_Include) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GetStatisticsRequest_Include.Descriptor instead.
+func (GetStatisticsRequest_Include) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_statistics_proto_rawDescGZIP(), []int{4, 0}
+}
+
 // The number of subscribers with each status.
 type StatusTotals struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -348,11 +397,11 @@ func (x *DailyStatistics) GetImported() int32 {
 // Request message for GetStatistics.
 type GetStatisticsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether to return the totals of tags.
-	Tags bool `protobuf:"varint,1,opt,name=tags,proto3" json:"tags,omitempty"`
+	// What the response also contains. Default: nothing.
+	Include []GetStatisticsRequest_Include `protobuf:"varint,3,rep,packed,name=include,proto3,enum=roster.v1.GetStatisticsRequest_Include" json:"include,omitempty"`
 	// Identifiers of segments whose subscribers are counted: at most 10. Each is counted like
 	// the total of a list.
-	Segments      []string `protobuf:"bytes,2,rep,name=segments,proto3" json:"segments,omitempty"`
+	SegmentIds    []string `protobuf:"bytes,2,rep,name=segment_ids,json=segmentIds,proto3" json:"segment_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -387,16 +436,16 @@ func (*GetStatisticsRequest) Descriptor() ([]byte, []int) {
 	return file_roster_v1_statistics_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *GetStatisticsRequest) GetTags() bool {
+func (x *GetStatisticsRequest) GetInclude() []GetStatisticsRequest_Include {
 	if x != nil {
-		return x.Tags
+		return x.Include
 	}
-	return false
+	return nil
 }
 
-func (x *GetStatisticsRequest) GetSegments() []string {
+func (x *GetStatisticsRequest) GetSegmentIds() []string {
 	if x != nil {
-		return x.Segments
+		return x.SegmentIds
 	}
 	return nil
 }
@@ -410,7 +459,7 @@ type GetStatisticsResponse struct {
 	ByStatus *StatusTotals `protobuf:"bytes,2,opt,name=by_status,json=byStatus,proto3" json:"by_status,omitempty"`
 	// Change of the number of CONFIRMED subscribers today and on the 29 days before.
 	NetGrowth int32 `protobuf:"varint,3,opt,name=net_growth,json=netGrowth,proto3" json:"net_growth,omitempty"`
-	// Up to 1,000 tags with the most subscribers, in descending order, if requested. Tags
+	// Up to 1,000 tags with the most subscribers, in descending order, if include has TAGS. Tags
 	// without subscribers are not included.
 	Tags []*TagTotal `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty"`
 	// The requested segments, in the order of the request.
@@ -619,11 +668,16 @@ const file_roster_v1_statistics_proto_rawDesc = "" +
 	"\adeleted\x18\a \x01(\x05B\x05\xaa\xb5\x18\x012R\adeleted\x12%\n" +
 	"\n" +
 	"net_growth\x18\b \x01(\x05B\x06\xaa\xb5\x18\x0216R\tnetGrowth\x12!\n" +
-	"\bimported\x18\t \x01(\x05B\x05\xaa\xb5\x18\x010R\bimported\"|\n" +
-	"\x14GetStatisticsRequest\x12\x1c\n" +
-	"\x04tags\x18\x01 \x01(\bB\b\xaa\xb5\x18\x04trueR\x04tags\x12F\n" +
-	"\bsegments\x18\x02 \x03(\tB*\xbaH\x05\x92\x01\x02\x10\n" +
-	"\xaa\xb5\x18\x1e[\"01M7Y2MPAQ036JVMBN3RCKGA5K\"]R\bsegments\"\xfb\x01\n" +
+	"\bimported\x18\t \x01(\x05B\x05\xaa\xb5\x18\x010R\bimported\"\x83\x02\n" +
+	"\x14GetStatisticsRequest\x12d\n" +
+	"\ainclude\x18\x03 \x03(\x0e2'.roster.v1.GetStatisticsRequest.IncludeB!\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\b[\"TAGS\"]\xe0\xb5\x18\x01R\ainclude\x12K\n" +
+	"\vsegment_ids\x18\x02 \x03(\tB*\xbaH\x05\x92\x01\x02\x10\n" +
+	"\xaa\xb5\x18\x1e[\"01M7Y2MPAQ036JVMBN3RCKGA5K\"]R\n" +
+	"segmentIds\",\n" +
+	"\aInclude\x12\x17\n" +
+	"\x13INCLUDE_UNSPECIFIED\x10\x00\x12\b\n" +
+	"\x04TAGS\x10\x01J\x04\b\x01\x10\x02R\x04tags\"\xfb\x01\n" +
 	"\x15GetStatisticsResponse\x12\x1e\n" +
 	"\x05total\x18\x01 \x01(\x05B\b\xaa\xb5\x18\x041284R\x05total\x12<\n" +
 	"\tby_status\x18\x02 \x01(\v2\x17.roster.v1.StatusTotalsB\x06\xbaH\x03\xc8\x01\x01R\bbyStatus\x12&\n" +
@@ -656,31 +710,34 @@ func file_roster_v1_statistics_proto_rawDescGZIP() []byte {
 	return file_roster_v1_statistics_proto_rawDescData
 }
 
+var file_roster_v1_statistics_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_roster_v1_statistics_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_roster_v1_statistics_proto_goTypes = []any{
-	(*StatusTotals)(nil),               // 0: roster.v1.StatusTotals
-	(*TagTotal)(nil),                   // 1: roster.v1.TagTotal
-	(*SegmentTotal)(nil),               // 2: roster.v1.SegmentTotal
-	(*DailyStatistics)(nil),            // 3: roster.v1.DailyStatistics
-	(*GetStatisticsRequest)(nil),       // 4: roster.v1.GetStatisticsRequest
-	(*GetStatisticsResponse)(nil),      // 5: roster.v1.GetStatisticsResponse
-	(*GetDailyStatisticsRequest)(nil),  // 6: roster.v1.GetDailyStatisticsRequest
-	(*GetDailyStatisticsResponse)(nil), // 7: roster.v1.GetDailyStatisticsResponse
+	(GetStatisticsRequest_Include)(0),  // 0: roster.v1.GetStatisticsRequest.Include
+	(*StatusTotals)(nil),               // 1: roster.v1.StatusTotals
+	(*TagTotal)(nil),                   // 2: roster.v1.TagTotal
+	(*SegmentTotal)(nil),               // 3: roster.v1.SegmentTotal
+	(*DailyStatistics)(nil),            // 4: roster.v1.DailyStatistics
+	(*GetStatisticsRequest)(nil),       // 5: roster.v1.GetStatisticsRequest
+	(*GetStatisticsResponse)(nil),      // 6: roster.v1.GetStatisticsResponse
+	(*GetDailyStatisticsRequest)(nil),  // 7: roster.v1.GetDailyStatisticsRequest
+	(*GetDailyStatisticsResponse)(nil), // 8: roster.v1.GetDailyStatisticsResponse
 }
 var file_roster_v1_statistics_proto_depIdxs = []int32{
-	0, // 0: roster.v1.GetStatisticsResponse.by_status:type_name -> roster.v1.StatusTotals
-	1, // 1: roster.v1.GetStatisticsResponse.tags:type_name -> roster.v1.TagTotal
-	2, // 2: roster.v1.GetStatisticsResponse.segments:type_name -> roster.v1.SegmentTotal
-	3, // 3: roster.v1.GetDailyStatisticsResponse.days:type_name -> roster.v1.DailyStatistics
-	4, // 4: roster.v1.StatisticService.GetStatistics:input_type -> roster.v1.GetStatisticsRequest
-	6, // 5: roster.v1.StatisticService.GetDailyStatistics:input_type -> roster.v1.GetDailyStatisticsRequest
-	5, // 6: roster.v1.StatisticService.GetStatistics:output_type -> roster.v1.GetStatisticsResponse
-	7, // 7: roster.v1.StatisticService.GetDailyStatistics:output_type -> roster.v1.GetDailyStatisticsResponse
-	6, // [6:8] is the sub-list for method output_type
-	4, // [4:6] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	0, // 0: roster.v1.GetStatisticsRequest.include:type_name -> roster.v1.GetStatisticsRequest.Include
+	1, // 1: roster.v1.GetStatisticsResponse.by_status:type_name -> roster.v1.StatusTotals
+	2, // 2: roster.v1.GetStatisticsResponse.tags:type_name -> roster.v1.TagTotal
+	3, // 3: roster.v1.GetStatisticsResponse.segments:type_name -> roster.v1.SegmentTotal
+	4, // 4: roster.v1.GetDailyStatisticsResponse.days:type_name -> roster.v1.DailyStatistics
+	5, // 5: roster.v1.StatisticService.GetStatistics:input_type -> roster.v1.GetStatisticsRequest
+	7, // 6: roster.v1.StatisticService.GetDailyStatistics:input_type -> roster.v1.GetDailyStatisticsRequest
+	6, // 7: roster.v1.StatisticService.GetStatistics:output_type -> roster.v1.GetStatisticsResponse
+	8, // 8: roster.v1.StatisticService.GetDailyStatistics:output_type -> roster.v1.GetDailyStatisticsResponse
+	7, // [7:9] is the sub-list for method output_type
+	5, // [5:7] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_statistics_proto_init() }
@@ -694,13 +751,14 @@ func file_roster_v1_statistics_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_statistics_proto_rawDesc), len(file_roster_v1_statistics_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_roster_v1_statistics_proto_goTypes,
 		DependencyIndexes: file_roster_v1_statistics_proto_depIdxs,
+		EnumInfos:         file_roster_v1_statistics_proto_enumTypes,
 		MessageInfos:      file_roster_v1_statistics_proto_msgTypes,
 	}.Build()
 	File_roster_v1_statistics_proto = out.File

@@ -336,280 +336,6 @@ func (UnknownColumns_Action) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28, 0}
 }
 
-// Order of the day, the month and the year. Years of two digits are 1970 to 2069.
-type DateFormat_Order int32
-
-const (
-	// Such dates are not accepted, because their order is not known.
-	DateFormat_ORDER_UNSPECIFIED DateFormat_Order = 0
-	// Month, day, year: 12/31/2024.
-	DateFormat_MDY DateFormat_Order = 1
-	// Day, month, year: 31.12.2024.
-	DateFormat_DMY DateFormat_Order = 2
-	// Year, month, day: 24-12-31.
-	DateFormat_YMD DateFormat_Order = 3
-)
-
-// Enum value maps for DateFormat_Order.
-var (
-	DateFormat_Order_name = map[int32]string{
-		0: "ORDER_UNSPECIFIED",
-		1: "MDY",
-		2: "DMY",
-		3: "YMD",
-	}
-	DateFormat_Order_value = map[string]int32{
-		"ORDER_UNSPECIFIED": 0,
-		"MDY":               1,
-		"DMY":               2,
-		"YMD":               3,
-	}
-)
-
-func (x DateFormat_Order) Enum() *DateFormat_Order {
-	p := new(DateFormat_Order)
-	*p = x
-	return p
-}
-
-func (x DateFormat_Order) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (DateFormat_Order) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[5].Descriptor()
-}
-
-func (DateFormat_Order) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[5]
-}
-
-func (x DateFormat_Order) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use DateFormat_Order.Descriptor instead.
-func (DateFormat_Order) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29, 0}
-}
-
-// The service that exported a CSV file. A preset defines its column names, status words,
-// dates and tags.
-type ImportSubscribersRequest_Preset int32
-
-const (
-	// Detected from the header, if only one preset has such columns.
-	ImportSubscribersRequest_PRESET_UNSPECIFIED ImportSubscribersRequest_Preset = 0
-	// An export of Roster. The names of the fields are the column names.
-	ImportSubscribersRequest_ROSTER ImportSubscribersRequest_Preset = 1
-	// Mailchimp. In a file with the column UNSUB_TIME, all rows are UNSUBSCRIBED. In a file
-	// with CLEAN_TIME, all rows are BOUNCED.
-	ImportSubscribersRequest_MAILCHIMP ImportSubscribersRequest_Preset = 2
-	// Kit, formerly ConvertKit.
-	ImportSubscribersRequest_KIT ImportSubscribersRequest_Preset = 3
-	// Buttondown.
-	ImportSubscribersRequest_BUTTONDOWN ImportSubscribersRequest_Preset = 4
-	// EmailOctopus.
-	ImportSubscribersRequest_EMAILOCTOPUS ImportSubscribersRequest_Preset = 5
-	// Substack.
-	ImportSubscribersRequest_SUBSTACK ImportSubscribersRequest_Preset = 6
-	// beehiiv.
-	ImportSubscribersRequest_BEEHIIV ImportSubscribersRequest_Preset = 7
-	// listmonk.
-	ImportSubscribersRequest_LISTMONK ImportSubscribersRequest_Preset = 8
-	// Ghost.
-	ImportSubscribersRequest_GHOST ImportSubscribersRequest_Preset = 9
-	// MailerLite. Its exports have no column of statuses unless one was chosen; without it, rows
-	// are UNCONFIRMED.
-	ImportSubscribersRequest_MAILERLITE ImportSubscribersRequest_Preset = 10
-	// Brevo, formerly Sendinblue.
-	ImportSubscribersRequest_BREVO ImportSubscribersRequest_Preset = 11
-	// HubSpot. The columns of single subscriptions, "Opted out of email: ...", must be mapped.
-	ImportSubscribersRequest_HUBSPOT ImportSubscribersRequest_Preset = 12
-	// Klaviyo.
-	ImportSubscribersRequest_KLAVIYO ImportSubscribersRequest_Preset = 13
-	// ActiveCampaign.
-	ImportSubscribersRequest_ACTIVECAMPAIGN ImportSubscribersRequest_Preset = 14
-)
-
-// Enum value maps for ImportSubscribersRequest_Preset.
-var (
-	ImportSubscribersRequest_Preset_name = map[int32]string{
-		0:  "PRESET_UNSPECIFIED",
-		1:  "ROSTER",
-		2:  "MAILCHIMP",
-		3:  "KIT",
-		4:  "BUTTONDOWN",
-		5:  "EMAILOCTOPUS",
-		6:  "SUBSTACK",
-		7:  "BEEHIIV",
-		8:  "LISTMONK",
-		9:  "GHOST",
-		10: "MAILERLITE",
-		11: "BREVO",
-		12: "HUBSPOT",
-		13: "KLAVIYO",
-		14: "ACTIVECAMPAIGN",
-	}
-	ImportSubscribersRequest_Preset_value = map[string]int32{
-		"PRESET_UNSPECIFIED": 0,
-		"ROSTER":             1,
-		"MAILCHIMP":          2,
-		"KIT":                3,
-		"BUTTONDOWN":         4,
-		"EMAILOCTOPUS":       5,
-		"SUBSTACK":           6,
-		"BEEHIIV":            7,
-		"LISTMONK":           8,
-		"GHOST":              9,
-		"MAILERLITE":         10,
-		"BREVO":              11,
-		"HUBSPOT":            12,
-		"KLAVIYO":            13,
-		"ACTIVECAMPAIGN":     14,
-	}
-)
-
-func (x ImportSubscribersRequest_Preset) Enum() *ImportSubscribersRequest_Preset {
-	p := new(ImportSubscribersRequest_Preset)
-	*p = x
-	return p
-}
-
-func (x ImportSubscribersRequest_Preset) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (ImportSubscribersRequest_Preset) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[6].Descriptor()
-}
-
-func (ImportSubscribersRequest_Preset) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[6]
-}
-
-func (x ImportSubscribersRequest_Preset) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use ImportSubscribersRequest_Preset.Descriptor instead.
-func (ImportSubscribersRequest_Preset) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 0}
-}
-
-// Which results an import returns. The summary counts all rows in any case.
-type ImportSubscribersRequest_Results int32
-
-const (
-	// The same as ALL.
-	ImportSubscribersRequest_RESULTS_UNSPECIFIED ImportSubscribersRequest_Results = 0
-	// A result for every row.
-	ImportSubscribersRequest_ALL ImportSubscribersRequest_Results = 1
-	// The results of rows that failed or have droppedCells.
-	ImportSubscribersRequest_FAILED ImportSubscribersRequest_Results = 2
-	// No results, only the summary.
-	ImportSubscribersRequest_SUMMARY ImportSubscribersRequest_Results = 3
-)
-
-// Enum value maps for ImportSubscribersRequest_Results.
-var (
-	ImportSubscribersRequest_Results_name = map[int32]string{
-		0: "RESULTS_UNSPECIFIED",
-		1: "ALL",
-		2: "FAILED",
-		3: "SUMMARY",
-	}
-	ImportSubscribersRequest_Results_value = map[string]int32{
-		"RESULTS_UNSPECIFIED": 0,
-		"ALL":                 1,
-		"FAILED":              2,
-		"SUMMARY":             3,
-	}
-)
-
-func (x ImportSubscribersRequest_Results) Enum() *ImportSubscribersRequest_Results {
-	p := new(ImportSubscribersRequest_Results)
-	*p = x
-	return p
-}
-
-func (x ImportSubscribersRequest_Results) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (ImportSubscribersRequest_Results) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[7].Descriptor()
-}
-
-func (ImportSubscribersRequest_Results) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[7]
-}
-
-func (x ImportSubscribersRequest_Results) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use ImportSubscribersRequest_Results.Descriptor instead.
-func (ImportSubscribersRequest_Results) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30, 1}
-}
-
-// The format of an export.
-type ExportSubscribersRequest_Format int32
-
-const (
-	// NDJSON; over HTTP, the media type that the Accept header prefers.
-	ExportSubscribersRequest_FORMAT_UNSPECIFIED ExportSubscribersRequest_Format = 0
-	// One JSON object per line.
-	ExportSubscribersRequest_NDJSON ExportSubscribersRequest_Format = 1
-	// CSV with a header and one column per custom field of the account. An apostrophe is
-	// written before a text that a spreadsheet would run as a formula, see escape_formulas,
-	// and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
-	// means no value.
-	ExportSubscribersRequest_CSV ExportSubscribersRequest_Format = 2
-)
-
-// Enum value maps for ExportSubscribersRequest_Format.
-var (
-	ExportSubscribersRequest_Format_name = map[int32]string{
-		0: "FORMAT_UNSPECIFIED",
-		1: "NDJSON",
-		2: "CSV",
-	}
-	ExportSubscribersRequest_Format_value = map[string]int32{
-		"FORMAT_UNSPECIFIED": 0,
-		"NDJSON":             1,
-		"CSV":                2,
-	}
-)
-
-func (x ExportSubscribersRequest_Format) Enum() *ExportSubscribersRequest_Format {
-	p := new(ExportSubscribersRequest_Format)
-	*p = x
-	return p
-}
-
-func (x ExportSubscribersRequest_Format) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (ExportSubscribersRequest_Format) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[8].Descriptor()
-}
-
-func (ExportSubscribersRequest_Format) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[8]
-}
-
-func (x ExportSubscribersRequest_Format) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use ExportSubscribersRequest_Format.Descriptor instead.
-func (ExportSubscribersRequest_Format) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34, 0}
-}
-
 // What the records of an export can contain in addition to the fields of the view.
 type ExportSubscribersRequest_Include int32
 
@@ -644,11 +370,11 @@ func (x ExportSubscribersRequest_Include) String() string {
 }
 
 func (ExportSubscribersRequest_Include) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[9].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[5].Descriptor()
 }
 
 func (ExportSubscribersRequest_Include) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[9]
+	return &file_roster_v1_subscribers_proto_enumTypes[5]
 }
 
 func (x ExportSubscribersRequest_Include) Number() protoreflect.EnumNumber {
@@ -657,7 +383,7 @@ func (x ExportSubscribersRequest_Include) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExportSubscribersRequest_Include.Descriptor instead.
 func (ExportSubscribersRequest_Include) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34, 1}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33, 0}
 }
 
 // A recipient of the account's email.
@@ -1613,7 +1339,7 @@ type ListSubscribersRequest struct {
 	// An error contains the column of the fault.
 	Filter string `protobuf:"bytes,15,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Returns only subscribers of the segment with this identifier.
-	Segment string `protobuf:"bytes,16,opt,name=segment,proto3" json:"segment,omitempty"`
+	SegmentId string `protobuf:"bytes,16,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
 	// Fields to return (AIP-157), for example email,tags. Fields that only view FULL has can
 	// be named with any view. Default: all fields of the view.
 	ReadMask      *fieldmaskpb.FieldMask `protobuf:"bytes,17,opt,name=read_mask,json=readMask,proto3" json:"read_mask,omitempty"`
@@ -1756,9 +1482,9 @@ func (x *ListSubscribersRequest) GetFilter() string {
 	return ""
 }
 
-func (x *ListSubscribersRequest) GetSegment() string {
+func (x *ListSubscribersRequest) GetSegmentId() string {
 	if x != nil {
-		return x.Segment
+		return x.SegmentId
 	}
 	return ""
 }
@@ -1776,7 +1502,7 @@ type ListSubscribersResponse struct {
 	// Subscribers on this page. Empty beyond the last page.
 	Subscribers []*Subscriber `protobuf:"bytes,1,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
 	// Number of subscribers that match the filters.
-	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -1825,8 +1551,8 @@ func (x *ListSubscribersResponse) GetSubscribers() []*Subscriber {
 }
 
 func (x *ListSubscribersResponse) GetTotal() int32 {
-	if x != nil {
-		return x.Total
+	if x != nil && x.Total != nil {
+		return *x.Total
 	}
 	return 0
 }
@@ -2640,7 +2366,7 @@ type ListSubscriberHistoryResponse struct {
 	// Entries on this page, newest first. Empty beyond the last page.
 	History []*SubscriberHistoryEntry `protobuf:"bytes,1,rep,name=history,proto3" json:"history,omitempty"`
 	// Number of entries of the subscriber.
-	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -2689,8 +2415,8 @@ func (x *ListSubscriberHistoryResponse) GetHistory() []*SubscriberHistoryEntry {
 }
 
 func (x *ListSubscriberHistoryResponse) GetTotal() int32 {
-	if x != nil {
-		return x.Total
+	if x != nil && x.Total != nil {
+		return *x.Total
 	}
 	return 0
 }
@@ -3147,43 +2873,6 @@ func (*UnknownColumns) Descriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28}
 }
 
-// Numeric dates in files, such as 12/31/2024 or 31.12.24.
-type DateFormat struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DateFormat) Reset() {
-	*x = DateFormat{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DateFormat) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DateFormat) ProtoMessage() {}
-
-func (x *DateFormat) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DateFormat.ProtoReflect.Descriptor instead.
-func (*DateFormat) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29}
-}
-
 // Request message for ImportSubscribers. A part of the import: either subscribers or lines.
 // Each message holds at most 2,000 of them. On gRPC, the options in the first message apply
 // to the whole import.
@@ -3232,7 +2921,7 @@ type ImportSubscribersRequest struct {
 	// The service that exported the CSV file. Default: detected from the header. Like
 	// column_map, ignored if the rows are not lines of CSV, except ROSTER: then the status of a
 	// row counts, also if its dates state an opt-out.
-	Preset ImportSubscribersRequest_Preset `protobuf:"varint,7,opt,name=preset,proto3,enum=roster.v1.ImportSubscribersRequest_Preset" json:"preset,omitempty"`
+	Preset Import_Preset `protobuf:"varint,7,opt,name=preset,proto3,enum=roster.v1.Import_Preset" json:"preset,omitempty"`
 	// Fields of columns of the CSV file, each as COLUMN=FIELD. They take precedence over those
 	// of the preset. COLUMN is the name of a column, or its position: "#3" is the third column.
 	// FIELD is email, firstName, lastName, name, isConfirmed, status, tags, createdAt,
@@ -3264,12 +2953,12 @@ type ImportSubscribersRequest struct {
 	// with a time are false. Custom fields in the expression must exist before the import.
 	Filter string `protobuf:"bytes,12,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Imports only rows that match the filter of the segment with this identifier.
-	Segment string `protobuf:"bytes,13,opt,name=segment,proto3" json:"segment,omitempty"`
+	SegmentId string `protobuf:"bytes,13,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
 	// Which results are returned. Default: ALL. A client that reads no results before it has
 	// sent all rows, such as a web page that uses fetch, needs FAILED or SUMMARY for a large
 	// file. With ALL, its import ends with REQUEST_TIMEOUT when the unread results fill the
 	// connection. The error names the last line that was processed.
-	Results ImportSubscribersRequest_Results `protobuf:"varint,14,opt,name=results,proto3,enum=roster.v1.ImportSubscribersRequest_Results" json:"results,omitempty"`
+	Results Import_Results `protobuf:"varint,14,opt,name=results,proto3,enum=roster.v1.Import_Results" json:"results,omitempty"`
 	// Statuses of the words in the file, each as WORD=STATUS, such as active=CONFIRMED. Words
 	// ignore case, whitespace, hyphens and underscores. They take precedence over the words of
 	// the preset. Common words such as subscribed, unsubscribed, cleaned, bounced and inactive
@@ -3291,7 +2980,7 @@ type ImportSubscribersRequest struct {
 
 func (x *ImportSubscribersRequest) Reset() {
 	*x = ImportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3303,7 +2992,7 @@ func (x *ImportSubscribersRequest) String() string {
 func (*ImportSubscribersRequest) ProtoMessage() {}
 
 func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3316,7 +3005,7 @@ func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ImportSubscribersRequest) GetOnConflict() Row_OnConflict {
@@ -3354,11 +3043,11 @@ func (x *ImportSubscribersRequest) GetSubscribers() []*ImportSubscriber {
 	return nil
 }
 
-func (x *ImportSubscribersRequest) GetPreset() ImportSubscribersRequest_Preset {
+func (x *ImportSubscribersRequest) GetPreset() Import_Preset {
 	if x != nil {
 		return x.Preset
 	}
-	return ImportSubscribersRequest_PRESET_UNSPECIFIED
+	return Import_PRESET_UNSPECIFIED
 }
 
 func (x *ImportSubscribersRequest) GetColumnMap() []string {
@@ -3396,18 +3085,18 @@ func (x *ImportSubscribersRequest) GetFilter() string {
 	return ""
 }
 
-func (x *ImportSubscribersRequest) GetSegment() string {
+func (x *ImportSubscribersRequest) GetSegmentId() string {
 	if x != nil {
-		return x.Segment
+		return x.SegmentId
 	}
 	return ""
 }
 
-func (x *ImportSubscribersRequest) GetResults() ImportSubscribersRequest_Results {
+func (x *ImportSubscribersRequest) GetResults() Import_Results {
 	if x != nil {
 		return x.Results
 	}
-	return ImportSubscribersRequest_RESULTS_UNSPECIFIED
+	return Import_RESULTS_UNSPECIFIED
 }
 
 func (x *ImportSubscribersRequest) GetStatusMap() []string {
@@ -3470,7 +3159,7 @@ type ImportResult struct {
 
 func (x *ImportResult) Reset() {
 	*x = ImportResult{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3482,7 +3171,7 @@ func (x *ImportResult) String() string {
 func (*ImportResult) ProtoMessage() {}
 
 func (x *ImportResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3495,7 +3184,7 @@ func (x *ImportResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportResult.ProtoReflect.Descriptor instead.
 func (*ImportResult) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ImportResult) GetLine() int32 {
@@ -3570,7 +3259,7 @@ type ImportSummary struct {
 	// Number of rows with statusKept.
 	StatusesKept int32 `protobuf:"varint,7,opt,name=statuses_kept,json=statusesKept,proto3" json:"statuses_kept,omitempty"`
 	// The preset that was applied. Absent without one.
-	Preset *ImportSubscribersRequest_Preset `protobuf:"varint,8,opt,name=preset,proto3,enum=roster.v1.ImportSubscribersRequest_Preset,oneof" json:"preset,omitempty"`
+	Preset *Import_Preset `protobuf:"varint,8,opt,name=preset,proto3,enum=roster.v1.Import_Preset,oneof" json:"preset,omitempty"`
 	// Names of the columns, or of the custom fields of JSON rows, that were ignored. A column
 	// without a name is its position, such as #3.
 	IgnoredColumns []string `protobuf:"bytes,9,rep,name=ignored_columns,json=ignoredColumns,proto3" json:"ignored_columns,omitempty"`
@@ -3592,7 +3281,7 @@ type ImportSummary struct {
 
 func (x *ImportSummary) Reset() {
 	*x = ImportSummary{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3604,7 +3293,7 @@ func (x *ImportSummary) String() string {
 func (*ImportSummary) ProtoMessage() {}
 
 func (x *ImportSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3617,7 +3306,7 @@ func (x *ImportSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSummary.ProtoReflect.Descriptor instead.
 func (*ImportSummary) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ImportSummary) GetCreated() int32 {
@@ -3662,11 +3351,11 @@ func (x *ImportSummary) GetStatusesKept() int32 {
 	return 0
 }
 
-func (x *ImportSummary) GetPreset() ImportSubscribersRequest_Preset {
+func (x *ImportSummary) GetPreset() Import_Preset {
 	if x != nil && x.Preset != nil {
 		return *x.Preset
 	}
-	return ImportSubscribersRequest_PRESET_UNSPECIFIED
+	return Import_PRESET_UNSPECIFIED
 }
 
 func (x *ImportSummary) GetIgnoredColumns() []string {
@@ -3725,7 +3414,7 @@ type ImportSubscribersResponse struct {
 
 func (x *ImportSubscribersResponse) Reset() {
 	*x = ImportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3737,7 +3426,7 @@ func (x *ImportSubscribersResponse) String() string {
 func (*ImportSubscribersResponse) ProtoMessage() {}
 
 func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3750,7 +3439,7 @@ func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ImportSubscribersResponse) GetResults() []*ImportResult {
@@ -3773,7 +3462,7 @@ type ExportSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Format of the response. If unspecified, the Accept header selects it over HTTP:
 	// text/csv for CSV, otherwise NDJSON.
-	Format ExportSubscribersRequest_Format `protobuf:"varint,1,opt,name=format,proto3,enum=roster.v1.ExportSubscribersRequest_Format" json:"format,omitempty"`
+	Format Export_Format `protobuf:"varint,1,opt,name=format,proto3,enum=roster.v1.Export_Format" json:"format,omitempty"`
 	// Returns only subscribers with this status.
 	Status Subscriber_Status `protobuf:"varint,2,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
 	// Returns only subscribers with the tag of this name, compared case-insensitively.
@@ -3796,7 +3485,7 @@ type ExportSubscribersRequest struct {
 	// Returns only subscribers that match this expression, as in ListSubscribers.
 	Filter string `protobuf:"bytes,10,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Returns only subscribers of the segment with this identifier.
-	Segment string `protobuf:"bytes,11,opt,name=segment,proto3" json:"segment,omitempty"`
+	SegmentId string `protobuf:"bytes,11,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
 	// What each record also contains. Default: nothing.
 	Include []ExportSubscribersRequest_Include `protobuf:"varint,12,rep,packed,name=include,proto3,enum=roster.v1.ExportSubscribersRequest_Include" json:"include,omitempty"`
 	// Whether a CSV file starts with the byte order mark U+FEFF, by which Excel recognizes
@@ -3814,7 +3503,7 @@ type ExportSubscribersRequest struct {
 
 func (x *ExportSubscribersRequest) Reset() {
 	*x = ExportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3826,7 +3515,7 @@ func (x *ExportSubscribersRequest) String() string {
 func (*ExportSubscribersRequest) ProtoMessage() {}
 
 func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3839,14 +3528,14 @@ func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
 }
 
-func (x *ExportSubscribersRequest) GetFormat() ExportSubscribersRequest_Format {
+func (x *ExportSubscribersRequest) GetFormat() Export_Format {
 	if x != nil {
 		return x.Format
 	}
-	return ExportSubscribersRequest_FORMAT_UNSPECIFIED
+	return Export_FORMAT_UNSPECIFIED
 }
 
 func (x *ExportSubscribersRequest) GetStatus() Subscriber_Status {
@@ -3912,9 +3601,9 @@ func (x *ExportSubscribersRequest) GetFilter() string {
 	return ""
 }
 
-func (x *ExportSubscribersRequest) GetSegment() string {
+func (x *ExportSubscribersRequest) GetSegmentId() string {
 	if x != nil {
-		return x.Segment
+		return x.SegmentId
 	}
 	return ""
 }
@@ -3953,7 +3642,7 @@ type ExportSubscribersResponse struct {
 
 func (x *ExportSubscribersResponse) Reset() {
 	*x = ExportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3965,7 +3654,7 @@ func (x *ExportSubscribersResponse) String() string {
 func (*ExportSubscribersResponse) ProtoMessage() {}
 
 func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3978,7 +3667,7 @@ func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExportSubscribersResponse) GetSubscribers() []*Subscriber {
@@ -4027,7 +3716,7 @@ type DeleteSubscriberRequest struct {
 
 func (x *DeleteSubscriberRequest) Reset() {
 	*x = DeleteSubscriberRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4039,7 +3728,7 @@ func (x *DeleteSubscriberRequest) String() string {
 func (*DeleteSubscriberRequest) ProtoMessage() {}
 
 func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4052,7 +3741,7 @@ func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{36}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DeleteSubscriberRequest) GetId() string {
@@ -4085,7 +3774,7 @@ type DeleteSubscriberResponse struct {
 
 func (x *DeleteSubscriberResponse) Reset() {
 	*x = DeleteSubscriberResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4097,7 +3786,7 @@ func (x *DeleteSubscriberResponse) String() string {
 func (*DeleteSubscriberResponse) ProtoMessage() {}
 
 func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4110,7 +3799,7 @@ func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{37}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{36}
 }
 
 // Consent of the person to receive mail. Absent if unknown.
@@ -4129,7 +3818,7 @@ type Subscriber_Consent struct {
 
 func (x *Subscriber_Consent) Reset() {
 	*x = Subscriber_Consent{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4141,7 +3830,7 @@ func (x *Subscriber_Consent) String() string {
 func (*Subscriber_Consent) ProtoMessage() {}
 
 func (x *Subscriber_Consent) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4191,7 +3880,7 @@ type SubscriberHistoryEntry_TagChange struct {
 
 func (x *SubscriberHistoryEntry_TagChange) Reset() {
 	*x = SubscriberHistoryEntry_TagChange{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4203,7 +3892,7 @@ func (x *SubscriberHistoryEntry_TagChange) String() string {
 func (*SubscriberHistoryEntry_TagChange) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry_TagChange) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4246,7 +3935,7 @@ type SubscriberHistoryEntry_StatusChange struct {
 
 func (x *SubscriberHistoryEntry_StatusChange) Reset() {
 	*x = SubscriberHistoryEntry_StatusChange{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4258,7 +3947,7 @@ func (x *SubscriberHistoryEntry_StatusChange) String() string {
 func (*SubscriberHistoryEntry_StatusChange) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry_StatusChange) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4393,7 +4082,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04view\x18\x03 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"\x8c\x01\n" +
 	"\x1bBatchGetSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x124\n" +
-	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\xd7\t\n" +
+	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\xdc\t\n" +
 	"\x16ListSubscribersRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12O\n" +
@@ -4411,15 +4100,17 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x0eupdated_before\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12\x87\x01\n" +
 	"\border_by\x18\r \x01(\tBl\xbaHXrVR\x00R\tcreatedAtR\rcreatedAt ascR\x0ecreatedAt descR\tupdatedAtR\rupdatedAt ascR\x0eupdatedAt desc\xaa\xb5\x18\tupdatedAt\xe0\xb5\x18\x01R\aorderBy\x12D\n" +
 	"\x04view\x18\x0e \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULL\xe0\xb5\x18\x01R\x04view\x12n\n" +
-	"\x06filter\x18\x0f \x01(\tBV\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18Fstatus = CONFIRMED AND tags:\"vip\" AND NOT email.domain = \"example.com\"R\x06filter\x128\n" +
-	"\asegment\x18\x10 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12[\n" +
-	"\tread_mask\x18\x11 \x01(\v2\x1a.google.protobuf.FieldMaskB\"\xaa\xb5\x18\x0f\"id,email,tags\"\x8a\xb6\x18\vsubscribersR\breadMask\"\xd6\x01\n" +
+	"\x06filter\x18\x0f \x01(\tBV\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18Fstatus = CONFIRMED AND tags:\"vip\" AND NOT email.domain = \"example.com\"R\x06filter\x12=\n" +
+	"\n" +
+	"segment_id\x18\x10 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\tsegmentId\x12[\n" +
+	"\tread_mask\x18\x11 \x01(\v2\x1a.google.protobuf.FieldMaskB\"\xaa\xb5\x18\x0f\"id,email,tags\"\x8a\xb6\x18\vsubscribersR\breadMask\"\xe5\x01\n" +
 	"\x17ListSubscribersResponse\x127\n" +
-	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12\x1b\n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xa1\x06\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total\"\xa1\x06\n" +
 	"\x17UpdateSubscriberRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12>\n" +
 	"\x05email\x18\x02 \x01(\tB(\xbaH\x05r\x03\x18\xc0\x02\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05email\xb8\xb5\x18\x01R\x05email\x121\n" +
@@ -4515,13 +4206,14 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05limit\x18\x02 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x03 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xe0\x01\n" +
+	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xef\x01\n" +
 	"\x1dListSubscriberHistoryResponse\x12;\n" +
-	"\ahistory\x18\x01 \x03(\v2!.roster.v1.SubscriberHistoryEntryR\ahistory\x12\x1b\n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"\ahistory\x18\x01 \x03(\v2!.roster.v1.SubscriberHistoryEntryR\ahistory\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x89\x01\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total\"\x89\x01\n" +
 	"\x10PersonalDelivery\x12>\n" +
 	"\bdelivery\x18\x01 \x01(\v2\x1a.roster.v1.WebhookDeliveryB\x06\xbaH\x03\xc8\x01\x01R\bdelivery\x125\n" +
 	"\battempts\x18\x02 \x03(\v2\x19.roster.v1.WebhookAttemptR\battempts\"p\n" +
@@ -4568,14 +4260,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04FAIL\x10\x01\x12\n" +
 	"\n" +
 	"\x06IGNORE\x10\x02\x12\x11\n" +
-	"\rCREATE_FIELDS\x10\x03\"G\n" +
+	"\rCREATE_FIELDS\x10\x03\"\x94\n" +
 	"\n" +
-	"DateFormat\"9\n" +
-	"\x05Order\x12\x15\n" +
-	"\x11ORDER_UNSPECIFIED\x10\x00\x12\a\n" +
-	"\x03MDY\x10\x01\x12\a\n" +
-	"\x03DMY\x10\x02\x12\a\n" +
-	"\x03YMD\x10\x03\"\xdf\f\n" +
 	"\x18ImportSubscribersRequest\x12P\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2\x19.roster.v1.Row.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01R\n" +
 	"onConflict\x12\x95\x01\n" +
@@ -4583,8 +4269,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"after_line\x18\x04 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x010R\tafterLine\x125\n" +
 	"\acharset\x18\x05 \x01(\tB\x1b\xbaH\x04r\x02\x18(\xaa\xb5\x18\fwindows-1252ص\x18\x01R\acharset\x12M\n" +
-	"\vsubscribers\x18\x06 \x03(\v2\x1b.roster.v1.ImportSubscriberB\x0e\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03R\vsubscribers\x12Z\n" +
-	"\x06preset\x18\a \x01(\x0e2*.roster.v1.ImportSubscribersRequest.PresetB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06ROSTER\xe0\xb5\x18\x01R\x06preset\x12E\n" +
+	"\vsubscribers\x18\x06 \x03(\v2\x1b.roster.v1.ImportSubscriberB\x0e\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03R\vsubscribers\x12H\n" +
+	"\x06preset\x18\a \x01(\x0e2\x18.roster.v1.Import.PresetB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06ROSTER\xe0\xb5\x18\x01R\x06preset\x12E\n" +
 	"\n" +
 	"column_map\x18\b \x03(\tB&\xbaH\r\x92\x01\n" +
 	"\x10\xc8\x01\"\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x12[\"firstName=name\"]R\tcolumnMap\x12a\n" +
@@ -4592,9 +4278,10 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\badd_tags\x18\n" +
 	" \x03(\tB\x1e\xbaH\x05\x92\x01\x02\x10d\xaa\xb5\x18\x12[\"from Mailchimp\"]R\aaddTags\x12!\n" +
 	"\adry_run\x18\v \x01(\bB\b\xaa\xb5\x18\x04trueR\x06dryRun\x12I\n" +
-	"\x06filter\x18\f \x01(\tB1\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"R\x06filter\x128\n" +
-	"\asegment\x18\r \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12a\n" +
-	"\aresults\x18\x0e \x01(\x0e2+.roster.v1.ImportSubscribersRequest.ResultsB\x1a\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\xe0\xb5\x18\x01\x90\xb6\x18\x01R\aresults\x12N\n" +
+	"\x06filter\x18\f \x01(\tB1\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"R\x06filter\x12=\n" +
+	"\n" +
+	"segment_id\x18\r \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\tsegmentId\x12O\n" +
+	"\aresults\x18\x0e \x01(\x0e2\x19.roster.v1.Import.ResultsB\x1a\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\xe0\xb5\x18\x01\x90\xb6\x18\x01R\aresults\x12N\n" +
 	"\n" +
 	"status_map\x18\x0f \x03(\tB/\xbaH\r\x92\x01\n" +
 	"\x10\xc8\x01\"\x05r\x03\x18\xc8\x01\xaa\xb5\x18\x1b[\"abgemeldet=UNSUBSCRIBED\"]R\tstatusMap\x12C\n" +
@@ -4603,33 +4290,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\vdate_format\x18\x11 \x01(\x0e2\x1b.roster.v1.DateFormat.OrderB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03DMY\xe0\xb5\x18\x01R\n" +
 	"dateFormat\x12:\n" +
 	"\vnull_tokens\x18\x12 \x03(\tB\x19\xbaH\v\x92\x01\b\x10\x14\"\x04r\x02\x18d\xaa\xb5\x18\a[\"n/a\"]R\n" +
-	"nullTokens\"\xe3\x01\n" +
-	"\x06Preset\x12\x16\n" +
-	"\x12PRESET_UNSPECIFIED\x10\x00\x12\n" +
-	"\n" +
-	"\x06ROSTER\x10\x01\x12\r\n" +
-	"\tMAILCHIMP\x10\x02\x12\a\n" +
-	"\x03KIT\x10\x03\x12\x0e\n" +
-	"\n" +
-	"BUTTONDOWN\x10\x04\x12\x10\n" +
-	"\fEMAILOCTOPUS\x10\x05\x12\f\n" +
-	"\bSUBSTACK\x10\x06\x12\v\n" +
-	"\aBEEHIIV\x10\a\x12\f\n" +
-	"\bLISTMONK\x10\b\x12\t\n" +
-	"\x05GHOST\x10\t\x12\x0e\n" +
-	"\n" +
-	"MAILERLITE\x10\n" +
-	"\x12\t\n" +
-	"\x05BREVO\x10\v\x12\v\n" +
-	"\aHUBSPOT\x10\f\x12\v\n" +
-	"\aKLAVIYO\x10\r\x12\x12\n" +
-	"\x0eACTIVECAMPAIGN\x10\x0e\"D\n" +
-	"\aResults\x12\x17\n" +
-	"\x13RESULTS_UNSPECIFIED\x10\x00\x12\a\n" +
-	"\x03ALL\x10\x01\x12\n" +
-	"\n" +
-	"\x06FAILED\x10\x02\x12\v\n" +
-	"\aSUMMARY\x10\x03J\x04\b\x02\x10\x03R\x04rows\"\xa5\x03\n" +
+	"nullTokensJ\x04\b\x02\x10\x03R\x04rows\"\xa5\x03\n" +
 	"\fImportResult\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12=\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x16.roster.v1.Row.OutcomeB\v\xaa\xb5\x18\aCREATEDR\aoutcome\x123\n" +
@@ -4643,15 +4304,15 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x03_idB\t\n" +
 	"\a_reasonB\b\n" +
 	"\x06_fieldB\x0e\n" +
-	"\f_status_kept\"\xba\x06\n" +
+	"\f_status_kept\"\xa8\x06\n" +
 	"\rImportSummary\x12\"\n" +
 	"\acreated\x18\x01 \x01(\x05B\b\xaa\xb5\x18\x041200R\acreated\x12\x1f\n" +
 	"\aupdated\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x010R\aupdated\x12\x1f\n" +
 	"\askipped\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x014R\askipped\x12\x1d\n" +
 	"\x06failed\x18\x04 \x01(\x05B\x05\xaa\xb5\x18\x012R\x06failed\x12p\n" +
 	"\bstatuses\x18\x06 \x03(\v2&.roster.v1.ImportSummary.StatusesEntryB,\xaa\xb5\x18({\"CONFIRMED\": 1000, \"UNSUBSCRIBED\": 200}R\bstatuses\x12*\n" +
-	"\rstatuses_kept\x18\a \x01(\x05B\x05\xaa\xb5\x18\x010R\fstatusesKept\x12V\n" +
-	"\x06preset\x18\b \x01(\x0e2*.roster.v1.ImportSubscribersRequest.PresetB\r\xaa\xb5\x18\tMAILCHIMPH\x00R\x06preset\x88\x01\x01\x12J\n" +
+	"\rstatuses_kept\x18\a \x01(\x05B\x05\xaa\xb5\x18\x010R\fstatusesKept\x12D\n" +
+	"\x06preset\x18\b \x01(\x0e2\x18.roster.v1.Import.PresetB\r\xaa\xb5\x18\tMAILCHIMPH\x00R\x06preset\x88\x01\x01\x12J\n" +
 	"\x0fignored_columns\x18\t \x03(\tB!\xaa\xb5\x18\x1d[\"MEMBER_RATING\", \"LATITUDE\"]R\x0eignoredColumns\x123\n" +
 	"\x0ecreated_fields\x18\n" +
 	" \x03(\tB\f\xaa\xb5\x18\b[\"town\"]R\rcreatedFields\x12K\n" +
@@ -4665,9 +4326,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\a_presetJ\x04\b\x05\x10\x06\"\x82\x01\n" +
 	"\x19ImportSubscribersResponse\x121\n" +
 	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\x122\n" +
-	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xd6\t\n" +
-	"\x18ExportSubscribersRequest\x12Z\n" +
-	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12O\n" +
+	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xea\b\n" +
+	"\x18ExportSubscribersRequest\x12H\n" +
+	"\x06format\x18\x01 \x01(\x0e2\x18.roster.v1.Export.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12O\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x19\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMED\xe0\xb5\x18\x01R\x06status\x12\x1d\n" +
 	"\x03tag\x18\x03 \x01(\tB\v\x90\xb5\x18\x01\xaa\xb5\x18\x03vipR\x03tag\x12]\n" +
 	"\rcreated_after\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
@@ -4677,16 +4338,13 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x0eupdated_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12D\n" +
 	"\x04view\x18\t \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULL\xe0\xb5\x18\x01R\x04view\x12I\n" +
 	"\x06filter\x18\n" +
-	" \x01(\tB1\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"R\x06filter\x128\n" +
-	"\asegment\x18\v \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12i\n" +
+	" \x01(\tB1\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"R\x06filter\x12=\n" +
+	"\n" +
+	"segment_id\x18\v \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\tsegmentId\x12i\n" +
 	"\ainclude\x18\f \x03(\x0e2+.roster.v1.ExportSubscribersRequest.IncludeB\"\xbaH\x0e\x92\x01\v\x10\n" +
 	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\t[\"LINKS\"]\xe0\xb5\x18\x01R\ainclude\x12\x1b\n" +
 	"\x03bom\x18\r \x01(\bB\t\xaa\xb5\x18\x05falseR\x03bom\x126\n" +
-	"\x0fescape_formulas\x18\x0e \x01(\bB\b\xaa\xb5\x18\x04trueH\x00R\x0eescapeFormulas\x88\x01\x01\"]\n" +
-	"\x06Format\x12\x16\n" +
-	"\x12FORMAT_UNSPECIFIED\x10\x00\x12$\n" +
-	"\x06NDJSON\x10\x01\x1a\x18\x92\xb5\x18\x14application/x-ndjson\x12\x15\n" +
-	"\x03CSV\x10\x02\x1a\f\x92\xb5\x18\btext/csv\"-\n" +
+	"\x0fescape_formulas\x18\x0e \x01(\bB\b\xaa\xb5\x18\x04trueH\x00R\x0eescapeFormulas\x88\x01\x01\"-\n" +
 	"\aInclude\x12\x17\n" +
 	"\x13INCLUDE_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05LINKS\x10\x01B\x12\n" +
@@ -4742,196 +4400,195 @@ func file_roster_v1_subscribers_proto_rawDescGZIP() []byte {
 	return file_roster_v1_subscribers_proto_rawDescData
 }
 
-var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_roster_v1_subscribers_proto_goTypes = []any{
 	(Subscriber_Status)(0),                      // 0: roster.v1.Subscriber.Status
 	(Subscriber_View)(0),                        // 1: roster.v1.Subscriber.View
 	(SubscriberHistoryEntry_Type)(0),            // 2: roster.v1.SubscriberHistoryEntry.Type
 	(SubscriberHistoryEntry_Source)(0),          // 3: roster.v1.SubscriberHistoryEntry.Source
 	(UnknownColumns_Action)(0),                  // 4: roster.v1.UnknownColumns.Action
-	(DateFormat_Order)(0),                       // 5: roster.v1.DateFormat.Order
-	(ImportSubscribersRequest_Preset)(0),        // 6: roster.v1.ImportSubscribersRequest.Preset
-	(ImportSubscribersRequest_Results)(0),       // 7: roster.v1.ImportSubscribersRequest.Results
-	(ExportSubscribersRequest_Format)(0),        // 8: roster.v1.ExportSubscribersRequest.Format
-	(ExportSubscribersRequest_Include)(0),       // 9: roster.v1.ExportSubscribersRequest.Include
-	(*Subscriber)(nil),                          // 10: roster.v1.Subscriber
-	(*CreateSubscriberRequest)(nil),             // 11: roster.v1.CreateSubscriberRequest
-	(*CreateSubscriberResponse)(nil),            // 12: roster.v1.CreateSubscriberResponse
-	(*BulkSubscriber)(nil),                      // 13: roster.v1.BulkSubscriber
-	(*BulkCreateSubscribersRequest)(nil),        // 14: roster.v1.BulkCreateSubscribersRequest
-	(*BulkResult)(nil),                          // 15: roster.v1.BulkResult
-	(*BulkCreateSubscribersResponse)(nil),       // 16: roster.v1.BulkCreateSubscribersResponse
-	(*GetSubscriberRequest)(nil),                // 17: roster.v1.GetSubscriberRequest
-	(*GetSubscriberResponse)(nil),               // 18: roster.v1.GetSubscriberResponse
-	(*BatchGetSubscribersRequest)(nil),          // 19: roster.v1.BatchGetSubscribersRequest
-	(*BatchGetSubscribersResponse)(nil),         // 20: roster.v1.BatchGetSubscribersResponse
-	(*ListSubscribersRequest)(nil),              // 21: roster.v1.ListSubscribersRequest
-	(*ListSubscribersResponse)(nil),             // 22: roster.v1.ListSubscribersResponse
-	(*UpdateSubscriberRequest)(nil),             // 23: roster.v1.UpdateSubscriberRequest
-	(*UpdateSubscriberResponse)(nil),            // 24: roster.v1.UpdateSubscriberResponse
-	(*ChangeSubscriberStatusRequest)(nil),       // 25: roster.v1.ChangeSubscriberStatusRequest
-	(*ChangeSubscriberStatusResponse)(nil),      // 26: roster.v1.ChangeSubscriberStatusResponse
-	(*AddSubscriberTagsRequest)(nil),            // 27: roster.v1.AddSubscriberTagsRequest
-	(*AddSubscriberTagsResponse)(nil),           // 28: roster.v1.AddSubscriberTagsResponse
-	(*RemoveSubscriberTagsRequest)(nil),         // 29: roster.v1.RemoveSubscriberTagsRequest
-	(*RemoveSubscriberTagsResponse)(nil),        // 30: roster.v1.RemoveSubscriberTagsResponse
-	(*SubscriberHistoryEntry)(nil),              // 31: roster.v1.SubscriberHistoryEntry
-	(*ListSubscriberHistoryRequest)(nil),        // 32: roster.v1.ListSubscriberHistoryRequest
-	(*ListSubscriberHistoryResponse)(nil),       // 33: roster.v1.ListSubscriberHistoryResponse
-	(*PersonalDelivery)(nil),                    // 34: roster.v1.PersonalDelivery
-	(*GetSubscriberPersonalDataRequest)(nil),    // 35: roster.v1.GetSubscriberPersonalDataRequest
-	(*GetSubscriberPersonalDataResponse)(nil),   // 36: roster.v1.GetSubscriberPersonalDataResponse
-	(*ImportSubscriber)(nil),                    // 37: roster.v1.ImportSubscriber
-	(*UnknownColumns)(nil),                      // 38: roster.v1.UnknownColumns
-	(*DateFormat)(nil),                          // 39: roster.v1.DateFormat
-	(*ImportSubscribersRequest)(nil),            // 40: roster.v1.ImportSubscribersRequest
-	(*ImportResult)(nil),                        // 41: roster.v1.ImportResult
-	(*ImportSummary)(nil),                       // 42: roster.v1.ImportSummary
-	(*ImportSubscribersResponse)(nil),           // 43: roster.v1.ImportSubscribersResponse
-	(*ExportSubscribersRequest)(nil),            // 44: roster.v1.ExportSubscribersRequest
-	(*ExportSubscribersResponse)(nil),           // 45: roster.v1.ExportSubscribersResponse
-	(*DeleteSubscriberRequest)(nil),             // 46: roster.v1.DeleteSubscriberRequest
-	(*DeleteSubscriberResponse)(nil),            // 47: roster.v1.DeleteSubscriberResponse
-	(*Subscriber_Consent)(nil),                  // 48: roster.v1.Subscriber.Consent
-	(*SubscriberHistoryEntry_TagChange)(nil),    // 49: roster.v1.SubscriberHistoryEntry.TagChange
-	(*SubscriberHistoryEntry_StatusChange)(nil), // 50: roster.v1.SubscriberHistoryEntry.StatusChange
-	nil,                           // 51: roster.v1.ImportSummary.StatusesEntry
-	(*timestamppb.Timestamp)(nil), // 52: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 53: google.protobuf.Struct
-	(*Row_Fault)(nil),             // 54: roster.v1.Row.Fault
-	(Row_OnConflict)(0),           // 55: roster.v1.Row.OnConflict
-	(Row_Outcome)(0),              // 56: roster.v1.Row.Outcome
-	(Row_Reason)(0),               // 57: roster.v1.Row.Reason
-	(*BulkFailure)(nil),           // 58: roster.v1.BulkFailure
-	(*fieldmaskpb.FieldMask)(nil), // 59: google.protobuf.FieldMask
-	(*Actor)(nil),                 // 60: roster.v1.Actor
-	(*WebhookDelivery)(nil),       // 61: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),        // 62: roster.v1.WebhookAttempt
-	(*Event)(nil),                 // 63: roster.v1.Event
-	(*CsvLine)(nil),               // 64: roster.v1.CsvLine
-	(*UnrecognizedCells)(nil),     // 65: roster.v1.UnrecognizedCells
-	(*ReasonCount)(nil),           // 66: roster.v1.ReasonCount
+	(ExportSubscribersRequest_Include)(0),       // 5: roster.v1.ExportSubscribersRequest.Include
+	(*Subscriber)(nil),                          // 6: roster.v1.Subscriber
+	(*CreateSubscriberRequest)(nil),             // 7: roster.v1.CreateSubscriberRequest
+	(*CreateSubscriberResponse)(nil),            // 8: roster.v1.CreateSubscriberResponse
+	(*BulkSubscriber)(nil),                      // 9: roster.v1.BulkSubscriber
+	(*BulkCreateSubscribersRequest)(nil),        // 10: roster.v1.BulkCreateSubscribersRequest
+	(*BulkResult)(nil),                          // 11: roster.v1.BulkResult
+	(*BulkCreateSubscribersResponse)(nil),       // 12: roster.v1.BulkCreateSubscribersResponse
+	(*GetSubscriberRequest)(nil),                // 13: roster.v1.GetSubscriberRequest
+	(*GetSubscriberResponse)(nil),               // 14: roster.v1.GetSubscriberResponse
+	(*BatchGetSubscribersRequest)(nil),          // 15: roster.v1.BatchGetSubscribersRequest
+	(*BatchGetSubscribersResponse)(nil),         // 16: roster.v1.BatchGetSubscribersResponse
+	(*ListSubscribersRequest)(nil),              // 17: roster.v1.ListSubscribersRequest
+	(*ListSubscribersResponse)(nil),             // 18: roster.v1.ListSubscribersResponse
+	(*UpdateSubscriberRequest)(nil),             // 19: roster.v1.UpdateSubscriberRequest
+	(*UpdateSubscriberResponse)(nil),            // 20: roster.v1.UpdateSubscriberResponse
+	(*ChangeSubscriberStatusRequest)(nil),       // 21: roster.v1.ChangeSubscriberStatusRequest
+	(*ChangeSubscriberStatusResponse)(nil),      // 22: roster.v1.ChangeSubscriberStatusResponse
+	(*AddSubscriberTagsRequest)(nil),            // 23: roster.v1.AddSubscriberTagsRequest
+	(*AddSubscriberTagsResponse)(nil),           // 24: roster.v1.AddSubscriberTagsResponse
+	(*RemoveSubscriberTagsRequest)(nil),         // 25: roster.v1.RemoveSubscriberTagsRequest
+	(*RemoveSubscriberTagsResponse)(nil),        // 26: roster.v1.RemoveSubscriberTagsResponse
+	(*SubscriberHistoryEntry)(nil),              // 27: roster.v1.SubscriberHistoryEntry
+	(*ListSubscriberHistoryRequest)(nil),        // 28: roster.v1.ListSubscriberHistoryRequest
+	(*ListSubscriberHistoryResponse)(nil),       // 29: roster.v1.ListSubscriberHistoryResponse
+	(*PersonalDelivery)(nil),                    // 30: roster.v1.PersonalDelivery
+	(*GetSubscriberPersonalDataRequest)(nil),    // 31: roster.v1.GetSubscriberPersonalDataRequest
+	(*GetSubscriberPersonalDataResponse)(nil),   // 32: roster.v1.GetSubscriberPersonalDataResponse
+	(*ImportSubscriber)(nil),                    // 33: roster.v1.ImportSubscriber
+	(*UnknownColumns)(nil),                      // 34: roster.v1.UnknownColumns
+	(*ImportSubscribersRequest)(nil),            // 35: roster.v1.ImportSubscribersRequest
+	(*ImportResult)(nil),                        // 36: roster.v1.ImportResult
+	(*ImportSummary)(nil),                       // 37: roster.v1.ImportSummary
+	(*ImportSubscribersResponse)(nil),           // 38: roster.v1.ImportSubscribersResponse
+	(*ExportSubscribersRequest)(nil),            // 39: roster.v1.ExportSubscribersRequest
+	(*ExportSubscribersResponse)(nil),           // 40: roster.v1.ExportSubscribersResponse
+	(*DeleteSubscriberRequest)(nil),             // 41: roster.v1.DeleteSubscriberRequest
+	(*DeleteSubscriberResponse)(nil),            // 42: roster.v1.DeleteSubscriberResponse
+	(*Subscriber_Consent)(nil),                  // 43: roster.v1.Subscriber.Consent
+	(*SubscriberHistoryEntry_TagChange)(nil),    // 44: roster.v1.SubscriberHistoryEntry.TagChange
+	(*SubscriberHistoryEntry_StatusChange)(nil), // 45: roster.v1.SubscriberHistoryEntry.StatusChange
+	nil,                           // 46: roster.v1.ImportSummary.StatusesEntry
+	(*timestamppb.Timestamp)(nil), // 47: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 48: google.protobuf.Struct
+	(*Row_Fault)(nil),             // 49: roster.v1.Row.Fault
+	(Row_OnConflict)(0),           // 50: roster.v1.Row.OnConflict
+	(Row_Outcome)(0),              // 51: roster.v1.Row.Outcome
+	(Row_Reason)(0),               // 52: roster.v1.Row.Reason
+	(*BulkFailure)(nil),           // 53: roster.v1.BulkFailure
+	(*fieldmaskpb.FieldMask)(nil), // 54: google.protobuf.FieldMask
+	(*Actor)(nil),                 // 55: roster.v1.Actor
+	(*WebhookDelivery)(nil),       // 56: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),        // 57: roster.v1.WebhookAttempt
+	(*Event)(nil),                 // 58: roster.v1.Event
+	(*CsvLine)(nil),               // 59: roster.v1.CsvLine
+	(Import_Preset)(0),            // 60: roster.v1.Import.Preset
+	(Import_Results)(0),           // 61: roster.v1.Import.Results
+	(DateFormat_Order)(0),         // 62: roster.v1.DateFormat.Order
+	(*UnrecognizedCells)(nil),     // 63: roster.v1.UnrecognizedCells
+	(*ReasonCount)(nil),           // 64: roster.v1.ReasonCount
+	(Export_Format)(0),            // 65: roster.v1.Export.Format
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	0,   // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
-	52,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
-	53,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
-	52,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
-	52,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	52,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	52,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	48,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	53,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	10,  // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	53,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	54,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
-	13,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
-	55,  // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
-	56,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.Row.Outcome
-	57,  // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.Row.Reason
-	58,  // 16: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
-	15,  // 17: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
+	47,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
+	48,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
+	47,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
+	47,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	47,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	47,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	43,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	48,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	6,   // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	48,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	49,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
+	9,   // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
+	50,  // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
+	51,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.Row.Outcome
+	52,  // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.Row.Reason
+	53,  // 16: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
+	11,  // 17: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
 	1,   // 18: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
-	59,  // 19: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
-	10,  // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	54,  // 19: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
+	6,   // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
 	1,   // 21: roster.v1.BatchGetSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	10,  // 22: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	6,   // 22: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
 	0,   // 23: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	52,  // 24: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	52,  // 25: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	52,  // 26: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	52,  // 27: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	47,  // 24: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	47,  // 25: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	47,  // 26: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	47,  // 27: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
 	1,   // 28: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	59,  // 29: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
-	10,  // 30: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	59,  // 31: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
-	53,  // 32: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	10,  // 33: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	54,  // 29: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
+	6,   // 30: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	54,  // 31: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
+	48,  // 32: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	6,   // 33: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
 	0,   // 34: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
-	10,  // 35: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
-	10,  // 36: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	10,  // 37: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	6,   // 35: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
+	6,   // 36: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	6,   // 37: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
 	2,   // 38: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
-	52,  // 39: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
+	47,  // 39: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
 	3,   // 40: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
-	60,  // 41: roster.v1.SubscriberHistoryEntry.actor:type_name -> roster.v1.Actor
-	53,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
-	53,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
-	49,  // 44: roster.v1.SubscriberHistoryEntry.tags_change:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
-	50,  // 45: roster.v1.SubscriberHistoryEntry.status_change:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
-	31,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	61,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
-	62,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
-	10,  // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
-	31,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	63,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
-	34,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
-	53,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	55,  // 41: roster.v1.SubscriberHistoryEntry.actor:type_name -> roster.v1.Actor
+	48,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	48,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	44,  // 44: roster.v1.SubscriberHistoryEntry.tags_change:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	45,  // 45: roster.v1.SubscriberHistoryEntry.status_change:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	27,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	56,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	57,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	6,   // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	27,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	58,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	30,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	48,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
 	0,   // 54: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	52,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	52,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	52,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	52,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	52,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	48,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	54,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
-	55,  // 62: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
-	64,  // 63: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	37,  // 64: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
-	6,   // 65: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
+	47,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	47,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	47,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	47,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	47,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	43,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	49,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	50,  // 62: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
+	59,  // 63: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	33,  // 64: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	60,  // 65: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.Import.Preset
 	4,   // 66: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	7,   // 67: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
-	5,   // 68: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
-	56,  // 69: roster.v1.ImportResult.outcome:type_name -> roster.v1.Row.Outcome
-	57,  // 70: roster.v1.ImportResult.reason:type_name -> roster.v1.Row.Reason
-	51,  // 71: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	6,   // 72: roster.v1.ImportSummary.preset:type_name -> roster.v1.ImportSubscribersRequest.Preset
-	65,  // 73: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
-	66,  // 74: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ReasonCount
-	41,  // 75: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	42,  // 76: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	8,   // 77: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	61,  // 67: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.Import.Results
+	62,  // 68: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
+	51,  // 69: roster.v1.ImportResult.outcome:type_name -> roster.v1.Row.Outcome
+	52,  // 70: roster.v1.ImportResult.reason:type_name -> roster.v1.Row.Reason
+	46,  // 71: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	60,  // 72: roster.v1.ImportSummary.preset:type_name -> roster.v1.Import.Preset
+	63,  // 73: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
+	64,  // 74: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ReasonCount
+	36,  // 75: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	37,  // 76: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	65,  // 77: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.Export.Format
 	0,   // 78: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	52,  // 79: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	52,  // 80: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	52,  // 81: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	52,  // 82: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	47,  // 79: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	47,  // 80: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	47,  // 81: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	47,  // 82: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
 	1,   // 83: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	9,   // 84: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
-	10,  // 85: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	64,  // 86: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	52,  // 87: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	5,   // 84: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
+	6,   // 85: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	59,  // 86: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	47,  // 87: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
 	0,   // 88: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
 	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	11,  // 90: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	14,  // 91: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	17,  // 92: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	19,  // 93: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	21,  // 94: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	23,  // 95: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	25,  // 96: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	27,  // 97: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	29,  // 98: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	32,  // 99: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	35,  // 100: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	40,  // 101: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	44,  // 102: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	46,  // 103: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	12,  // 104: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	16,  // 105: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	18,  // 106: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	20,  // 107: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	22,  // 108: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	24,  // 109: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	26,  // 110: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	28,  // 111: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	30,  // 112: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	33,  // 113: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	36,  // 114: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	43,  // 115: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	45,  // 116: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	47,  // 117: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	7,   // 90: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	10,  // 91: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	13,  // 92: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	15,  // 93: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	17,  // 94: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	19,  // 95: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	21,  // 96: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	23,  // 97: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	25,  // 98: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	28,  // 99: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	31,  // 100: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	35,  // 101: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	39,  // 102: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	41,  // 103: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	8,   // 104: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	12,  // 105: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	14,  // 106: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	16,  // 107: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	18,  // 108: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	20,  // 109: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	22,  // 110: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	24,  // 111: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	26,  // 112: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	29,  // 113: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	32,  // 114: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	38,  // 115: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	40,  // 116: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	42,  // 117: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
 	104, // [104:118] is the sub-list for method output_type
 	90,  // [90:104] is the sub-list for method input_type
 	90,  // [90:90] is the sub-list for extension type_name
@@ -4950,24 +4607,26 @@ func file_roster_v1_subscribers_proto_init() {
 	file_roster_v1_webhooks_proto_init()
 	file_roster_v1_subscribers_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[5].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[12].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[13].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[15].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[17].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[19].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[21].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[23].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[30].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[31].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[32].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[34].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[36].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[38].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[40].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[33].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[35].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[37].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_subscribers_proto_rawDesc), len(file_roster_v1_subscribers_proto_rawDesc)),
-			NumEnums:      10,
-			NumMessages:   42,
+			NumEnums:      6,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

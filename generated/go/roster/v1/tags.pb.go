@@ -387,7 +387,7 @@ type ListTagsResponse struct {
 	// Tags on this page. Empty beyond the last page.
 	Tags []*Tag `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Number of tags in the account.
-	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -436,8 +436,8 @@ func (x *ListTagsResponse) GetTags() []*Tag {
 }
 
 func (x *ListTagsResponse) GetTotal() int32 {
-	if x != nil {
-		return x.Total
+	if x != nil && x.Total != nil {
+		return *x.Total
 	}
 	return 0
 }
@@ -739,13 +739,14 @@ const file_roster_v1_tags_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"\xba\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"\xc9\x01\n" +
 	"\x10ListTagsResponse\x12\"\n" +
-	"\x04tags\x18\x01 \x03(\v2\x0e.roster.v1.TagR\x04tags\x12\x1b\n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"\x04tags\x18\x01 \x03(\v2\x0e.roster.v1.TagR\x04tags\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\x85\x03\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total\"\x85\x03\n" +
 	"\x10UpdateTagRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12*\n" +
 	"\x04name\x18\x02 \x01(\tB\x16\xbaH\x04r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\xb8\xb5\x18\x01R\x04name\x12N\n" +
@@ -834,6 +835,7 @@ func file_roster_v1_tags_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_tags_proto_msgTypes[6].OneofWrappers = []any{}
 	file_roster_v1_tags_proto_msgTypes[7].OneofWrappers = []any{}
 	file_roster_v1_tags_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}

@@ -100,7 +100,7 @@ class OperationServiceServicer:
 
     def BatchChangeSubscribers(self, request, context):
         """Starts an operation and returns it with the number of selected subscribers. Exactly one
-        of filter, segment and ids must be set, and exactly one field of the action. Fails with
+        of filter, segment_id and ids must be set, and exactly one field of the action. Fails with
         SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
         operations of the account have not ended.
 

@@ -52,7 +52,7 @@ class OperationServiceStub:
     def __new__(cls, channel: _aio.Channel) -> OperationServiceAsyncStub: ...
     BatchChangeSubscribers: _grpc.UnaryUnaryMultiCallable[_operations_pb2.BatchChangeSubscribersRequest, _operations_pb2.BatchChangeSubscribersResponse]
     """Starts an operation and returns it with the number of selected subscribers. Exactly one
-    of filter, segment and ids must be set, and exactly one field of the action. Fails with
+    of filter, segment_id and ids must be set, and exactly one field of the action. Fails with
     SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
     operations of the account have not ended.
 
@@ -96,7 +96,7 @@ class OperationServiceAsyncStub(OperationServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     BatchChangeSubscribers: _aio.UnaryUnaryMultiCallable[_operations_pb2.BatchChangeSubscribersRequest, _operations_pb2.BatchChangeSubscribersResponse]  # type: ignore[assignment]
     """Starts an operation and returns it with the number of selected subscribers. Exactly one
-    of filter, segment and ids must be set, and exactly one field of the action. Fails with
+    of filter, segment_id and ids must be set, and exactly one field of the action. Fails with
     SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
     operations of the account have not ended.
 
@@ -143,7 +143,7 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_operations_pb2.BatchChangeSubscribersResponse, _abc.Awaitable[_operations_pb2.BatchChangeSubscribersResponse]]:
         """Starts an operation and returns it with the number of selected subscribers. Exactly one
-        of filter, segment and ids must be set, and exactly one field of the action. Fails with
+        of filter, segment_id and ids must be set, and exactly one field of the action. Fails with
         SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
         operations of the account have not ended.
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14roster/v1/rows.proto\x12\troster.v1\x1a\x14roster/v1/http.proto\"\xcb\x03\n\x03Row\x1a$\n\x05\x46\x61ult\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"\xfb\x01\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x18\n\x14\x44UPLICATE_IN_REQUEST\x10\x01\x12\x12\n\x0e\x41LREADY_EXISTS\x10\x02\x12\x11\n\rMISSING_EMAIL\x10\x03\x12\x11\n\rINVALID_EMAIL\x10\x04\x12\x11\n\rINVALID_FIELD\x10\x05\x12\x0f\n\x0bINVALID_TAG\x10\x06\x12\x0f\n\x0bINVALID_ROW\x10\x07\x12\x18\n\x14UNKNOWN_CUSTOM_FIELD\x10\x08\x12\x18\n\x14INVALID_CUSTOM_FIELD\x10\t\x12\x0e\n\nSUPPRESSED\x10\n\x12\x0c\n\x08\x46ILTERED\x10\x0b\"U\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x0b\n\x07\x43REATED\x10\x01\x12\x0b\n\x07UPDATED\x10\x02\x12\x0b\n\x07SKIPPED\x10\x03\x12\n\n\x06\x46\x41ILED\x10\x04\"I\n\nOnConflict\x12\x1b\n\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\x08\n\x04\x46\x41IL\x10\x01\x12\x08\n\x04SKIP\x10\x02\x12\n\n\x06UPDATE\x10\x03\"\x88\x01\n\x0b\x42ulkFailure\x12\x14\n\x05index\x18\x01 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\"\n\x05\x65mail\x18\x02 \x01(\tB\x13\xaa\xb5\x18\x0f\x61\x64\x61@example.com\x12?\n\x06reason\x18\x03 \x01(\x0e\x32\x15.roster.v1.Row.ReasonB\x18\xaa\xb5\x18\x14\x44UPLICATE_IN_REQUEST\"o\n\x0bReasonCount\x12!\n\x06reason\x18\x01 \x01(\tB\x11\xaa\xb5\x18\rINVALID_EMAIL\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x33\x12\'\n\x08\x65xamples\x18\x03 \x03(\tB\x15\xaa\xb5\x18\x11[\"4\", \"17\", \"23\"]\"\xa5\x01\n\x11UnrecognizedCells\x12\x1a\n\x06\x63olumn\x18\x01 \x01(\tB\n\xaa\xb5\x18\x06Status\x12\x13\n\x04rows\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x33\x12\x1b\n\x07\x65xample\x18\x03 \x01(\tB\n\xaa\xb5\x18\x06paused\x12\x39\n\x04hint\x18\x04 \x01(\tB&\xaa\xb5\x18\"Set dateFormat to MDY, DMY or YMD.H\x00\x88\x01\x01\x42\x07\n\x05_hintB\x02P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14roster/v1/rows.proto\x12\troster.v1\x1a\x14roster/v1/http.proto\"\xcb\x03\n\x03Row\x1a$\n\x05\x46\x61ult\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"\xfb\x01\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x18\n\x14\x44UPLICATE_IN_REQUEST\x10\x01\x12\x12\n\x0e\x41LREADY_EXISTS\x10\x02\x12\x11\n\rMISSING_EMAIL\x10\x03\x12\x11\n\rINVALID_EMAIL\x10\x04\x12\x11\n\rINVALID_FIELD\x10\x05\x12\x0f\n\x0bINVALID_TAG\x10\x06\x12\x0f\n\x0bINVALID_ROW\x10\x07\x12\x18\n\x14UNKNOWN_CUSTOM_FIELD\x10\x08\x12\x18\n\x14INVALID_CUSTOM_FIELD\x10\t\x12\x0e\n\nSUPPRESSED\x10\n\x12\x0c\n\x08\x46ILTERED\x10\x0b\"U\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x0b\n\x07\x43REATED\x10\x01\x12\x0b\n\x07UPDATED\x10\x02\x12\x0b\n\x07SKIPPED\x10\x03\x12\n\n\x06\x46\x41ILED\x10\x04\"I\n\nOnConflict\x12\x1b\n\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\x08\n\x04\x46\x41IL\x10\x01\x12\x08\n\x04SKIP\x10\x02\x12\n\n\x06UPDATE\x10\x03\"\xb4\x02\n\x06Import\"\xe3\x01\n\x06Preset\x12\x16\n\x12PRESET_UNSPECIFIED\x10\x00\x12\n\n\x06ROSTER\x10\x01\x12\r\n\tMAILCHIMP\x10\x02\x12\x07\n\x03KIT\x10\x03\x12\x0e\n\nBUTTONDOWN\x10\x04\x12\x10\n\x0c\x45MAILOCTOPUS\x10\x05\x12\x0c\n\x08SUBSTACK\x10\x06\x12\x0b\n\x07\x42\x45\x45HIIV\x10\x07\x12\x0c\n\x08LISTMONK\x10\x08\x12\t\n\x05GHOST\x10\t\x12\x0e\n\nMAILERLITE\x10\n\x12\t\n\x05\x42REVO\x10\x0b\x12\x0b\n\x07HUBSPOT\x10\x0c\x12\x0b\n\x07KLAVIYO\x10\r\x12\x12\n\x0e\x41\x43TIVECAMPAIGN\x10\x0e\"D\n\x07Results\x12\x17\n\x13RESULTS_UNSPECIFIED\x10\x00\x12\x07\n\x03\x41LL\x10\x01\x12\n\n\x06\x46\x41ILED\x10\x02\x12\x0b\n\x07SUMMARY\x10\x03\"G\n\nDateFormat\"9\n\x05Order\x12\x15\n\x11ORDER_UNSPECIFIED\x10\x00\x12\x07\n\x03MDY\x10\x01\x12\x07\n\x03\x44MY\x10\x02\x12\x07\n\x03YMD\x10\x03\"g\n\x06\x45xport\"]\n\x06\x46ormat\x12\x16\n\x12\x46ORMAT_UNSPECIFIED\x10\x00\x12$\n\x06NDJSON\x10\x01\x1a\x18\x92\xb5\x18\x14\x61pplication/x-ndjson\x12\x15\n\x03\x43SV\x10\x02\x1a\x0c\x92\xb5\x18\x08text/csv\"\x88\x01\n\x0b\x42ulkFailure\x12\x14\n\x05index\x18\x01 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\"\n\x05\x65mail\x18\x02 \x01(\tB\x13\xaa\xb5\x18\x0f\x61\x64\x61@example.com\x12?\n\x06reason\x18\x03 \x01(\x0e\x32\x15.roster.v1.Row.ReasonB\x18\xaa\xb5\x18\x14\x44UPLICATE_IN_REQUEST\"o\n\x0bReasonCount\x12!\n\x06reason\x18\x01 \x01(\tB\x11\xaa\xb5\x18\rINVALID_EMAIL\x12\x14\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x33\x12\'\n\x08\x65xamples\x18\x03 \x03(\tB\x15\xaa\xb5\x18\x11[\"4\", \"17\", \"23\"]\"\xa5\x01\n\x11UnrecognizedCells\x12\x1a\n\x06\x63olumn\x18\x01 \x01(\tB\n\xaa\xb5\x18\x06Status\x12\x13\n\x04rows\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x33\x12\x1b\n\x07\x65xample\x18\x03 \x01(\tB\n\xaa\xb5\x18\x06paused\x12\x39\n\x04hint\x18\x04 \x01(\tB&\xaa\xb5\x18\"Set dateFormat to MDY, DMY or YMD.H\x00\x88\x01\x01\x42\x07\n\x05_hintB\x02P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,6 +33,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'roster.v1.rows_pb2', _globa
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'P\001'
+  _globals['_EXPORT_FORMAT'].values_by_name["NDJSON"]._loaded_options = None
+  _globals['_EXPORT_FORMAT'].values_by_name["NDJSON"]._serialized_options = b'\222\265\030\024application/x-ndjson'
+  _globals['_EXPORT_FORMAT'].values_by_name["CSV"]._loaded_options = None
+  _globals['_EXPORT_FORMAT'].values_by_name["CSV"]._serialized_options = b'\222\265\030\010text/csv'
   _globals['_BULKFAILURE'].fields_by_name['index']._loaded_options = None
   _globals['_BULKFAILURE'].fields_by_name['index']._serialized_options = b'\252\265\030\0011'
   _globals['_BULKFAILURE'].fields_by_name['email']._loaded_options = None
@@ -63,10 +67,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ROW_OUTCOME']._serialized_end=442
   _globals['_ROW_ONCONFLICT']._serialized_start=444
   _globals['_ROW_ONCONFLICT']._serialized_end=517
-  _globals['_BULKFAILURE']._serialized_start=520
-  _globals['_BULKFAILURE']._serialized_end=656
-  _globals['_REASONCOUNT']._serialized_start=658
-  _globals['_REASONCOUNT']._serialized_end=769
-  _globals['_UNRECOGNIZEDCELLS']._serialized_start=772
-  _globals['_UNRECOGNIZEDCELLS']._serialized_end=937
+  _globals['_IMPORT']._serialized_start=520
+  _globals['_IMPORT']._serialized_end=828
+  _globals['_IMPORT_PRESET']._serialized_start=531
+  _globals['_IMPORT_PRESET']._serialized_end=758
+  _globals['_IMPORT_RESULTS']._serialized_start=760
+  _globals['_IMPORT_RESULTS']._serialized_end=828
+  _globals['_DATEFORMAT']._serialized_start=830
+  _globals['_DATEFORMAT']._serialized_end=901
+  _globals['_DATEFORMAT_ORDER']._serialized_start=844
+  _globals['_DATEFORMAT_ORDER']._serialized_end=901
+  _globals['_EXPORT']._serialized_start=903
+  _globals['_EXPORT']._serialized_end=1006
+  _globals['_EXPORT_FORMAT']._serialized_start=913
+  _globals['_EXPORT_FORMAT']._serialized_end=1006
+  _globals['_BULKFAILURE']._serialized_start=1009
+  _globals['_BULKFAILURE']._serialized_end=1145
+  _globals['_REASONCOUNT']._serialized_start=1147
+  _globals['_REASONCOUNT']._serialized_end=1258
+  _globals['_UNRECOGNIZEDCELLS']._serialized_start=1261
+  _globals['_UNRECOGNIZEDCELLS']._serialized_end=1426
 # @@protoc_insertion_point(module_scope)

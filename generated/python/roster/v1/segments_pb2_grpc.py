@@ -27,7 +27,7 @@ if _version_not_supported:
 
 class SegmentServiceStub:
     """Manages the segments of the authenticated account. A segment can be given wherever a
-    filter can, as its identifier in the field segment. Its subscribers are those that match
+    filter can, as its identifier in the field segment_id. Its subscribers are those that match
     its filter at the time of the call.
 
     If a tag is renamed, the filters that name it change with it. A tag or custom field that
@@ -71,7 +71,7 @@ class SegmentServiceStub:
 
 class SegmentServiceServicer:
     """Manages the segments of the authenticated account. A segment can be given wherever a
-    filter can, as its identifier in the field segment. Its subscribers are those that match
+    filter can, as its identifier in the field segment_id. Its subscribers are those that match
     its filter at the time of the call.
 
     If a tag is renamed, the filters that name it change with it. A tag or custom field that
@@ -156,7 +156,7 @@ def add_SegmentServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class SegmentService:
     """Manages the segments of the authenticated account. A segment can be given wherever a
-    filter can, as its identifier in the field segment. Its subscribers are those that match
+    filter can, as its identifier in the field segment_id. Its subscribers are those that match
     its filter at the time of the call.
 
     If a tag is renamed, the filters that name it change with it. A tag or custom field that

@@ -28,7 +28,7 @@ GRPC_VERSION: str
 
 class SegmentServiceStub:
     """Manages the segments of the authenticated account. A segment can be given wherever a
-    filter can, as its identifier in the field segment. Its subscribers are those that match
+    filter can, as its identifier in the field segment_id. Its subscribers are those that match
     its filter at the time of the call.
 
     If a tag is renamed, the filters that name it change with it. A tag or custom field that
@@ -60,7 +60,7 @@ class SegmentServiceStub:
 @_typing.type_check_only
 class SegmentServiceAsyncStub(SegmentServiceStub):
     """Manages the segments of the authenticated account. A segment can be given wherever a
-    filter can, as its identifier in the field segment. Its subscribers are those that match
+    filter can, as its identifier in the field segment_id. Its subscribers are those that match
     its filter at the time of the call.
 
     If a tag is renamed, the filters that name it change with it. A tag or custom field that
@@ -88,7 +88,7 @@ class SegmentServiceAsyncStub(SegmentServiceStub):
 
 class SegmentServiceServicer(metaclass=_abc_1.ABCMeta):
     """Manages the segments of the authenticated account. A segment can be given wherever a
-    filter can, as its identifier in the field segment. Its subscribers are those that match
+    filter can, as its identifier in the field segment_id. Its subscribers are those that match
     its filter at the time of the call.
 
     If a tag is renamed, the filters that name it change with it. A tag or custom field that

@@ -27,7 +27,7 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aroster/v1/statistics.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x14roster/v1/http.proto\"\x99\x01\n\x0cStatusTotals\x12\x1b\n\x0bunconfirmed\x18\x01 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x34\x30\x12\x1b\n\tconfirmed\x18\x02 \x01(\x05\x42\x08\xaa\xb5\x18\x04\x31\x32\x30\x30\x12\x1c\n\x0cunsubscribed\x18\x03 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x33\x35\x12\x16\n\x07\x62ounced\x18\x04 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x38\x12\x19\n\ncomplained\x18\x05 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\"e\n\x08TagTotal\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x15\n\x04name\x18\x02 \x01(\tB\x07\xaa\xb5\x18\x03vip\x12\x16\n\x05total\x18\x03 \x01(\x05\x42\x07\xaa\xb5\x18\x03\x31\x32\x30\"R\n\x0cSegmentTotal\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x16\n\x05total\x18\x02 \x01(\x05\x42\x07\xaa\xb5\x18\x03\x39\x30\x30\"\x80\x02\n\x0f\x44\x61ilyStatistics\x12\x1c\n\x04\x64\x61te\x18\x01 \x01(\tB\x0e\xaa\xb5\x18\n2026-11-21\x12\x17\n\x07\x63reated\x18\x02 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x35\x12\x19\n\tconfirmed\x18\x03 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1b\n\x0cunsubscribed\x18\x04 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x33\x12\x16\n\x07\x62ounced\x18\x05 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x19\n\ncomplained\x18\x06 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x30\x12\x16\n\x07\x64\x65leted\x18\x07 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x32\x12\x1a\n\nnet_growth\x18\x08 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x31\x36\x12\x17\n\x08imported\x18\t \x01(\x05\x42\x05\xaa\xb5\x18\x01\x30\"l\n\x14GetStatisticsRequest\x12\x16\n\x04tags\x18\x01 \x01(\x08\x42\x08\xaa\xb5\x18\x04true\x12<\n\x08segments\x18\x02 \x03(\tB*\xbaH\x05\x92\x01\x02\x10\n\xaa\xb5\x18\x1e[\"01M7Y2MPAQ036JVMBN3RCKGA5K\"]\"\xcf\x01\n\x15GetStatisticsResponse\x12\x17\n\x05total\x18\x01 \x01(\x05\x42\x08\xaa\xb5\x18\x04\x31\x32\x38\x34\x12\x32\n\tby_status\x18\x02 \x01(\x0b\x32\x17.roster.v1.StatusTotalsB\x06\xbaH\x03\xc8\x01\x01\x12\x1b\n\nnet_growth\x18\x03 \x01(\x05\x42\x07\xaa\xb5\x18\x03\x31\x38\x30\x12!\n\x04tags\x18\x04 \x03(\x0b\x32\x13.roster.v1.TagTotal\x12)\n\x08segments\x18\x05 \x03(\x0b\x32\x17.roster.v1.SegmentTotal\"y\n\x19GetDailyStatisticsRequest\x12/\n\tfrom_date\x18\x01 \x01(\tB\x16\xaa\xb5\x18\n2026-11-01\xb2\xb5\x18\x04\x64\x61teR\x04\x66rom\x12+\n\x07to_date\x18\x02 \x01(\tB\x16\xaa\xb5\x18\n2026-11-30\xb2\xb5\x18\x04\x64\x61teR\x02to\"F\n\x1aGetDailyStatisticsResponse\x12(\n\x04\x64\x61ys\x18\x01 \x03(\x0b\x32\x1a.roster.v1.DailyStatistics2\x9c\x02\n\x10StatisticService\x12{\n\rGetStatistics\x12\x1f.roster.v1.GetStatisticsRequest\x1a .roster.v1.GetStatisticsResponse\"\'\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x02\"%\x82\xd3\xe4\x93\x02\x11\x12\x0f/api/statistics\x12\x8a\x01\n\x12GetDailyStatistics\x12$.roster.v1.GetDailyStatisticsRequest\x1a%.roster.v1.GetDailyStatisticsResponse\"\'\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x17\x12\x15/api/statistics/dailyB\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aroster/v1/statistics.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x14roster/v1/http.proto\"\x99\x01\n\x0cStatusTotals\x12\x1b\n\x0bunconfirmed\x18\x01 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x34\x30\x12\x1b\n\tconfirmed\x18\x02 \x01(\x05\x42\x08\xaa\xb5\x18\x04\x31\x32\x30\x30\x12\x1c\n\x0cunsubscribed\x18\x03 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x33\x35\x12\x16\n\x07\x62ounced\x18\x04 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x38\x12\x19\n\ncomplained\x18\x05 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\"e\n\x08TagTotal\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x15\n\x04name\x18\x02 \x01(\tB\x07\xaa\xb5\x18\x03vip\x12\x16\n\x05total\x18\x03 \x01(\x05\x42\x07\xaa\xb5\x18\x03\x31\x32\x30\"R\n\x0cSegmentTotal\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x16\n\x05total\x18\x02 \x01(\x05\x42\x07\xaa\xb5\x18\x03\x39\x30\x30\"\x80\x02\n\x0f\x44\x61ilyStatistics\x12\x1c\n\x04\x64\x61te\x18\x01 \x01(\tB\x0e\xaa\xb5\x18\n2026-11-21\x12\x17\n\x07\x63reated\x18\x02 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x35\x12\x19\n\tconfirmed\x18\x03 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1b\n\x0cunsubscribed\x18\x04 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x33\x12\x16\n\x07\x62ounced\x18\x05 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x19\n\ncomplained\x18\x06 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x30\x12\x16\n\x07\x64\x65leted\x18\x07 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x32\x12\x1a\n\nnet_growth\x18\x08 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x31\x36\x12\x17\n\x08imported\x18\t \x01(\x05\x42\x05\xaa\xb5\x18\x01\x30\"\xee\x01\n\x14GetStatisticsRequest\x12[\n\x07include\x18\x03 \x03(\x0e\x32\'.roster.v1.GetStatisticsRequest.IncludeB!\xbaH\x0e\x92\x01\x0b\x10\n\"\x07\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x08[\"TAGS\"]\xe0\xb5\x18\x01\x12?\n\x0bsegment_ids\x18\x02 \x03(\tB*\xbaH\x05\x92\x01\x02\x10\n\xaa\xb5\x18\x1e[\"01M7Y2MPAQ036JVMBN3RCKGA5K\"]\",\n\x07Include\x12\x17\n\x13INCLUDE_UNSPECIFIED\x10\x00\x12\x08\n\x04TAGS\x10\x01J\x04\x08\x01\x10\x02R\x04tags\"\xcf\x01\n\x15GetStatisticsResponse\x12\x17\n\x05total\x18\x01 \x01(\x05\x42\x08\xaa\xb5\x18\x04\x31\x32\x38\x34\x12\x32\n\tby_status\x18\x02 \x01(\x0b\x32\x17.roster.v1.StatusTotalsB\x06\xbaH\x03\xc8\x01\x01\x12\x1b\n\nnet_growth\x18\x03 \x01(\x05\x42\x07\xaa\xb5\x18\x03\x31\x38\x30\x12!\n\x04tags\x18\x04 \x03(\x0b\x32\x13.roster.v1.TagTotal\x12)\n\x08segments\x18\x05 \x03(\x0b\x32\x17.roster.v1.SegmentTotal\"y\n\x19GetDailyStatisticsRequest\x12/\n\tfrom_date\x18\x01 \x01(\tB\x16\xaa\xb5\x18\n2026-11-01\xb2\xb5\x18\x04\x64\x61teR\x04\x66rom\x12+\n\x07to_date\x18\x02 \x01(\tB\x16\xaa\xb5\x18\n2026-11-30\xb2\xb5\x18\x04\x64\x61teR\x02to\"F\n\x1aGetDailyStatisticsResponse\x12(\n\x04\x64\x61ys\x18\x01 \x03(\x0b\x32\x1a.roster.v1.DailyStatistics2\x9c\x02\n\x10StatisticService\x12{\n\rGetStatistics\x12\x1f.roster.v1.GetStatisticsRequest\x1a .roster.v1.GetStatisticsResponse\"\'\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x02\"%\x82\xd3\xe4\x93\x02\x11\x12\x0f/api/statistics\x12\x8a\x01\n\x12GetDailyStatistics\x12$.roster.v1.GetDailyStatisticsRequest\x1a%.roster.v1.GetDailyStatisticsResponse\"\'\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x17\x12\x15/api/statistics/dailyB\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -73,10 +73,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DAILYSTATISTICS'].fields_by_name['net_growth']._serialized_options = b'\252\265\030\00216'
   _globals['_DAILYSTATISTICS'].fields_by_name['imported']._loaded_options = None
   _globals['_DAILYSTATISTICS'].fields_by_name['imported']._serialized_options = b'\252\265\030\0010'
-  _globals['_GETSTATISTICSREQUEST'].fields_by_name['tags']._loaded_options = None
-  _globals['_GETSTATISTICSREQUEST'].fields_by_name['tags']._serialized_options = b'\252\265\030\004true'
-  _globals['_GETSTATISTICSREQUEST'].fields_by_name['segments']._loaded_options = None
-  _globals['_GETSTATISTICSREQUEST'].fields_by_name['segments']._serialized_options = b'\272H\005\222\001\002\020\n\252\265\030\036[\"01M7Y2MPAQ036JVMBN3RCKGA5K\"]'
+  _globals['_GETSTATISTICSREQUEST'].fields_by_name['include']._loaded_options = None
+  _globals['_GETSTATISTICSREQUEST'].fields_by_name['include']._serialized_options = b'\272H\016\222\001\013\020\n\"\007\202\001\004\020\001 \000\252\265\030\010[\"TAGS\"]\340\265\030\001'
+  _globals['_GETSTATISTICSREQUEST'].fields_by_name['segment_ids']._loaded_options = None
+  _globals['_GETSTATISTICSREQUEST'].fields_by_name['segment_ids']._serialized_options = b'\272H\005\222\001\002\020\n\252\265\030\036[\"01M7Y2MPAQ036JVMBN3RCKGA5K\"]'
   _globals['_GETSTATISTICSRESPONSE'].fields_by_name['total']._loaded_options = None
   _globals['_GETSTATISTICSRESPONSE'].fields_by_name['total']._serialized_options = b'\252\265\030\0041284'
   _globals['_GETSTATISTICSRESPONSE'].fields_by_name['by_status']._loaded_options = None
@@ -99,14 +99,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SEGMENTTOTAL']._serialized_end=463
   _globals['_DAILYSTATISTICS']._serialized_start=466
   _globals['_DAILYSTATISTICS']._serialized_end=722
-  _globals['_GETSTATISTICSREQUEST']._serialized_start=724
-  _globals['_GETSTATISTICSREQUEST']._serialized_end=832
-  _globals['_GETSTATISTICSRESPONSE']._serialized_start=835
-  _globals['_GETSTATISTICSRESPONSE']._serialized_end=1042
-  _globals['_GETDAILYSTATISTICSREQUEST']._serialized_start=1044
-  _globals['_GETDAILYSTATISTICSREQUEST']._serialized_end=1165
-  _globals['_GETDAILYSTATISTICSRESPONSE']._serialized_start=1167
-  _globals['_GETDAILYSTATISTICSRESPONSE']._serialized_end=1237
-  _globals['_STATISTICSERVICE']._serialized_start=1240
-  _globals['_STATISTICSERVICE']._serialized_end=1524
+  _globals['_GETSTATISTICSREQUEST']._serialized_start=725
+  _globals['_GETSTATISTICSREQUEST']._serialized_end=963
+  _globals['_GETSTATISTICSREQUEST_INCLUDE']._serialized_start=907
+  _globals['_GETSTATISTICSREQUEST_INCLUDE']._serialized_end=951
+  _globals['_GETSTATISTICSRESPONSE']._serialized_start=966
+  _globals['_GETSTATISTICSRESPONSE']._serialized_end=1173
+  _globals['_GETDAILYSTATISTICSREQUEST']._serialized_start=1175
+  _globals['_GETDAILYSTATISTICSREQUEST']._serialized_end=1296
+  _globals['_GETDAILYSTATISTICSRESPONSE']._serialized_start=1298
+  _globals['_GETDAILYSTATISTICSRESPONSE']._serialized_end=1368
+  _globals['_STATISTICSERVICE']._serialized_start=1371
+  _globals['_STATISTICSERVICE']._serialized_end=1655
 # @@protoc_insertion_point(module_scope)

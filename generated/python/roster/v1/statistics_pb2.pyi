@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -174,12 +175,33 @@ class GetStatisticsRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    TAGS_FIELD_NUMBER: _builtins.int
-    SEGMENTS_FIELD_NUMBER: _builtins.int
-    tags: _builtins.bool
-    """Whether to return the totals of tags."""
+    class _Include:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _IncludeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[GetStatisticsRequest._Include.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        INCLUDE_UNSPECIFIED: GetStatisticsRequest._Include.ValueType  # 0
+        """Nothing."""
+        TAGS: GetStatisticsRequest._Include.ValueType  # 1
+        """The totals of tags."""
+
+    class Include(_Include, metaclass=_IncludeEnumTypeWrapper):
+        """What the response can contain in addition."""
+
+    INCLUDE_UNSPECIFIED: GetStatisticsRequest.Include.ValueType  # 0
+    """Nothing."""
+    TAGS: GetStatisticsRequest.Include.ValueType  # 1
+    """The totals of tags."""
+
+    INCLUDE_FIELD_NUMBER: _builtins.int
+    SEGMENT_IDS_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def segments(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+    def include(self) -> _containers.RepeatedScalarFieldContainer[Global___GetStatisticsRequest.Include.ValueType]:
+        """What the response also contains. Default: nothing."""
+
+    @_builtins.property
+    def segment_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Identifiers of segments whose subscribers are counted: at most 10. Each is counted like
         the total of a list.
         """
@@ -187,12 +209,12 @@ class GetStatisticsRequest(_message.Message):
     def __init__(
         self,
         *,
-        tags: _builtins.bool = ...,
-        segments: _abc.Iterable[_builtins.str] | None = ...,
+        include: _abc.Iterable[Global___GetStatisticsRequest.Include.ValueType] | None = ...,
+        segment_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["segments", b"segments", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include", b"include", "segment_ids", b"segment_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -219,7 +241,7 @@ class GetStatisticsResponse(_message.Message):
 
     @_builtins.property
     def tags(self) -> _containers.RepeatedCompositeFieldContainer[Global___TagTotal]:
-        """Up to 1,000 tags with the most subscribers, in descending order, if requested. Tags
+        """Up to 1,000 tags with the most subscribers, in descending order, if include has TAGS. Tags
         without subscribers are not included.
         """
 

@@ -656,7 +656,7 @@ class ListSubscribersRequest(_message.Message):
     ORDER_BY_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
-    SEGMENT_FIELD_NUMBER: _builtins.int
+    SEGMENT_ID_FIELD_NUMBER: _builtins.int
     READ_MASK_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of subscribers to return. Default: 20, also used for 0. Values above
@@ -719,7 +719,7 @@ class ListSubscribersRequest(_message.Message):
     points. At most 50 comparisons and 32 levels of parentheses.
     An error contains the column of the fault.
     """
-    segment: _builtins.str
+    segment_id: _builtins.str
     """Returns only subscribers of the segment with this identifier."""
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
@@ -764,12 +764,12 @@ class ListSubscribersRequest(_message.Message):
         order_by: _builtins.str = ...,
         view: Global___Subscriber.View.ValueType = ...,
         filter: _builtins.str = ...,
-        segment: _builtins.str = ...,
+        segment_id: _builtins.str = ...,
         read_mask: _field_mask_pb2.FieldMask | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "read_mask", b"read_mask", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "filter", b"filter", "limit", b"limit", "order", b"order", "order_by", b"order_by", "page", b"page", "page_token", b"page_token", "q", b"q", "read_mask", b"read_mask", "segment", b"segment", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "filter", b"filter", "limit", b"limit", "order", b"order", "order_by", b"order_by", "page", b"page", "page_token", b"page_token", "q", b"q", "read_mask", b"read_mask", "segment_id", b"segment_id", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -802,16 +802,18 @@ class ListSubscribersResponse(_message.Message):
         self,
         *,
         subscribers: _abc.Iterable[Global___Subscriber] | None = ...,
-        total: _builtins.int = ...,
+        total: _builtins.int | None = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "subscribers", b"subscribers", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "subscribers", b"subscribers", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
+    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
 
 Global___ListSubscribersResponse: _TypeAlias = ListSubscribersResponse  # noqa: Y015
 
@@ -1406,16 +1408,18 @@ class ListSubscriberHistoryResponse(_message.Message):
         self,
         *,
         history: _abc.Iterable[Global___SubscriberHistoryEntry] | None = ...,
-        total: _builtins.int = ...,
+        total: _builtins.int | None = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["history", b"history", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "history", b"history", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
+    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
 
 Global___ListSubscriberHistoryResponse: _TypeAlias = ListSubscriberHistoryResponse  # noqa: Y015
 
@@ -1709,50 +1713,6 @@ class UnknownColumns(_message.Message):
 Global___UnknownColumns: _TypeAlias = UnknownColumns  # noqa: Y015
 
 @_typing.final
-class DateFormat(_message.Message):
-    """Numeric dates in files, such as 12/31/2024 or 31.12.24."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    class _Order:
-        ValueType = _typing.NewType("ValueType", _builtins.int)
-        V: _TypeAlias = ValueType  # noqa: Y015
-
-    class _OrderEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[DateFormat._Order.ValueType], _builtins.type):
-        DESCRIPTOR: _descriptor.EnumDescriptor
-        ORDER_UNSPECIFIED: DateFormat._Order.ValueType  # 0
-        """Such dates are not accepted, because their order is not known."""
-        MDY: DateFormat._Order.ValueType  # 1
-        """Month, day, year: 12/31/2024."""
-        DMY: DateFormat._Order.ValueType  # 2
-        """Day, month, year: 31.12.2024."""
-        YMD: DateFormat._Order.ValueType  # 3
-        """Year, month, day: 24-12-31."""
-
-    class Order(_Order, metaclass=_OrderEnumTypeWrapper):
-        """Order of the day, the month and the year. Years of two digits are 1970 to 2069."""
-
-    ORDER_UNSPECIFIED: DateFormat.Order.ValueType  # 0
-    """Such dates are not accepted, because their order is not known."""
-    MDY: DateFormat.Order.ValueType  # 1
-    """Month, day, year: 12/31/2024."""
-    DMY: DateFormat.Order.ValueType  # 2
-    """Day, month, year: 31.12.2024."""
-    YMD: DateFormat.Order.ValueType  # 3
-    """Year, month, day: 24-12-31."""
-
-    def __init__(
-        self,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___DateFormat: _TypeAlias = DateFormat  # noqa: Y015
-
-@_typing.final
 class ImportSubscribersRequest(_message.Message):
     """Request message for ImportSubscribers. A part of the import: either subscribers or lines.
     Each message holds at most 2,000 of them. On gRPC, the options in the first message apply
@@ -1760,114 +1720,6 @@ class ImportSubscribersRequest(_message.Message):
     """
 
     DESCRIPTOR: _descriptor.Descriptor
-
-    class _Preset:
-        ValueType = _typing.NewType("ValueType", _builtins.int)
-        V: _TypeAlias = ValueType  # noqa: Y015
-
-    class _PresetEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ImportSubscribersRequest._Preset.ValueType], _builtins.type):
-        DESCRIPTOR: _descriptor.EnumDescriptor
-        PRESET_UNSPECIFIED: ImportSubscribersRequest._Preset.ValueType  # 0
-        """Detected from the header, if only one preset has such columns."""
-        ROSTER: ImportSubscribersRequest._Preset.ValueType  # 1
-        """An export of Roster. The names of the fields are the column names."""
-        MAILCHIMP: ImportSubscribersRequest._Preset.ValueType  # 2
-        """Mailchimp. In a file with the column UNSUB_TIME, all rows are UNSUBSCRIBED. In a file
-        with CLEAN_TIME, all rows are BOUNCED.
-        """
-        KIT: ImportSubscribersRequest._Preset.ValueType  # 3
-        """Kit, formerly ConvertKit."""
-        BUTTONDOWN: ImportSubscribersRequest._Preset.ValueType  # 4
-        """Buttondown."""
-        EMAILOCTOPUS: ImportSubscribersRequest._Preset.ValueType  # 5
-        """EmailOctopus."""
-        SUBSTACK: ImportSubscribersRequest._Preset.ValueType  # 6
-        """Substack."""
-        BEEHIIV: ImportSubscribersRequest._Preset.ValueType  # 7
-        """beehiiv."""
-        LISTMONK: ImportSubscribersRequest._Preset.ValueType  # 8
-        """listmonk."""
-        GHOST: ImportSubscribersRequest._Preset.ValueType  # 9
-        """Ghost."""
-        MAILERLITE: ImportSubscribersRequest._Preset.ValueType  # 10
-        """MailerLite. Its exports have no column of statuses unless one was chosen; without it, rows
-        are UNCONFIRMED.
-        """
-        BREVO: ImportSubscribersRequest._Preset.ValueType  # 11
-        """Brevo, formerly Sendinblue."""
-        HUBSPOT: ImportSubscribersRequest._Preset.ValueType  # 12
-        """HubSpot. The columns of single subscriptions, "Opted out of email: ...", must be mapped."""
-        KLAVIYO: ImportSubscribersRequest._Preset.ValueType  # 13
-        """Klaviyo."""
-        ACTIVECAMPAIGN: ImportSubscribersRequest._Preset.ValueType  # 14
-        """ActiveCampaign."""
-
-    class Preset(_Preset, metaclass=_PresetEnumTypeWrapper):
-        """The service that exported a CSV file. A preset defines its column names, status words,
-        dates and tags.
-        """
-
-    PRESET_UNSPECIFIED: ImportSubscribersRequest.Preset.ValueType  # 0
-    """Detected from the header, if only one preset has such columns."""
-    ROSTER: ImportSubscribersRequest.Preset.ValueType  # 1
-    """An export of Roster. The names of the fields are the column names."""
-    MAILCHIMP: ImportSubscribersRequest.Preset.ValueType  # 2
-    """Mailchimp. In a file with the column UNSUB_TIME, all rows are UNSUBSCRIBED. In a file
-    with CLEAN_TIME, all rows are BOUNCED.
-    """
-    KIT: ImportSubscribersRequest.Preset.ValueType  # 3
-    """Kit, formerly ConvertKit."""
-    BUTTONDOWN: ImportSubscribersRequest.Preset.ValueType  # 4
-    """Buttondown."""
-    EMAILOCTOPUS: ImportSubscribersRequest.Preset.ValueType  # 5
-    """EmailOctopus."""
-    SUBSTACK: ImportSubscribersRequest.Preset.ValueType  # 6
-    """Substack."""
-    BEEHIIV: ImportSubscribersRequest.Preset.ValueType  # 7
-    """beehiiv."""
-    LISTMONK: ImportSubscribersRequest.Preset.ValueType  # 8
-    """listmonk."""
-    GHOST: ImportSubscribersRequest.Preset.ValueType  # 9
-    """Ghost."""
-    MAILERLITE: ImportSubscribersRequest.Preset.ValueType  # 10
-    """MailerLite. Its exports have no column of statuses unless one was chosen; without it, rows
-    are UNCONFIRMED.
-    """
-    BREVO: ImportSubscribersRequest.Preset.ValueType  # 11
-    """Brevo, formerly Sendinblue."""
-    HUBSPOT: ImportSubscribersRequest.Preset.ValueType  # 12
-    """HubSpot. The columns of single subscriptions, "Opted out of email: ...", must be mapped."""
-    KLAVIYO: ImportSubscribersRequest.Preset.ValueType  # 13
-    """Klaviyo."""
-    ACTIVECAMPAIGN: ImportSubscribersRequest.Preset.ValueType  # 14
-    """ActiveCampaign."""
-
-    class _Results:
-        ValueType = _typing.NewType("ValueType", _builtins.int)
-        V: _TypeAlias = ValueType  # noqa: Y015
-
-    class _ResultsEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ImportSubscribersRequest._Results.ValueType], _builtins.type):
-        DESCRIPTOR: _descriptor.EnumDescriptor
-        RESULTS_UNSPECIFIED: ImportSubscribersRequest._Results.ValueType  # 0
-        """The same as ALL."""
-        ALL: ImportSubscribersRequest._Results.ValueType  # 1
-        """A result for every row."""
-        FAILED: ImportSubscribersRequest._Results.ValueType  # 2
-        """The results of rows that failed or have droppedCells."""
-        SUMMARY: ImportSubscribersRequest._Results.ValueType  # 3
-        """No results, only the summary."""
-
-    class Results(_Results, metaclass=_ResultsEnumTypeWrapper):
-        """Which results an import returns. The summary counts all rows in any case."""
-
-    RESULTS_UNSPECIFIED: ImportSubscribersRequest.Results.ValueType  # 0
-    """The same as ALL."""
-    ALL: ImportSubscribersRequest.Results.ValueType  # 1
-    """A result for every row."""
-    FAILED: ImportSubscribersRequest.Results.ValueType  # 2
-    """The results of rows that failed or have droppedCells."""
-    SUMMARY: ImportSubscribersRequest.Results.ValueType  # 3
-    """No results, only the summary."""
 
     ON_CONFLICT_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
@@ -1880,7 +1732,7 @@ class ImportSubscribersRequest(_message.Message):
     ADD_TAGS_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
-    SEGMENT_FIELD_NUMBER: _builtins.int
+    SEGMENT_ID_FIELD_NUMBER: _builtins.int
     RESULTS_FIELD_NUMBER: _builtins.int
     STATUS_MAP_FIELD_NUMBER: _builtins.int
     IGNORE_COLUMNS_FIELD_NUMBER: _builtins.int
@@ -1898,7 +1750,7 @@ class ImportSubscribersRequest(_message.Message):
     Default: that of the Content-Type header, otherwise UTF-8. UTF-16 with a byte order
     mark is detected. Ignored on gRPC, where all text is Unicode.
     """
-    preset: Global___ImportSubscribersRequest.Preset.ValueType
+    preset: _rows_pb2.Import.Preset.ValueType
     """The service that exported the CSV file. Default: detected from the header. Like
     column_map, ignored if the rows are not lines of CSV, except ROSTER: then the status of a
     row counts, also if its dates state an opt-out.
@@ -1920,15 +1772,15 @@ class ImportSubscribersRequest(_message.Message):
     that it states, and the current time if it states no createdAt. Comparisons of updatedAt
     with a time are false. Custom fields in the expression must exist before the import.
     """
-    segment: _builtins.str
+    segment_id: _builtins.str
     """Imports only rows that match the filter of the segment with this identifier."""
-    results: Global___ImportSubscribersRequest.Results.ValueType
+    results: _rows_pb2.Import.Results.ValueType
     """Which results are returned. Default: ALL. A client that reads no results before it has
     sent all rows, such as a web page that uses fetch, needs FAILED or SUMMARY for a large
     file. With ALL, its import ends with REQUEST_TIMEOUT when the unread results fill the
     connection. The error names the last line that was processed.
     """
-    date_format: Global___DateFormat.Order.ValueType
+    date_format: _rows_pb2.DateFormat.Order.ValueType
     """Order of the day, the month and the year in numeric dates. Default: such dates are not
     accepted, also if the day is greater than 12.
     """
@@ -2018,22 +1870,22 @@ class ImportSubscribersRequest(_message.Message):
         after_line: _builtins.int = ...,
         charset: _builtins.str = ...,
         subscribers: _abc.Iterable[Global___ImportSubscriber] | None = ...,
-        preset: Global___ImportSubscribersRequest.Preset.ValueType = ...,
+        preset: _rows_pb2.Import.Preset.ValueType = ...,
         column_map: _abc.Iterable[_builtins.str] | None = ...,
         unknown_columns: Global___UnknownColumns.Action.ValueType = ...,
         add_tags: _abc.Iterable[_builtins.str] | None = ...,
         dry_run: _builtins.bool = ...,
         filter: _builtins.str = ...,
-        segment: _builtins.str = ...,
-        results: Global___ImportSubscribersRequest.Results.ValueType = ...,
+        segment_id: _builtins.str = ...,
+        results: _rows_pb2.Import.Results.ValueType = ...,
         status_map: _abc.Iterable[_builtins.str] | None = ...,
         ignore_columns: _abc.Iterable[_builtins.str] | None = ...,
-        date_format: Global___DateFormat.Order.ValueType = ...,
+        date_format: _rows_pb2.DateFormat.Order.ValueType = ...,
         null_tokens: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "date_format", b"date_format", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "lines", b"lines", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "results", b"results", "segment", b"segment", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "date_format", b"date_format", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "lines", b"lines", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "results", b"results", "segment_id", b"segment_id", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2168,7 +2020,7 @@ class ImportSummary(_message.Message):
     """Number of rows that failed."""
     statuses_kept: _builtins.int
     """Number of rows with statusKept."""
-    preset: Global___ImportSubscribersRequest.Preset.ValueType
+    preset: _rows_pb2.Import.Preset.ValueType
     """The preset that was applied. Absent without one."""
     dry_run: _builtins.bool
     """Whether this was a dry run, which stores nothing."""
@@ -2208,7 +2060,7 @@ class ImportSummary(_message.Message):
         failed: _builtins.int = ...,
         statuses: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         statuses_kept: _builtins.int = ...,
-        preset: Global___ImportSubscribersRequest.Preset.ValueType | None = ...,
+        preset: _rows_pb2.Import.Preset.ValueType | None = ...,
         ignored_columns: _abc.Iterable[_builtins.str] | None = ...,
         created_fields: _abc.Iterable[_builtins.str] | None = ...,
         unrecognized_cells: _abc.Iterable[_rows_pb2.UnrecognizedCells] | None = ...,
@@ -2266,37 +2118,6 @@ class ExportSubscribersRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    class _Format:
-        ValueType = _typing.NewType("ValueType", _builtins.int)
-        V: _TypeAlias = ValueType  # noqa: Y015
-
-    class _FormatEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ExportSubscribersRequest._Format.ValueType], _builtins.type):
-        DESCRIPTOR: _descriptor.EnumDescriptor
-        FORMAT_UNSPECIFIED: ExportSubscribersRequest._Format.ValueType  # 0
-        """NDJSON; over HTTP, the media type that the Accept header prefers."""
-        NDJSON: ExportSubscribersRequest._Format.ValueType  # 1
-        """One JSON object per line."""
-        CSV: ExportSubscribersRequest._Format.ValueType  # 2
-        """CSV with a header and one column per custom field of the account. An apostrophe is
-        written before a text that a spreadsheet would run as a formula, see escape_formulas,
-        and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
-        means no value.
-        """
-
-    class Format(_Format, metaclass=_FormatEnumTypeWrapper):
-        """The format of an export."""
-
-    FORMAT_UNSPECIFIED: ExportSubscribersRequest.Format.ValueType  # 0
-    """NDJSON; over HTTP, the media type that the Accept header prefers."""
-    NDJSON: ExportSubscribersRequest.Format.ValueType  # 1
-    """One JSON object per line."""
-    CSV: ExportSubscribersRequest.Format.ValueType  # 2
-    """CSV with a header and one column per custom field of the account. An apostrophe is
-    written before a text that a spreadsheet would run as a formula, see escape_formulas,
-    and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
-    means no value.
-    """
-
     class _Include:
         ValueType = _typing.NewType("ValueType", _builtins.int)
         V: _TypeAlias = ValueType  # noqa: Y015
@@ -2330,11 +2151,11 @@ class ExportSubscribersRequest(_message.Message):
     UPDATED_BEFORE_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
-    SEGMENT_FIELD_NUMBER: _builtins.int
+    SEGMENT_ID_FIELD_NUMBER: _builtins.int
     INCLUDE_FIELD_NUMBER: _builtins.int
     BOM_FIELD_NUMBER: _builtins.int
     ESCAPE_FORMULAS_FIELD_NUMBER: _builtins.int
-    format: Global___ExportSubscribersRequest.Format.ValueType
+    format: _rows_pb2.Export.Format.ValueType
     """Format of the response. If unspecified, the Accept header selects it over HTTP:
     text/csv for CSV, otherwise NDJSON.
     """
@@ -2352,7 +2173,7 @@ class ExportSubscribersRequest(_message.Message):
     """
     filter: _builtins.str
     """Returns only subscribers that match this expression, as in ListSubscribers."""
-    segment: _builtins.str
+    segment_id: _builtins.str
     """Returns only subscribers of the segment with this identifier."""
     bom: _builtins.bool
     """Whether a CSV file starts with the byte order mark U+FEFF, by which Excel recognizes
@@ -2390,7 +2211,7 @@ class ExportSubscribersRequest(_message.Message):
     def __init__(
         self,
         *,
-        format: Global___ExportSubscribersRequest.Format.ValueType = ...,
+        format: _rows_pb2.Export.Format.ValueType = ...,
         status: Global___Subscriber.Status.ValueType = ...,
         tag: _builtins.str = ...,
         created_after: _timestamp_pb2.Timestamp | None = ...,
@@ -2400,14 +2221,14 @@ class ExportSubscribersRequest(_message.Message):
         updated_before: _timestamp_pb2.Timestamp | None = ...,
         view: Global___Subscriber.View.ValueType = ...,
         filter: _builtins.str = ...,
-        segment: _builtins.str = ...,
+        segment_id: _builtins.str = ...,
         include: _abc.Iterable[Global___ExportSubscribersRequest.Include.ValueType] | None = ...,
         bom: _builtins.bool = ...,
         escape_formulas: _builtins.bool | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "after_id", b"after_id", "bom", b"bom", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "filter", b"filter", "format", b"format", "include", b"include", "segment", b"segment", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "after_id", b"after_id", "bom", b"bom", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "filter", b"filter", "format", b"format", "include", b"include", "segment_id", b"segment_id", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__escape_formulas: _TypeAlias = _typing.Literal["escape_formulas"]  # noqa: Y015
     _WhichOneofArgType__escape_formulas: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas"]  # noqa: Y015

@@ -13,7 +13,6 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from roster.v1 import http_pb2 as _http_pb2
 from roster.v1 import rows_pb2 as _rows_pb2
-from roster.v1 import subscribers_pb2 as _subscribers_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -209,16 +208,18 @@ class ListSuppressionsResponse(_message.Message):
         self,
         *,
         suppressions: _abc.Iterable[Global___Suppression] | None = ...,
-        total: _builtins.int = ...,
+        total: _builtins.int | None = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "suppressions", b"suppressions", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "suppressions", b"suppressions", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
+    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
 
 Global___ListSuppressionsResponse: _TypeAlias = ListSuppressionsResponse  # noqa: Y015
 
@@ -399,9 +400,9 @@ class ImportSuppressionsRequest(_message.Message):
     """Character encoding of the body over HTTP, such as windows-1252. Default: that of the
     Content-Type header, otherwise UTF-8.
     """
-    results: _subscribers_pb2.ImportSubscribersRequest.Results.ValueType
+    results: _rows_pb2.Import.Results.ValueType
     """Which results are returned, as in ImportSubscribers. Default: ALL."""
-    date_format: _subscribers_pb2.DateFormat.Order.ValueType
+    date_format: _rows_pb2.DateFormat.Order.ValueType
     """Order of the day, the month and the year in numeric dates. Default: such dates are not
     accepted.
     """
@@ -437,9 +438,9 @@ class ImportSuppressionsRequest(_message.Message):
         suppressions: _abc.Iterable[Global___ImportSuppression] | None = ...,
         lines: _abc.Iterable[_http_pb2.CsvLine] | None = ...,
         charset: _builtins.str = ...,
-        results: _subscribers_pb2.ImportSubscribersRequest.Results.ValueType = ...,
+        results: _rows_pb2.Import.Results.ValueType = ...,
         column_map: _abc.Iterable[_builtins.str] | None = ...,
-        date_format: _subscribers_pb2.DateFormat.Order.ValueType = ...,
+        date_format: _rows_pb2.DateFormat.Order.ValueType = ...,
         null_tokens: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -618,7 +619,7 @@ class ExportSuppressionsRequest(_message.Message):
 
     FORMAT_FIELD_NUMBER: _builtins.int
     BOM_FIELD_NUMBER: _builtins.int
-    format: _subscribers_pb2.ExportSubscribersRequest.Format.ValueType
+    format: _rows_pb2.Export.Format.ValueType
     """Format of the response. If unspecified, the Accept header selects it over HTTP:
     text/csv for CSV, otherwise NDJSON.
     """
@@ -629,7 +630,7 @@ class ExportSuppressionsRequest(_message.Message):
     def __init__(
         self,
         *,
-        format: _subscribers_pb2.ExportSubscribersRequest.Format.ValueType = ...,
+        format: _rows_pb2.Export.Format.ValueType = ...,
         bom: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015

@@ -188,9 +188,9 @@ export declare type ListApiKeysResponse = Message<"roster.v1.ListApiKeysResponse
   /**
    * Number of API keys in the account.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: optional int32 total = 2;
    */
-  total: number;
+  total?: number | undefined;
 
   /**
    * Page number used.

@@ -302,9 +302,9 @@ export declare type ListCustomFieldsResponse = Message<"roster.v1.ListCustomFiel
   /**
    * Number of custom fields in the account.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: optional int32 total = 2;
    */
-  total: number;
+  total?: number | undefined;
 
   /**
    * Page number used.

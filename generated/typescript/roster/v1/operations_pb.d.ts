@@ -93,11 +93,11 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   filter: string;
 
   /**
-   * Segment of the request; empty if it has none.
+   * Identifier of the segment of the request; empty if it has none.
    *
-   * @generated from field: string segment = 4;
+   * @generated from field: string segment_id = 4;
    */
-  segment: string;
+  segmentId: string;
 
   /**
    * Whether the operation changes nothing and only reports what it would change.
@@ -321,9 +321,9 @@ export declare type BatchChangeSubscribersRequest = Message<"roster.v1.BatchChan
   /**
    * Selects the subscribers of the segment with this identifier.
    *
-   * @generated from field: string segment = 2;
+   * @generated from field: string segment_id = 2;
    */
-  segment: string;
+  segmentId: string;
 
   /**
    * Selects the subscribers with these identifiers: at most 10,000. Those that do not exist
@@ -437,9 +437,9 @@ export declare type ListOperationsResponse = Message<"roster.v1.ListOperationsRe
   /**
    * Number of retained operations of the account.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: optional int32 total = 2;
    */
-  total: number;
+  total?: number | undefined;
 
   /**
    * Page number used.
@@ -639,7 +639,7 @@ export declare const WatchOperationResponseSchema: GenMessage<WatchOperationResp
 export declare const OperationService: GenService<{
   /**
    * Starts an operation and returns it with the number of selected subscribers. Exactly one
-   * of filter, segment and ids must be set, and exactly one field of the action. Fails with
+   * of filter, segment_id and ids must be set, and exactly one field of the action. Fails with
    * SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
    * operations of the account have not ended.
    *

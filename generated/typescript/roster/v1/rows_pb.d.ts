@@ -2,7 +2,7 @@
 // @generated from file roster/v1/rows.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Rows of bulk requests, imports and suppression lists: what their results share.
+// Rows of bulk requests, imports, exports and suppression lists: what they share.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
@@ -243,6 +243,284 @@ export enum Row_OnConflict {
  * Describes the enum roster.v1.Row.OnConflict.
  */
 export declare const Row_OnConflictSchema: GenEnum<Row_OnConflict>;
+
+/**
+ * Definitions shared by imports.
+ *
+ * @generated from message roster.v1.Import
+ */
+export declare type Import = Message<"roster.v1.Import"> & {
+};
+
+/**
+ * Describes the message roster.v1.Import.
+ * Use `create(ImportSchema)` to create a new message.
+ */
+export declare const ImportSchema: GenMessage<Import>;
+
+/**
+ * The service that exported a CSV file. A preset defines its column names, status words,
+ * dates and tags.
+ *
+ * @generated from enum roster.v1.Import.Preset
+ */
+export enum Import_Preset {
+  /**
+   * Detected from the header, if only one preset has such columns.
+   *
+   * @generated from enum value: PRESET_UNSPECIFIED = 0;
+   */
+  PRESET_UNSPECIFIED = 0,
+
+  /**
+   * An export of Roster. The names of the fields are the column names.
+   *
+   * @generated from enum value: ROSTER = 1;
+   */
+  ROSTER = 1,
+
+  /**
+   * Mailchimp. In a file with the column UNSUB_TIME, all rows are UNSUBSCRIBED. In a file
+   * with CLEAN_TIME, all rows are BOUNCED.
+   *
+   * @generated from enum value: MAILCHIMP = 2;
+   */
+  MAILCHIMP = 2,
+
+  /**
+   * Kit, formerly ConvertKit.
+   *
+   * @generated from enum value: KIT = 3;
+   */
+  KIT = 3,
+
+  /**
+   * Buttondown.
+   *
+   * @generated from enum value: BUTTONDOWN = 4;
+   */
+  BUTTONDOWN = 4,
+
+  /**
+   * EmailOctopus.
+   *
+   * @generated from enum value: EMAILOCTOPUS = 5;
+   */
+  EMAILOCTOPUS = 5,
+
+  /**
+   * Substack.
+   *
+   * @generated from enum value: SUBSTACK = 6;
+   */
+  SUBSTACK = 6,
+
+  /**
+   * beehiiv.
+   *
+   * @generated from enum value: BEEHIIV = 7;
+   */
+  BEEHIIV = 7,
+
+  /**
+   * listmonk.
+   *
+   * @generated from enum value: LISTMONK = 8;
+   */
+  LISTMONK = 8,
+
+  /**
+   * Ghost.
+   *
+   * @generated from enum value: GHOST = 9;
+   */
+  GHOST = 9,
+
+  /**
+   * MailerLite. Its exports have no column of statuses unless one was chosen; without it, rows
+   * are UNCONFIRMED.
+   *
+   * @generated from enum value: MAILERLITE = 10;
+   */
+  MAILERLITE = 10,
+
+  /**
+   * Brevo, formerly Sendinblue.
+   *
+   * @generated from enum value: BREVO = 11;
+   */
+  BREVO = 11,
+
+  /**
+   * HubSpot. The columns of single subscriptions, "Opted out of email: ...", must be mapped.
+   *
+   * @generated from enum value: HUBSPOT = 12;
+   */
+  HUBSPOT = 12,
+
+  /**
+   * Klaviyo.
+   *
+   * @generated from enum value: KLAVIYO = 13;
+   */
+  KLAVIYO = 13,
+
+  /**
+   * ActiveCampaign.
+   *
+   * @generated from enum value: ACTIVECAMPAIGN = 14;
+   */
+  ACTIVECAMPAIGN = 14,
+}
+
+/**
+ * Describes the enum roster.v1.Import.Preset.
+ */
+export declare const Import_PresetSchema: GenEnum<Import_Preset>;
+
+/**
+ * Which results an import returns. The summary counts all rows in any case.
+ *
+ * @generated from enum roster.v1.Import.Results
+ */
+export enum Import_Results {
+  /**
+   * The same as ALL.
+   *
+   * @generated from enum value: RESULTS_UNSPECIFIED = 0;
+   */
+  RESULTS_UNSPECIFIED = 0,
+
+  /**
+   * A result for every row.
+   *
+   * @generated from enum value: ALL = 1;
+   */
+  ALL = 1,
+
+  /**
+   * The results of rows that failed or have droppedCells.
+   *
+   * @generated from enum value: FAILED = 2;
+   */
+  FAILED = 2,
+
+  /**
+   * No results, only the summary.
+   *
+   * @generated from enum value: SUMMARY = 3;
+   */
+  SUMMARY = 3,
+}
+
+/**
+ * Describes the enum roster.v1.Import.Results.
+ */
+export declare const Import_ResultsSchema: GenEnum<Import_Results>;
+
+/**
+ * Numeric dates in files, such as 12/31/2024 or 31.12.24.
+ *
+ * @generated from message roster.v1.DateFormat
+ */
+export declare type DateFormat = Message<"roster.v1.DateFormat"> & {
+};
+
+/**
+ * Describes the message roster.v1.DateFormat.
+ * Use `create(DateFormatSchema)` to create a new message.
+ */
+export declare const DateFormatSchema: GenMessage<DateFormat>;
+
+/**
+ * Order of the day, the month and the year. Years of two digits are 1970 to 2069.
+ *
+ * @generated from enum roster.v1.DateFormat.Order
+ */
+export enum DateFormat_Order {
+  /**
+   * Such dates are not accepted, because their order is not known.
+   *
+   * @generated from enum value: ORDER_UNSPECIFIED = 0;
+   */
+  ORDER_UNSPECIFIED = 0,
+
+  /**
+   * Month, day, year: 12/31/2024.
+   *
+   * @generated from enum value: MDY = 1;
+   */
+  MDY = 1,
+
+  /**
+   * Day, month, year: 31.12.2024.
+   *
+   * @generated from enum value: DMY = 2;
+   */
+  DMY = 2,
+
+  /**
+   * Year, month, day: 24-12-31.
+   *
+   * @generated from enum value: YMD = 3;
+   */
+  YMD = 3,
+}
+
+/**
+ * Describes the enum roster.v1.DateFormat.Order.
+ */
+export declare const DateFormat_OrderSchema: GenEnum<DateFormat_Order>;
+
+/**
+ * Definitions shared by exports.
+ *
+ * @generated from message roster.v1.Export
+ */
+export declare type Export = Message<"roster.v1.Export"> & {
+};
+
+/**
+ * Describes the message roster.v1.Export.
+ * Use `create(ExportSchema)` to create a new message.
+ */
+export declare const ExportSchema: GenMessage<Export>;
+
+/**
+ * The format of an export.
+ *
+ * @generated from enum roster.v1.Export.Format
+ */
+export enum Export_Format {
+  /**
+   * NDJSON; over HTTP, the media type that the Accept header prefers.
+   *
+   * @generated from enum value: FORMAT_UNSPECIFIED = 0;
+   */
+  FORMAT_UNSPECIFIED = 0,
+
+  /**
+   * One JSON object per line.
+   *
+   * @generated from enum value: NDJSON = 1;
+   */
+  NDJSON = 1,
+
+  /**
+   * CSV with a header and one column per custom field of the account. An apostrophe is
+   * written before a text that a spreadsheet would run as a formula, see escape_formulas,
+   * and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
+   * means no value.
+   *
+   * @generated from enum value: CSV = 2;
+   */
+  CSV = 2,
+}
+
+/**
+ * Describes the enum roster.v1.Export.Format.
+ */
+export declare const Export_FormatSchema: GenEnum<Export_Format>;
 
 /**
  * A rejected row.

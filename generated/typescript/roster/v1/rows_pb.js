@@ -2,7 +2,7 @@
 // @generated from file roster/v1/rows.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Rows of bulk requests, imports and suppression lists: what their results share.
+// Rows of bulk requests, imports, exports and suppression lists: what they share.
 
 import { enumDesc, fileDesc, messageDesc, tsEnum } from "@bufbuild/protobuf/codegenv2";
 import { file_roster_v1_http } from "./http_pb.js";
@@ -11,7 +11,7 @@ import { file_roster_v1_http } from "./http_pb.js";
  * Describes the file roster/v1/rows.proto.
  */
 export const file_roster_v1_rows = /*@__PURE__*/
-  fileDesc("ChRyb3N0ZXIvdjEvcm93cy5wcm90bxIJcm9zdGVyLnYxIssDCgNSb3caJAoFRmF1bHQSDQoFZmllbGQYASABKAkSDAoEdGV4dBgCIAEoCSL7AQoGUmVhc29uEhYKElJFQVNPTl9VTlNQRUNJRklFRBAAEhgKFERVUExJQ0FURV9JTl9SRVFVRVNUEAESEgoOQUxSRUFEWV9FWElTVFMQAhIRCg1NSVNTSU5HX0VNQUlMEAMSEQoNSU5WQUxJRF9FTUFJTBAEEhEKDUlOVkFMSURfRklFTEQQBRIPCgtJTlZBTElEX1RBRxAGEg8KC0lOVkFMSURfUk9XEAcSGAoUVU5LTk9XTl9DVVNUT01fRklFTEQQCBIYChRJTlZBTElEX0NVU1RPTV9GSUVMRBAJEg4KClNVUFBSRVNTRUQQChIMCghGSUxURVJFRBALIlUKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEgsKB0NSRUFURUQQARILCgdVUERBVEVEEAISCwoHU0tJUFBFRBADEgoKBkZBSUxFRBAEIkkKCk9uQ29uZmxpY3QSGwoXT05fQ09ORkxJQ1RfVU5TUEVDSUZJRUQQABIICgRGQUlMEAESCAoEU0tJUBACEgoKBlVQREFURRADIogBCgtCdWxrRmFpbHVyZRIUCgVpbmRleBgBIAEoBUIFqrUYATESIgoFZW1haWwYAiABKAlCE6q1GA9hZGFAZXhhbXBsZS5jb20SPwoGcmVhc29uGAMgASgOMhUucm9zdGVyLnYxLlJvdy5SZWFzb25CGKq1GBREVVBMSUNBVEVfSU5fUkVRVUVTVCJvCgtSZWFzb25Db3VudBIhCgZyZWFzb24YASABKAlCEaq1GA1JTlZBTElEX0VNQUlMEhQKBXRvdGFsGAIgASgFQgWqtRgBMxInCghleGFtcGxlcxgDIAMoCUIVqrUYEVsiNCIsICIxNyIsICIyMyJdIqUBChFVbnJlY29nbml6ZWRDZWxscxIaCgZjb2x1bW4YASABKAlCCqq1GAZTdGF0dXMSEwoEcm93cxgCIAEoBUIFqrUYATMSGwoHZXhhbXBsZRgDIAEoCUIKqrUYBnBhdXNlZBI5CgRoaW50GAQgASgJQiaqtRgiU2V0IGRhdGVGb3JtYXQgdG8gTURZLCBETVkgb3IgWU1ELkgAiAEBQgcKBV9oaW50QgJQAWIGcHJvdG8z", [file_roster_v1_http]);
+  fileDesc("ChRyb3N0ZXIvdjEvcm93cy5wcm90bxIJcm9zdGVyLnYxIssDCgNSb3caJAoFRmF1bHQSDQoFZmllbGQYASABKAkSDAoEdGV4dBgCIAEoCSL7AQoGUmVhc29uEhYKElJFQVNPTl9VTlNQRUNJRklFRBAAEhgKFERVUExJQ0FURV9JTl9SRVFVRVNUEAESEgoOQUxSRUFEWV9FWElTVFMQAhIRCg1NSVNTSU5HX0VNQUlMEAMSEQoNSU5WQUxJRF9FTUFJTBAEEhEKDUlOVkFMSURfRklFTEQQBRIPCgtJTlZBTElEX1RBRxAGEg8KC0lOVkFMSURfUk9XEAcSGAoUVU5LTk9XTl9DVVNUT01fRklFTEQQCBIYChRJTlZBTElEX0NVU1RPTV9GSUVMRBAJEg4KClNVUFBSRVNTRUQQChIMCghGSUxURVJFRBALIlUKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEgsKB0NSRUFURUQQARILCgdVUERBVEVEEAISCwoHU0tJUFBFRBADEgoKBkZBSUxFRBAEIkkKCk9uQ29uZmxpY3QSGwoXT05fQ09ORkxJQ1RfVU5TUEVDSUZJRUQQABIICgRGQUlMEAESCAoEU0tJUBACEgoKBlVQREFURRADIrQCCgZJbXBvcnQi4wEKBlByZXNldBIWChJQUkVTRVRfVU5TUEVDSUZJRUQQABIKCgZST1NURVIQARINCglNQUlMQ0hJTVAQAhIHCgNLSVQQAxIOCgpCVVRUT05ET1dOEAQSEAoMRU1BSUxPQ1RPUFVTEAUSDAoIU1VCU1RBQ0sQBhILCgdCRUVISUlWEAcSDAoITElTVE1PTksQCBIJCgVHSE9TVBAJEg4KCk1BSUxFUkxJVEUQChIJCgVCUkVWTxALEgsKB0hVQlNQT1QQDBILCgdLTEFWSVlPEA0SEgoOQUNUSVZFQ0FNUEFJR04QDiJECgdSZXN1bHRzEhcKE1JFU1VMVFNfVU5TUEVDSUZJRUQQABIHCgNBTEwQARIKCgZGQUlMRUQQAhILCgdTVU1NQVJZEAMiRwoKRGF0ZUZvcm1hdCI5CgVPcmRlchIVChFPUkRFUl9VTlNQRUNJRklFRBAAEgcKA01EWRABEgcKA0RNWRACEgcKA1lNRBADImcKBkV4cG9ydCJdCgZGb3JtYXQSFgoSRk9STUFUX1VOU1BFQ0lGSUVEEAASJAoGTkRKU09OEAEaGJK1GBRhcHBsaWNhdGlvbi94LW5kanNvbhIVCgNDU1YQAhoMkrUYCHRleHQvY3N2IogBCgtCdWxrRmFpbHVyZRIUCgVpbmRleBgBIAEoBUIFqrUYATESIgoFZW1haWwYAiABKAlCE6q1GA9hZGFAZXhhbXBsZS5jb20SPwoGcmVhc29uGAMgASgOMhUucm9zdGVyLnYxLlJvdy5SZWFzb25CGKq1GBREVVBMSUNBVEVfSU5fUkVRVUVTVCJvCgtSZWFzb25Db3VudBIhCgZyZWFzb24YASABKAlCEaq1GA1JTlZBTElEX0VNQUlMEhQKBXRvdGFsGAIgASgFQgWqtRgBMxInCghleGFtcGxlcxgDIAMoCUIVqrUYEVsiNCIsICIxNyIsICIyMyJdIqUBChFVbnJlY29nbml6ZWRDZWxscxIaCgZjb2x1bW4YASABKAlCCqq1GAZTdGF0dXMSEwoEcm93cxgCIAEoBUIFqrUYATMSGwoHZXhhbXBsZRgDIAEoCUIKqrUYBnBhdXNlZBI5CgRoaW50GAQgASgJQiaqtRgiU2V0IGRhdGVGb3JtYXQgdG8gTURZLCBETVkgb3IgWU1ELkgAiAEBQgcKBV9oaW50QgJQAWIGcHJvdG8z", [file_roster_v1_http]);
 
 /**
  * Describes the message roster.v1.Row.
@@ -70,23 +70,101 @@ export const Row_OnConflict = /*@__PURE__*/
   tsEnum(Row_OnConflictSchema);
 
 /**
+ * Describes the message roster.v1.Import.
+ * Use `create(ImportSchema)` to create a new message.
+ */
+export const ImportSchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_rows, 1);
+
+/**
+ * Describes the enum roster.v1.Import.Preset.
+ */
+export const Import_PresetSchema = /*@__PURE__*/
+  enumDesc(file_roster_v1_rows, 1, 0);
+
+/**
+ * The service that exported a CSV file. A preset defines its column names, status words,
+ * dates and tags.
+ *
+ * @generated from enum roster.v1.Import.Preset
+ */
+export const Import_Preset = /*@__PURE__*/
+  tsEnum(Import_PresetSchema);
+
+/**
+ * Describes the enum roster.v1.Import.Results.
+ */
+export const Import_ResultsSchema = /*@__PURE__*/
+  enumDesc(file_roster_v1_rows, 1, 1);
+
+/**
+ * Which results an import returns. The summary counts all rows in any case.
+ *
+ * @generated from enum roster.v1.Import.Results
+ */
+export const Import_Results = /*@__PURE__*/
+  tsEnum(Import_ResultsSchema);
+
+/**
+ * Describes the message roster.v1.DateFormat.
+ * Use `create(DateFormatSchema)` to create a new message.
+ */
+export const DateFormatSchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_rows, 2);
+
+/**
+ * Describes the enum roster.v1.DateFormat.Order.
+ */
+export const DateFormat_OrderSchema = /*@__PURE__*/
+  enumDesc(file_roster_v1_rows, 2, 0);
+
+/**
+ * Order of the day, the month and the year. Years of two digits are 1970 to 2069.
+ *
+ * @generated from enum roster.v1.DateFormat.Order
+ */
+export const DateFormat_Order = /*@__PURE__*/
+  tsEnum(DateFormat_OrderSchema);
+
+/**
+ * Describes the message roster.v1.Export.
+ * Use `create(ExportSchema)` to create a new message.
+ */
+export const ExportSchema = /*@__PURE__*/
+  messageDesc(file_roster_v1_rows, 3);
+
+/**
+ * Describes the enum roster.v1.Export.Format.
+ */
+export const Export_FormatSchema = /*@__PURE__*/
+  enumDesc(file_roster_v1_rows, 3, 0);
+
+/**
+ * The format of an export.
+ *
+ * @generated from enum roster.v1.Export.Format
+ */
+export const Export_Format = /*@__PURE__*/
+  tsEnum(Export_FormatSchema);
+
+/**
  * Describes the message roster.v1.BulkFailure.
  * Use `create(BulkFailureSchema)` to create a new message.
  */
 export const BulkFailureSchema = /*@__PURE__*/
-  messageDesc(file_roster_v1_rows, 1);
+  messageDesc(file_roster_v1_rows, 4);
 
 /**
  * Describes the message roster.v1.ReasonCount.
  * Use `create(ReasonCountSchema)` to create a new message.
  */
 export const ReasonCountSchema = /*@__PURE__*/
-  messageDesc(file_roster_v1_rows, 2);
+  messageDesc(file_roster_v1_rows, 5);
 
 /**
  * Describes the message roster.v1.UnrecognizedCells.
  * Use `create(UnrecognizedCellsSchema)` to create a new message.
  */
 export const UnrecognizedCellsSchema = /*@__PURE__*/
-  messageDesc(file_roster_v1_rows, 3);
+  messageDesc(file_roster_v1_rows, 6);
 

@@ -234,9 +234,9 @@ export declare type ListSegmentsResponse = Message<"roster.v1.ListSegmentsRespon
   /**
    * Number of segments in the account.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: optional int32 total = 2;
    */
-  total: number;
+  total?: number | undefined;
 
   /**
    * Page number used.
@@ -401,7 +401,7 @@ export declare const DeleteSegmentResponseSchema: GenMessage<DeleteSegmentRespon
 
 /**
  * Manages the segments of the authenticated account. A segment can be given wherever a
- * filter can, as its identifier in the field segment. Its subscribers are those that match
+ * filter can, as its identifier in the field segment_id. Its subscribers are those that match
  * its filter at the time of the call.
  *
  * If a tag is renamed, the filters that name it change with it. A tag or custom field that

@@ -4,7 +4,7 @@
 
 // Statistics: how many subscribers an account has, and how its list grows.
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
@@ -205,19 +205,19 @@ export declare const DailyStatisticsSchema: GenMessage<DailyStatistics>;
  */
 export declare type GetStatisticsRequest = Message<"roster.v1.GetStatisticsRequest"> & {
   /**
-   * Whether to return the totals of tags.
+   * What the response also contains. Default: nothing.
    *
-   * @generated from field: bool tags = 1;
+   * @generated from field: repeated roster.v1.GetStatisticsRequest.Include include = 3;
    */
-  tags: boolean;
+  include: GetStatisticsRequest_Include[];
 
   /**
    * Identifiers of segments whose subscribers are counted: at most 10. Each is counted like
    * the total of a list.
    *
-   * @generated from field: repeated string segments = 2;
+   * @generated from field: repeated string segment_ids = 2;
    */
-  segments: string[];
+  segmentIds: string[];
 };
 
 /**
@@ -225,6 +225,32 @@ export declare type GetStatisticsRequest = Message<"roster.v1.GetStatisticsReque
  * Use `create(GetStatisticsRequestSchema)` to create a new message.
  */
 export declare const GetStatisticsRequestSchema: GenMessage<GetStatisticsRequest>;
+
+/**
+ * What the response can contain in addition.
+ *
+ * @generated from enum roster.v1.GetStatisticsRequest.Include
+ */
+export enum GetStatisticsRequest_Include {
+  /**
+   * Nothing.
+   *
+   * @generated from enum value: INCLUDE_UNSPECIFIED = 0;
+   */
+  INCLUDE_UNSPECIFIED = 0,
+
+  /**
+   * The totals of tags.
+   *
+   * @generated from enum value: TAGS = 1;
+   */
+  TAGS = 1,
+}
+
+/**
+ * Describes the enum roster.v1.GetStatisticsRequest.Include.
+ */
+export declare const GetStatisticsRequest_IncludeSchema: GenEnum<GetStatisticsRequest_Include>;
 
 /**
  * The current totals.
@@ -254,7 +280,7 @@ export declare type GetStatisticsResponse = Message<"roster.v1.GetStatisticsResp
   netGrowth: number;
 
   /**
-   * Up to 1,000 tags with the most subscribers, in descending order, if requested. Tags
+   * Up to 1,000 tags with the most subscribers, in descending order, if include has TAGS. Tags
    * without subscribers are not included.
    *
    * @generated from field: repeated roster.v1.TagTotal tags = 4;

@@ -7,7 +7,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
-import type { BulkFailure, ReasonCount, Row_Fault, Row_OnConflict, Row_Outcome, Row_Reason, UnrecognizedCells } from "./rows_pb.js";
+import type { BulkFailure, DateFormat_Order, Export_Format, Import_Preset, Import_Results, ReasonCount, Row_Fault, Row_OnConflict, Row_Outcome, Row_Reason, UnrecognizedCells } from "./rows_pb.js";
 import type { Actor } from "./actors_pb.js";
 import type { Event, WebhookAttempt, WebhookDelivery } from "./webhooks_pb.js";
 import type { CsvLine } from "./http_pb.js";
@@ -809,9 +809,9 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   /**
    * Returns only subscribers of the segment with this identifier.
    *
-   * @generated from field: string segment = 16;
+   * @generated from field: string segment_id = 16;
    */
-  segment: string;
+  segmentId: string;
 
   /**
    * Fields to return (AIP-157), for example email,tags. Fields that only view FULL has can
@@ -844,9 +844,9 @@ export declare type ListSubscribersResponse = Message<"roster.v1.ListSubscribers
   /**
    * Number of subscribers that match the filters.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: optional int32 total = 2;
    */
-  total: number;
+  total?: number | undefined;
 
   /**
    * Page number used.
@@ -1505,9 +1505,9 @@ export declare type ListSubscriberHistoryResponse = Message<"roster.v1.ListSubsc
   /**
    * Number of entries of the subscriber.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: optional int32 total = 2;
    */
-  total: number;
+  total?: number | undefined;
 
   /**
    * Page number used.
@@ -1846,60 +1846,6 @@ export enum UnknownColumns_Action {
 export declare const UnknownColumns_ActionSchema: GenEnum<UnknownColumns_Action>;
 
 /**
- * Numeric dates in files, such as 12/31/2024 or 31.12.24.
- *
- * @generated from message roster.v1.DateFormat
- */
-export declare type DateFormat = Message<"roster.v1.DateFormat"> & {
-};
-
-/**
- * Describes the message roster.v1.DateFormat.
- * Use `create(DateFormatSchema)` to create a new message.
- */
-export declare const DateFormatSchema: GenMessage<DateFormat>;
-
-/**
- * Order of the day, the month and the year. Years of two digits are 1970 to 2069.
- *
- * @generated from enum roster.v1.DateFormat.Order
- */
-export enum DateFormat_Order {
-  /**
-   * Such dates are not accepted, because their order is not known.
-   *
-   * @generated from enum value: ORDER_UNSPECIFIED = 0;
-   */
-  ORDER_UNSPECIFIED = 0,
-
-  /**
-   * Month, day, year: 12/31/2024.
-   *
-   * @generated from enum value: MDY = 1;
-   */
-  MDY = 1,
-
-  /**
-   * Day, month, year: 31.12.2024.
-   *
-   * @generated from enum value: DMY = 2;
-   */
-  DMY = 2,
-
-  /**
-   * Year, month, day: 24-12-31.
-   *
-   * @generated from enum value: YMD = 3;
-   */
-  YMD = 3,
-}
-
-/**
- * Describes the enum roster.v1.DateFormat.Order.
- */
-export declare const DateFormat_OrderSchema: GenEnum<DateFormat_Order>;
-
-/**
  * Request message for ImportSubscribers. A part of the import: either subscribers or lines.
  * Each message holds at most 2,000 of them. On gRPC, the options in the first message apply
  * to the whole import.
@@ -1977,9 +1923,9 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * column_map, ignored if the rows are not lines of CSV, except ROSTER: then the status of a
    * row counts, also if its dates state an opt-out.
    *
-   * @generated from field: roster.v1.ImportSubscribersRequest.Preset preset = 7;
+   * @generated from field: roster.v1.Import.Preset preset = 7;
    */
-  preset: ImportSubscribersRequest_Preset;
+  preset: Import_Preset;
 
   /**
    * Fields of columns of the CSV file, each as COLUMN=FIELD. They take precedence over those
@@ -2039,9 +1985,9 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
   /**
    * Imports only rows that match the filter of the segment with this identifier.
    *
-   * @generated from field: string segment = 13;
+   * @generated from field: string segment_id = 13;
    */
-  segment: string;
+  segmentId: string;
 
   /**
    * Which results are returned. Default: ALL. A client that reads no results before it has
@@ -2049,9 +1995,9 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * file. With ALL, its import ends with REQUEST_TIMEOUT when the unread results fill the
    * connection. The error names the last line that was processed.
    *
-   * @generated from field: roster.v1.ImportSubscribersRequest.Results results = 14;
+   * @generated from field: roster.v1.Import.Results results = 14;
    */
-  results: ImportSubscribersRequest_Results;
+  results: Import_Results;
 
   /**
    * Statuses of the words in the file, each as WORD=STATUS, such as active=CONFIRMED. Words
@@ -2094,166 +2040,6 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
  * Use `create(ImportSubscribersRequestSchema)` to create a new message.
  */
 export declare const ImportSubscribersRequestSchema: GenMessage<ImportSubscribersRequest>;
-
-/**
- * The service that exported a CSV file. A preset defines its column names, status words,
- * dates and tags.
- *
- * @generated from enum roster.v1.ImportSubscribersRequest.Preset
- */
-export enum ImportSubscribersRequest_Preset {
-  /**
-   * Detected from the header, if only one preset has such columns.
-   *
-   * @generated from enum value: PRESET_UNSPECIFIED = 0;
-   */
-  PRESET_UNSPECIFIED = 0,
-
-  /**
-   * An export of Roster. The names of the fields are the column names.
-   *
-   * @generated from enum value: ROSTER = 1;
-   */
-  ROSTER = 1,
-
-  /**
-   * Mailchimp. In a file with the column UNSUB_TIME, all rows are UNSUBSCRIBED. In a file
-   * with CLEAN_TIME, all rows are BOUNCED.
-   *
-   * @generated from enum value: MAILCHIMP = 2;
-   */
-  MAILCHIMP = 2,
-
-  /**
-   * Kit, formerly ConvertKit.
-   *
-   * @generated from enum value: KIT = 3;
-   */
-  KIT = 3,
-
-  /**
-   * Buttondown.
-   *
-   * @generated from enum value: BUTTONDOWN = 4;
-   */
-  BUTTONDOWN = 4,
-
-  /**
-   * EmailOctopus.
-   *
-   * @generated from enum value: EMAILOCTOPUS = 5;
-   */
-  EMAILOCTOPUS = 5,
-
-  /**
-   * Substack.
-   *
-   * @generated from enum value: SUBSTACK = 6;
-   */
-  SUBSTACK = 6,
-
-  /**
-   * beehiiv.
-   *
-   * @generated from enum value: BEEHIIV = 7;
-   */
-  BEEHIIV = 7,
-
-  /**
-   * listmonk.
-   *
-   * @generated from enum value: LISTMONK = 8;
-   */
-  LISTMONK = 8,
-
-  /**
-   * Ghost.
-   *
-   * @generated from enum value: GHOST = 9;
-   */
-  GHOST = 9,
-
-  /**
-   * MailerLite. Its exports have no column of statuses unless one was chosen; without it, rows
-   * are UNCONFIRMED.
-   *
-   * @generated from enum value: MAILERLITE = 10;
-   */
-  MAILERLITE = 10,
-
-  /**
-   * Brevo, formerly Sendinblue.
-   *
-   * @generated from enum value: BREVO = 11;
-   */
-  BREVO = 11,
-
-  /**
-   * HubSpot. The columns of single subscriptions, "Opted out of email: ...", must be mapped.
-   *
-   * @generated from enum value: HUBSPOT = 12;
-   */
-  HUBSPOT = 12,
-
-  /**
-   * Klaviyo.
-   *
-   * @generated from enum value: KLAVIYO = 13;
-   */
-  KLAVIYO = 13,
-
-  /**
-   * ActiveCampaign.
-   *
-   * @generated from enum value: ACTIVECAMPAIGN = 14;
-   */
-  ACTIVECAMPAIGN = 14,
-}
-
-/**
- * Describes the enum roster.v1.ImportSubscribersRequest.Preset.
- */
-export declare const ImportSubscribersRequest_PresetSchema: GenEnum<ImportSubscribersRequest_Preset>;
-
-/**
- * Which results an import returns. The summary counts all rows in any case.
- *
- * @generated from enum roster.v1.ImportSubscribersRequest.Results
- */
-export enum ImportSubscribersRequest_Results {
-  /**
-   * The same as ALL.
-   *
-   * @generated from enum value: RESULTS_UNSPECIFIED = 0;
-   */
-  RESULTS_UNSPECIFIED = 0,
-
-  /**
-   * A result for every row.
-   *
-   * @generated from enum value: ALL = 1;
-   */
-  ALL = 1,
-
-  /**
-   * The results of rows that failed or have droppedCells.
-   *
-   * @generated from enum value: FAILED = 2;
-   */
-  FAILED = 2,
-
-  /**
-   * No results, only the summary.
-   *
-   * @generated from enum value: SUMMARY = 3;
-   */
-  SUMMARY = 3,
-}
-
-/**
- * Describes the enum roster.v1.ImportSubscribersRequest.Results.
- */
-export declare const ImportSubscribersRequest_ResultsSchema: GenEnum<ImportSubscribersRequest_Results>;
 
 /**
  * The result of one row.
@@ -2382,9 +2168,9 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
   /**
    * The preset that was applied. Absent without one.
    *
-   * @generated from field: optional roster.v1.ImportSubscribersRequest.Preset preset = 8;
+   * @generated from field: optional roster.v1.Import.Preset preset = 8;
    */
-  preset?: ImportSubscribersRequest_Preset | undefined;
+  preset?: Import_Preset | undefined;
 
   /**
    * Names of the columns, or of the custom fields of JSON rows, that were ignored. A column
@@ -2477,9 +2263,9 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
    * Format of the response. If unspecified, the Accept header selects it over HTTP:
    * text/csv for CSV, otherwise NDJSON.
    *
-   * @generated from field: roster.v1.ExportSubscribersRequest.Format format = 1;
+   * @generated from field: roster.v1.Export.Format format = 1;
    */
-  format: ExportSubscribersRequest_Format;
+  format: Export_Format;
 
   /**
    * Returns only subscribers with this status.
@@ -2550,9 +2336,9 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
   /**
    * Returns only subscribers of the segment with this identifier.
    *
-   * @generated from field: string segment = 11;
+   * @generated from field: string segment_id = 11;
    */
-  segment: string;
+  segmentId: string;
 
   /**
    * What each record also contains. Default: nothing.
@@ -2586,42 +2372,6 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
  * Use `create(ExportSubscribersRequestSchema)` to create a new message.
  */
 export declare const ExportSubscribersRequestSchema: GenMessage<ExportSubscribersRequest>;
-
-/**
- * The format of an export.
- *
- * @generated from enum roster.v1.ExportSubscribersRequest.Format
- */
-export enum ExportSubscribersRequest_Format {
-  /**
-   * NDJSON; over HTTP, the media type that the Accept header prefers.
-   *
-   * @generated from enum value: FORMAT_UNSPECIFIED = 0;
-   */
-  FORMAT_UNSPECIFIED = 0,
-
-  /**
-   * One JSON object per line.
-   *
-   * @generated from enum value: NDJSON = 1;
-   */
-  NDJSON = 1,
-
-  /**
-   * CSV with a header and one column per custom field of the account. An apostrophe is
-   * written before a text that a spreadsheet would run as a formula, see escape_formulas,
-   * and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
-   * means no value.
-   *
-   * @generated from enum value: CSV = 2;
-   */
-  CSV = 2,
-}
-
-/**
- * Describes the enum roster.v1.ExportSubscribersRequest.Format.
- */
-export declare const ExportSubscribersRequest_FormatSchema: GenEnum<ExportSubscribersRequest_Format>;
 
 /**
  * What the records of an export can contain in addition to the fields of the view.

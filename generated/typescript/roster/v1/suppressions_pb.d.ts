@@ -8,9 +8,8 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { BulkFailure, ReasonCount, Row_Fault, Row_Reason, UnrecognizedCells } from "./rows_pb.js";
+import type { BulkFailure, DateFormat_Order, Export_Format, Import_Results, ReasonCount, Row_Fault, Row_Reason, UnrecognizedCells } from "./rows_pb.js";
 import type { CsvLine } from "./http_pb.js";
-import type { DateFormat_Order, ExportSubscribersRequest_Format, ImportSubscribersRequest_Results } from "./subscribers_pb.js";
 
 /**
  * Describes the file roster/v1/suppressions.proto.
@@ -202,9 +201,9 @@ export declare type ListSuppressionsResponse = Message<"roster.v1.ListSuppressio
   /**
    * Number of suppressions in the account.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: optional int32 total = 2;
    */
-  total: number;
+  total?: number | undefined;
 
   /**
    * Page number used.
@@ -431,9 +430,9 @@ export declare type ImportSuppressionsRequest = Message<"roster.v1.ImportSuppres
   /**
    * Which results are returned, as in ImportSubscribers. Default: ALL.
    *
-   * @generated from field: roster.v1.ImportSubscribersRequest.Results results = 14;
+   * @generated from field: roster.v1.Import.Results results = 14;
    */
-  results: ImportSubscribersRequest_Results;
+  results: Import_Results;
 
   /**
    * Fields of columns of the CSV file, each as COLUMN=FIELD. COLUMN is the name of a column, or
@@ -657,9 +656,9 @@ export declare type ExportSuppressionsRequest = Message<"roster.v1.ExportSuppres
    * Format of the response. If unspecified, the Accept header selects it over HTTP:
    * text/csv for CSV, otherwise NDJSON.
    *
-   * @generated from field: roster.v1.ExportSubscribersRequest.Format format = 1;
+   * @generated from field: roster.v1.Export.Format format = 1;
    */
-  format: ExportSubscribersRequest_Format;
+  format: Export_Format;
 
   /**
    * Whether a CSV file starts with the byte order mark U+FEFF, as in

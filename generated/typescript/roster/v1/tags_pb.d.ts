@@ -211,9 +211,9 @@ export declare type ListTagsResponse = Message<"roster.v1.ListTagsResponse"> & {
   /**
    * Number of tags in the account.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: optional int32 total = 2;
    */
-  total: number;
+  total?: number | undefined;
 
   /**
    * Page number used.

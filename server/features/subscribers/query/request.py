@@ -73,43 +73,43 @@ class FilterExpressions:
         return (await self._filter_of(request)).tree()
 
     async def _filter_of(self, request: ListRequest) -> Filter:
-        if not request.filter and not request.segment:
+        if not request.filter and not request.segment_id:
             return Filter.of(request)
-        return Filter.of(request, await self.read(request.filter, request.segment))
+        return Filter.of(request, await self.read(request.filter, request.segment_id))
 
-    async def read(self, text: str, segment: str) -> Any:
+    async def read(self, text: str, segment_id: str) -> Any:
         """Returns the conditions of a filter and of a segment.
 
-        Raises ValidationError for `filter` or `segment`, SegmentNotFound or SegmentWithoutFilter.
+        Raises ValidationError for `filter` or `segmentId`, SegmentNotFound or SegmentWithoutFilter.
         """
-        texts = await self.texts(text, segment)
-        return await self.conditions(texts, segment) if texts else EVERYONE
+        texts = await self.texts(text, segment_id)
+        return await self.conditions(texts, segment_id) if texts else EVERYONE
 
-    async def texts(self, text: str, segment: str) -> list[str]:
+    async def texts(self, text: str, segment_id: str) -> list[str]:
         """Returns the filter and that of the segment, without empty ones."""
         texts = [text] if text else []
-        if segment:
-            segment = checked_id(segment, SegmentNotFound)
-            find = partial(self._segments.filter_of, account_id(), segment)
+        if segment_id:
+            segment_id = checked_id(segment_id, SegmentNotFound)
+            find = partial(self._segments.filter_of, account_id(), segment_id)
             texts.append(await self._database.read(find))
         return texts
 
-    async def conditions(self, texts: Sequence[str], segment: str) -> Any:
+    async def conditions(self, texts: Sequence[str], segment_id: str) -> Any:
         """Returns the conditions of filters that must all match; the last is that of the segment.
 
-        Raises ValidationError for `filter`, or for `segment` if its filter is no longer valid.
+        Raises ValidationError for `filter`, or for `segmentId` if its filter is no longer valid.
         """
         try:
             return await self._conditions(texts)
         except ValidationError as error:
-            if not segment:
+            if not segment_id:
                 raise
             details = error.details
         if len(texts) > 1:
             await self._conditions(texts[:-1])
         raise ValidationError(
             [
-                Detail("segment", each.code, f"is no longer valid: filter {each.message}")
+                Detail("segmentId", each.code, f"is no longer valid: filter {each.message}")
                 for each in details
             ]
         )

@@ -25,7 +25,7 @@ func (walk *walker) authenticate() {
 
 	response, err := walk.tags.ListTags(walk.context, &rosterv1.ListTagsRequest{})
 	check(err)
-	expect(response.Total, 0)
+	expect(response.GetTotal(), 0)
 }
 
 func (walk *walker) create() {
@@ -68,7 +68,7 @@ func (walk *walker) listByPageToken() {
 	for {
 		response, err := walk.subscribers.ListSubscribers(walk.context, request)
 		check(err)
-		expect(response.Total, 1+bulk)
+		expect(response.GetTotal(), 1+bulk)
 		for _, subscriber := range response.Subscribers {
 			expect(subscriber.Email, addressAt(seen))
 			seen++
@@ -150,7 +150,7 @@ func (walk *walker) listEvents() {
 
 	_, err = walk.tags.CreateTag(walk.context, &rosterv1.CreateTagRequest{Name: "gold"})
 	check(err)
-	response, err := walk.webhooks.ListEvents(walk.context, &rosterv1.ListEventsRequest{Type: "tag.*"})
+	response, err := walk.webhooks.ListEvents(walk.context, &rosterv1.ListEventsRequest{EventType: "tag.*"})
 	check(err)
 	expect(len(response.Events), 1)
 	event := response.Events[0]
