@@ -47,11 +47,14 @@ def attempt(row: AttemptRow) -> pb.WebhookAttempt:
     )
 
 
-def event(envelope: str, *, with_links: bool) -> pb.Event:
-    """Parses an envelope. Without links, a reader cannot act for the subscriber."""
+def event(account_id: str, envelope: str, *, with_links: bool) -> pb.Event:
+    """Parses an envelope. Without links, a reader cannot act for the subscriber.
+
+    Envelopes that earlier versions stored do not contain the account.
+    """
     content = orjson.loads(envelope)
     if not with_links:
         for resource in content["data"].values():
             for name in LINKS:
                 resource.pop(name, None)
-    return ParseDict(content, pb.Event(), ignore_unknown_fields=True)
+    return ParseDict(content, pb.Event(account_id=account_id), ignore_unknown_fields=True)
