@@ -16,6 +16,7 @@ import shutil
 import sys
 import sysconfig
 import tempfile
+import tomllib
 from pathlib import Path
 
 from google.protobuf import (
@@ -32,6 +33,7 @@ from protovalidate._gen.buf.validate import validate_pb
 PROTOS = Path(__file__).parent
 FILES = sorted(str(path.relative_to(PROTOS)) for path in PROTOS.glob("roster/v1/*.proto"))
 SERVICES = [name for name in FILES if "\nservice " in (PROTOS / name).read_text()]
+CLIENTS = PROTOS / "clients"
 CACHES = shutil.ignore_patterns("__pycache__")
 HEADER = "# Generated from protos/ by `make generate`; do not edit.\n"
 
@@ -74,7 +76,15 @@ def write_python(target: Path) -> None:
         (target / package / "__init__.py").write_text(HEADER)
         (target / package / "py.typed").write_text("")
     write_descriptors(target / "roster/v1/descriptors.binpb")
-    shutil.copytree(PROTOS / "clients" / "python", target, dirs_exist_ok=True, ignore=CACHES)
+    copy_client("python", "pyproject.toml", target)
+
+
+def copy_client(language: str, package: str, target: Path) -> None:
+    """Copies the files of a client that are not generated, with the service's version."""
+    shutil.copytree(CLIENTS / language, target, dirs_exist_ok=True, ignore=CACHES)
+    project = tomllib.loads((PROTOS.parent / "pyproject.toml").read_text())["project"]
+    file = target / package
+    file.write_text(file.read_text().replace("0.0.0", project["version"]))
 
 
 def move_validate(target: Path) -> None:

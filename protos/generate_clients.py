@@ -15,9 +15,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from generate import FILES, PROTOS, SERVICES, run
+from generate import CLIENTS, FILES, PROTOS, SERVICES, copy_client, run
 
-CLIENTS = PROTOS / "clients"
 TOOLS = PROTOS.parent / ".tools" / "bin"
 GO_MODULE = "roster.internal/go"
 
@@ -57,7 +56,7 @@ def write_go(target: Path) -> None:
 
 def write_typescript(target: Path) -> None:
     """Writes an npm package: ES modules with types and comments."""
-    shutil.copytree(CLIENTS / "typescript", target, dirs_exist_ok=True)
+    copy_client("typescript", "package.json", target)
     options = "target=js+dts,import_extension=js"
     run(*plugin("es"), f"--es_out={options}:{target}", *FILES, *IMPORTED)
     modules = (name.replace(".proto", "_pb.js") for name in FILES)

@@ -54,7 +54,7 @@ RPC_CALLS = counter(
     "roster_rpc_calls_total", "Completed RPCs, by method and gRPC status code.", "rpc", "code"
 )
 RPC_SECONDS = histogram("roster_rpc_duration_seconds", "Duration of completed RPCs.", "rpc")
-RPC_RUNNING = gauge("roster_rpc_in_flight", "RPCs in progress.")
+RPC_RUNNING = gauge("roster_rpc_calls_in_flight", "RPCs in progress.")
 HTTP_REQUESTS = counter(
     "roster_http_requests_total",
     "Completed HTTP requests, by RPC or page (`none` for an unknown path) and status code;"
@@ -69,9 +69,9 @@ HTTP_SECONDS = histogram(
 )
 HTTP_RUNNING = gauge("roster_http_requests_in_flight", "HTTP requests in progress.")
 HTTP_RECEIVED = counter(
-    "roster_http_received_bytes_total", "Bytes of HTTP request bodies received."
+    "roster_http_request_body_bytes_total", "Bytes of HTTP request bodies received."
 )
-HTTP_SENT = counter("roster_http_sent_bytes_total", "Bytes of HTTP response bodies sent.")
+HTTP_SENT = counter("roster_http_response_body_bytes_total", "Bytes of HTTP response bodies sent.")
 HTTP_CONNECTIONS = gauge("roster_http_connections", "Open HTTP connections.")
 HTTP_CONNECTIONS_LIMIT = gauge(
     "roster_http_connections_limit", "Maximum number of open HTTP connections."
@@ -90,21 +90,23 @@ EXECUTOR_QUEUED = gauge(
     "executor",
 )
 EXECUTOR_REJECTED = counter(
-    "roster_executor_rejected_total",
+    "roster_executor_work_items_rejected_total",
     "Work items rejected because the queue was full or the wait too long.",
     "executor",
 )
-EXECUTOR_BATCH_SIZE = histogram("roster_executor_batch_size", "Work items per batch.", "executor")
+EXECUTOR_BATCH_SIZE = histogram(
+    "roster_executor_batch_work_items", "Work items per batch.", "executor"
+)
 EXECUTOR_THREADS = gauge(
     "roster_executor_threads",
     "Database threads of an executor, each with its own connection.",
     "executor",
 )
 EXECUTOR_BUSY = gauge(
-    "roster_executor_busy_threads", "Database threads currently busy.", "executor"
+    "roster_executor_threads_busy", "Database threads currently busy.", "executor"
 )
 EXECUTOR_BUSY_SECONDS = counter(
-    "roster_executor_busy_seconds_total",
+    "roster_executor_thread_busy_seconds_total",
     "Total time that database threads were busy. The executor is saturated if the rate reaches"
     " `roster_executor_threads`.",
     "executor",
@@ -124,17 +126,19 @@ DATABASE_NODES = gauge(
     "state",
 )
 WEBHOOK_BACKLOG = gauge(
-    "roster_webhook_backlog", "Webhook deliveries that are due and not completed."
+    "roster_webhook_deliveries_due", "Webhook deliveries that are due and not completed."
 )
 WEBHOOK_OLDEST = gauge(
-    "roster_webhook_oldest_age_seconds", "Time since the oldest of these deliveries became due."
+    "roster_webhook_deliveries_due_oldest_age_seconds",
+    "Time since the oldest of these deliveries became due.",
 )
 WEBHOOK_ATTEMPTS = counter(
     "roster_webhook_attempts_total", "Webhook delivery attempts, by outcome.", "outcome"
 )
 OPERATION_SUBSCRIBERS = counter(
-    "roster_operation_subscribers_total",
-    "Subscribers that operations of this process have processed.",
+    "roster_operation_subscribers_processed_total",
+    "Subscribers that this process has processed in operations, including those that were canceled"
+    " later.",
 )
 OPERATION_STEP_SECONDS = counter(
     "roster_operation_step_seconds_total", "Time that steps of operations took."

@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+# The domain of the reasons in google.rpc.ErrorInfo: the name of the service, as AIP-193 has it.
+# Programs compare it, so it is the same in every deployment and every version of the protos.
+DOMAIN = "roster"
 # gRPC metadata in which a gateway passes on the error that it found in a request.
 REQUEST_ERROR_METADATA = "roster-fault-bin"
 # Details are sent in metadata, whose size is limited.

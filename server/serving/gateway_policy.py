@@ -36,7 +36,7 @@ from rosterd.http_gateway.request_errors import HttpError
 from ..app import SERVICES
 from ..config import Settings
 from ..features.events.rules import EventType
-from ..rpc.errors import REQUEST_ERROR_METADATA
+from ..rpc.errors import DOMAIN, REQUEST_ERROR_METADATA
 from ..rpc.health.service import DETAIL_METADATA
 from ..values.suggestions import did_you_mean
 
@@ -223,8 +223,7 @@ ANNOTATIONS = Annotations(
     did_you_mean=did_you_mean,
 )
 _ERRORS = ErrorPolicy(
-    # The domain of the reasons in errors.proto is the first part of its package.
-    domain=errors_pb2.DESCRIPTOR.package.partition(".")[0],
+    domain=DOMAIN,
     statuses={
         value.name: value.GetOptions().Extensions[errors_pb2.error_mapping].http
         for value in _REASON.DESCRIPTOR.values

@@ -63,11 +63,12 @@ def test_event_has_exactly_the_documented_keys(account: Account) -> None:
 
     first, second = events(account)
 
-    assert set(first) == {"id", "type", "timestamp", "sequence", "data"}
+    assert set(first) == {"id", "type", "timestamp", "accountId", "sequence", "data"}
     assert set(second) == {*first, "previous"}
     assert (first["id"][:4], len(first["id"])) == ("evt_", 30)
     assert (first["type"], first["timestamp"][:7]) == ("tag.created", tag["createdAt"][:7])
     assert [first["sequence"], second["sequence"]] == [1, 2]
+    assert first["accountId"] == account.ok("GetAccount")["account"]["id"]
 
 
 def test_creation_publishes_the_subscriber_and_its_new_tags(account: Account) -> None:

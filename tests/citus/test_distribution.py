@@ -103,7 +103,7 @@ def test_killed_distribution_is_completed_by_the_next_run(url: str, tables: int)
     ("table", "wrong"),
     [
         ("tag", "create_reference_table('tag')"),
-        ("kept_answer", "create_distributed_table('kept_answer', 'key')"),
+        ("idempotent_response", "create_distributed_table('idempotent_response', 'key')"),
     ],
 )
 def test_table_with_another_distribution_is_named_with_its_remedy(

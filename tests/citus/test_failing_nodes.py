@@ -139,7 +139,7 @@ def test_purge_omits_only_the_accounts_of_a_stopped_node(citus: Cluster) -> None
     here, there = (accounts_on(node, url, 2) for node in citus.workers)
     for account in (*here, *there):
         rows(url, f"INSERT INTO account VALUES ('{account}', '{account}@example.com', true, 0)")
-        rows(url, f"INSERT INTO kept_answer VALUES ('{account}', 'key', '', '', 0)")
+        rows(url, f"INSERT INTO idempotent_response VALUES ('{account}', 'key', '', '', 0)")
 
     async def scenario(database: CitusDatabase) -> None:
         with stopped(citus.workers[0]):

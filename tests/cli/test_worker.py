@@ -103,7 +103,7 @@ def test_workers_purge_expired_data_and_exit_with_0(
     workers = [start(url, postgres, tmp_path / name) for name in ("one", "other")]
     try:
         with psycopg.connect(url, autocommit=True) as connection:
-            while connection.execute("SELECT * FROM kept_answer").fetchall():
+            while connection.execute("SELECT * FROM idempotent_response").fetchall():
                 assert all(worker.process.poll() is None for worker in workers)
     finally:
         codes = [worker.stop() for worker in workers]

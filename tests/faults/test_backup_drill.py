@@ -38,7 +38,7 @@ CLIENTS = 6
 OTHERS = 20_000
 TURNS = 4
 
-COUNTED = "SELECT sum(total) FROM subscriber_block WHERE account_id = ? AND level IN (?, ?)"
+COUNTED = "SELECT sum(total) FROM subscriber_bucket WHERE account_id = ? AND level IN (?, ?)"
 
 # Last names by address.
 Model = dict[str, str]

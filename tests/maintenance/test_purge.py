@@ -90,7 +90,7 @@ def create_accounts(count: int, responses_per_account: int) -> Callable[[Transac
 
 
 def count_responses(tx: Transaction) -> int:
-    return int(select("SELECT COUNT(*) FROM kept_answer", tx)[0][0])
+    return int(select("SELECT COUNT(*) FROM idempotent_response", tx)[0][0])
 
 
 def test_all_expired_responses_are_deleted_and_the_others_are_not(

@@ -67,7 +67,9 @@ def test_a_call_is_counted_by_rpc_and_status(account: Account) -> None:
     assert increase(before, after, CALLS, rpc=TAGS, code="OK") == 1
     for rpc in (TAGS, GET):
         assert increase(before, after, "roster_rpc_duration_seconds_count", rpc=rpc) == 1
-    wait_until(lambda: value(samples(account), "roster_rpc_in_flight") == 0, "a call still runs")
+    wait_until(
+        lambda: value(samples(account), "roster_rpc_calls_in_flight") == 0, "a call still runs"
+    )
 
 
 def test_a_request_is_counted_by_route_and_status(http_account: Account) -> None:
@@ -82,8 +84,8 @@ def test_a_request_is_counted_by_route_and_status(http_account: Account) -> None
     for route, status in ((TAGS, "200"), ("none", "404"), ("TagService.CreateTag", "400")):
         requests = "roster_http_requests_total"
         assert increase(before, after, requests, route=route, status=status) == 1
-    assert increase(before, after, "roster_http_received_bytes_total") == 1
-    assert increase(before, after, "roster_http_sent_bytes_total") > len(body)
+    assert increase(before, after, "roster_http_request_body_bytes_total") == 1
+    assert increase(before, after, "roster_http_response_body_bytes_total") > len(body)
 
 
 def test_writes_are_counted_with_their_commits(account: Account) -> None:
@@ -98,7 +100,10 @@ def test_writes_are_counted_with_their_commits(account: Account) -> None:
     after = samples(account)
     for name in ("roster_commit_duration_seconds_count", "roster_commit_duration_seconds_sum"):
         assert value(after, name) > value(before, name)
-    for name in ("roster_executor_batch_size_count", "roster_executor_busy_seconds_total"):
+    for name in (
+        "roster_executor_batch_work_items_count",
+        "roster_executor_thread_busy_seconds_total",
+    ):
         assert value(after, name, executor="writer") > value(before, name, executor="writer")
 
 
@@ -129,7 +134,7 @@ def test_failing_source_does_not_affect_the_others(
 
     values = {s.name: s.value for family in exposition.collect() for s in family.samples}
 
-    assert (values["roster_rpc_in_flight"], values["roster_webhook_attempts_total"]) == (3, 2)
+    assert (values["roster_rpc_calls_in_flight"], values["roster_webhook_attempts_total"]) == (3, 2)
     assert "a metric source failed" in caplog.text
 
 

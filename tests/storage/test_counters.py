@@ -51,7 +51,7 @@ def id_of(number: int) -> str:
 def ranges_by_level(tx: Transaction, account: str = OURS) -> dict[int, list[tuple[str, int]]]:
     """Returns the first ID and the total of each range, by level."""
     rows = select(
-        "SELECT level, first_id, total FROM subscriber_block"
+        "SELECT level, first_id, total FROM subscriber_bucket"
         f" WHERE account_id = '{account}' ORDER BY level, first_id",
         tx,
     )

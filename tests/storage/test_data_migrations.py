@@ -13,13 +13,20 @@ from playhouse.migrations import Runner
 
 from rosterd.server.features.accounts import store as accounts
 from rosterd.server.features.custom_fields.rules import DataType
+from rosterd.server.features.events import store_reading as events
+from rosterd.server.features.events.store import has_webhooks
 from rosterd.server.features.events.store_subscriber import events_about
 from rosterd.server.features.statistics.rules import STATUS, TAG
 from rosterd.server.features.statistics.store import flows, tag_totals, totals
+from rosterd.server.features.subscribers.counters.store_pages import total
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.subscribers.store_reading import find
 from rosterd.server.features.subscribers.value_keys import value_keys
+from rosterd.server.features.webhooks.delivery import store_deliveries as deliveries
+from rosterd.server.features.webhooks.delivery.store_queue import Queue, lock
+from rosterd.server.rpc.idempotency import store as idempotency
+from rosterd.server.rpc.paging import Page
 from rosterd.server.storage import migrate as migrations
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.postgres import connection
@@ -169,3 +176,37 @@ def test_stored_subscribers_have_no_status_revision_until_their_status_changes(
         assert find(OURS, "01", tx) == after
     assert (before.revision, before.status_revision) == (1000, 0)
     assert after.status_revision == after.revision > before.revision
+
+
+def test_rows_of_renamed_tables_and_columns_are_kept(stored: Stored) -> None:
+    attempted = {"delivery_id": "01", "number": 1, "place": 3, "webhook_id": "01", "started_at": 5}
+    response = {"http_status": 503, "error": "answered 503", "answer": "busy"}
+    tables: dict[str, dict[str, Any]] = {
+        "kept_answer": {"key": "a", "fingerprint": "b", "answer": b"c", "created_at": 1 << 50},
+        "subscriber_block": {"level": 2, "first_id": "", "total": 7},
+        "event_stream": {"sequence": 2, "webhooks": 1},
+        "event": {"sequence": 2, "id": "evt_1", "kind": "tag.created", "envelope": "{}"},
+        "webhook": {"id": "01", "url": "", "description": "", "event_types": "[]"},
+        "delivery_queue": {"expanded": 2, "attempts": 3},
+        "delivery": {"id": "01", "webhook_id": "01", "sequence": 2, "event_id": "evt_1"},
+        "delivery_attempt": attempted | response | {"milliseconds": 84},
+    }
+    tables["event"]["created_at"] = 1
+    tables["webhook"] |= {"enabled": False, "disabled_reason": 0, "secret": b"", "failures": 0}
+    tables["webhook"] |= {"after_sequence": 0, "paused_until": 0, "created_at": 1, "updated_at": 1}
+    tables["delivery"] |= {"kind": "tag.created", "replay_id": "", "status": 1, "attempts": 1}
+    tables["delivery"] |= {"step": 1, "fence": 1, "created_at": 1}
+    rows = [(table, {"account_id": OURS, **values}) for table, values in tables.items()]
+    url = stored("0020_changed_and_unchanged", rows)
+
+    with unit_of_work(url) as tx:
+        assert idempotency.find(OURS, "a", tx) == idempotency.StoredResponseRow("b", b"c")
+        assert total(OURS, tx) == 7
+        assert has_webhooks(OURS, tx)
+        assert lock(OURS, tx) == Queue(2, None, 3, last_sequence=2)
+        created = events.Filter(event_types=("tag.created",))
+        (event,), _, _ = events.page(OURS, created, Page(1, 20), tx, descending=False)
+        assert event.id == "evt_1"
+        ((delivered, attempt),) = deliveries.attempts_after(OURS, "", 2, 1, tx).records
+        assert delivered.event_type == "tag.created"
+        assert attempt == deliveries.AttemptRow(1, 5, 84, 503, "answered 503", "busy")

@@ -56,7 +56,7 @@ def set_clock(tx: Transaction) -> None:
 
 def keys(tx: Transaction, account: str = OURS) -> set[str]:
     """Returns the keys of all stored responses of an account, including expired ones."""
-    rows = select(f"SELECT key FROM kept_answer WHERE account_id = '{account}'", tx)
+    rows = select(f"SELECT key FROM idempotent_response WHERE account_id = '{account}'", tx)
     return {key for (key,) in rows}
 
 
@@ -306,7 +306,7 @@ def test_stored_response_is_not_readable_without_the_key(
     assert response.secret.startswith(SECRET)
 
     connection = apsw.Connection(str(tmp_path / "once.db"))
-    (row,) = connection.execute("SELECT * FROM kept_answer").fetchall()
+    (row,) = connection.execute("SELECT * FROM idempotent_response").fetchall()
     connection.close()
 
     assert [file.name for file in tmp_path.iterdir() if SECRET.encode() in file.read_bytes()] == []

@@ -13,7 +13,12 @@ import pytest
 from rosterd.server.features.operations import runner, store
 from rosterd.server.features.operations.rules import BatchRequest, State
 from rosterd.server.features.operations.runner import OperationRunner
-from rosterd.server.features.operations.store_steps import Selection, StepResult, Steps, select_next
+from rosterd.server.features.operations.store_steps import (
+    Selection,
+    StepOutcome,
+    Steps,
+    select_next,
+)
 from rosterd.server.rpc.errors import StatementTimeout
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.sqlite.database import SqliteDatabase
@@ -27,20 +32,26 @@ TAG = BatchRequest(MESSAGE, ["email:*"], key_id="", by_admin=False)
 
 
 class RecordedSteps(Steps):
-    """Records the account of each step. The first `failing` steps fail."""
+    """Records the account of each step.
 
-    def __init__(self, failing: int = 0) -> None:
+    The first `failing` steps fail. Before step `canceled_at`, its operation is canceled.
+    """
+
+    def __init__(self, failing: int = 0, canceled_at: int = 0) -> None:
         super().__init__(SUPPRESSIONS)
         self.accounts: list[str] = []
         self.failing = failing
+        self.canceled_at = canceled_at
 
     def run(
         self, account_id: str, selection: Selection, runner: str, tx: Transaction
-    ) -> StepResult:
+    ) -> StepOutcome:
         self.accounts.append(account_id)
         if self.failing:
             self.failing -= 1
             raise ArithmeticError
+        if len(self.accounts) == self.canceled_at:
+            store.cancel(account_id, selection.operation_id, tx)
         return super().run(account_id, selection, runner, tx)
 
 
@@ -85,6 +96,24 @@ def test_accounts_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     asyncio.run(run())
 
     assert steps.accounts == [OURS, THEIRS, *[OURS] * 9]
+
+
+def test_metric_counts_what_a_canceled_operation_has_processed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "FIRST_STEP", 20)
+    monkeypatch.setattr(runner, "MAX_STEP", 20)
+
+    async def run() -> None:
+        async with opened(tmp_path) as database:
+            operations = OperationRunner(database, RecordedSteps(canceled_at=2), poll_seconds=60.0)
+            operations.notify([OURS])
+            async with operations.running():
+                row = await until_ended(database, OURS)
+            assert (row.state, row.processed) == (State.CANCELLED, 20)
+            assert operations.processed == 20
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize(

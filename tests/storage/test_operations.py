@@ -68,7 +68,7 @@ def test_a_step_changes_only_subscribers_that_still_match(tx: Transaction) -> No
     SUBSCRIBERS.delete(OURS, email("bob"), tx)
     SUBSCRIBERS.create(OURS, new("eve", "news"), tx)
 
-    assert STEPS.run(OURS, selection, ONE, tx) is StepResult.ENDED
+    assert STEPS.run(OURS, selection, ONE, tx).result is StepResult.ENDED
 
     assert names_with(tx, "vip", "ada", "eve") == ["ada"]
     row = store.find(OURS, operation.id, tx)
@@ -93,7 +93,7 @@ def test_subscribers_inserted_after_the_start_are_not_changed(tx: Transaction, l
             SUBSCRIBERS.delete(OURS, email("ada"), tx)
         imported("eve", tx)
 
-    assert STEPS.run(OURS, select(tx), ONE, tx) is StepResult.ENDED
+    assert STEPS.run(OURS, select(tx), ONE, tx).result is StepResult.ENDED
 
     names = ["ada", "bob"] if later != "imported after a deletion" else ["bob"]
     assert names_with(tx, "vip", *names, "eve") == names
@@ -169,7 +169,7 @@ def test_a_repeated_step_changes_nothing(tx: Transaction) -> None:
     step = select(tx)._replace(ids=ids[:2], is_last=False)
 
     for _ in range(2):
-        assert STEPS.run(OURS, step, ONE, tx) is StepResult.CONTINUES
+        assert STEPS.run(OURS, step, ONE, tx).result is StepResult.CONTINUES
 
     assert store.find(OURS, operation.id, tx).processed == 2
     assert select(tx).ids == ids[2:]
@@ -182,10 +182,10 @@ def test_another_process_waits_until_the_lease_ends(tx: Transaction) -> None:
     STEPS.run(OURS, selection._replace(ids=ids[:1], is_last=False), ONE, tx)
 
     assert select_next(OURS, OTHER, LIMIT, tx) is None
-    assert STEPS.run(OURS, selection, OTHER, tx) is StepResult.TAKEN
+    assert STEPS.run(OURS, selection, OTHER, tx).result is StepResult.TAKEN
     tx.now += LEASE_MILLISECONDS
     assert select(tx, OTHER).ids == ids[1:]
-    assert STEPS.run(OURS, select(tx, OTHER), OTHER, tx) is StepResult.ENDED
+    assert STEPS.run(OURS, select(tx, OTHER), OTHER, tx).result is StepResult.ENDED
 
 
 def test_operation_of_a_process_with_a_fast_clock_is_continued(tx: Transaction) -> None:
@@ -197,7 +197,7 @@ def test_operation_of_a_process_with_a_fast_clock_is_continued(tx: Transaction) 
     tx.now -= 3_600_000
 
     assert select(tx, OTHER).ids == ids[1:]
-    assert STEPS.run(OURS, select(tx, OTHER), OTHER, tx) is StepResult.ENDED
+    assert STEPS.run(OURS, select(tx, OTHER), OTHER, tx).result is StepResult.ENDED
 
 
 def test_operations_of_an_account_run_in_order(tx: Transaction) -> None:
@@ -206,7 +206,7 @@ def test_operations_of_an_account_run_in_order(tx: Transaction) -> None:
     for operation in operations:
         selection = select(tx)
         assert selection.operation_id == operation.id
-        assert STEPS.run(OURS, selection, ONE, tx) is StepResult.ENDED
+        assert STEPS.run(OURS, selection, ONE, tx).result is StepResult.ENDED
 
 
 def test_a_canceled_operation_is_not_continued(tx: Transaction) -> None:
@@ -216,7 +216,7 @@ def test_a_canceled_operation_is_not_continued(tx: Transaction) -> None:
 
     store.cancel(OURS, operation.id, tx)
 
-    assert STEPS.run(OURS, selection, ONE, tx) is StepResult.ENDED
+    assert STEPS.run(OURS, selection, ONE, tx).result is StepResult.ENDED
     assert names_with(tx, "vip", "ada") == []
     assert store.find(OURS, operation.id, tx).state == State.CANCELLED
 
@@ -230,7 +230,7 @@ def test_a_filter_that_becomes_invalid_after_the_selection_fails_the_operation(
     selection = select(tx)
     custom_fields.delete(OURS, plan, tx)
 
-    assert STEPS.run(OURS, selection, ONE, tx) is StepResult.ENDED
+    assert STEPS.run(OURS, selection, ONE, tx).result is StepResult.ENDED
 
     assert store.find(OURS, operation.id, tx).state == State.FAILED
     assert names_with(tx, "vip", "ada") == []

@@ -60,7 +60,7 @@ from .test_plans import (
 )
 
 OTHER_ACCOUNTS = 6
-BIG = {"subscriber", "subscriber_block", "subscriber_tag", "custom_value"}
+BIG = {"subscriber", "subscriber_bucket", "subscriber_tag", "custom_value"}
 COPIES = {
     "tag": "id, name, name_key, description, created_at",
     "custom_field": "id, key, label, label_key, data_type, fallback, created_at, updated_at",
@@ -68,7 +68,7 @@ COPIES = {
     " last_name_key, email_unicode_key, revision",
     "subscriber_tag": "subscriber_id, tag_id",
     "custom_value": "subscriber_id, key, value",
-    "subscriber_block": "level, first_id, total",
+    "subscriber_bucket": "level, first_id, total",
 }
 
 

@@ -46,7 +46,7 @@ COUNTED = (
 )
 
 
-_TOTAL = 'SELECT SUM("t1"."total") FROM "subscriber_block"'
+_TOTAL = 'SELECT SUM("t1"."total") FROM "subscriber_bucket"'
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def fail(row: WebhookRow, tx: Transaction) -> WebhookRow:
 
 def deliveries(tx: Transaction) -> list[tuple[str, str]]:
     """Returns the webhook and event type of each delivery, oldest first."""
-    rows = select("SELECT webhook_id, kind FROM delivery ORDER BY id", tx)
+    rows = select("SELECT webhook_id, event_type FROM delivery ORDER BY id", tx)
     return [(webhook_id, event_type) for webhook_id, event_type in rows]
 
 
@@ -104,7 +104,7 @@ def test_other_changes_keep_the_health(tx: Transaction, change: dict[str, Any]) 
     changed = store.update(OURS, row.id, change, tx)
 
     assert changed == row._replace(**change, updated_at=tx.now)
-    assert lock(OURS, tx) == Queue(expanded=0, due_at=None, attempts=0, last_sequence=0)
+    assert lock(OURS, tx) == Queue(expanded_sequence=0, due_at=None, attempts=0, last_sequence=0)
 
 
 @pytest.mark.parametrize(

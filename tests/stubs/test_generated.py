@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
 import tomllib
+from pathlib import Path
 
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
 from ..documents import ROOT
 from .proto_comments import IMAGE, lines_of_comments
@@ -32,8 +40,46 @@ def test_descriptor_image_is_complete() -> None:
     assert "google/rpc/error_details.proto" in names
 
 
-def test_npm_package_has_the_version_of_the_service() -> None:
-    service = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    package = json.loads((GENERATED / "typescript" / "package.json").read_text())
+def test_clients_have_the_version_of_the_service() -> None:
+    service, python = (
+        tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        for folder in (ROOT, GENERATED / "python")
+    )
+    npm = json.loads((GENERATED / "typescript" / "package.json").read_text())
 
-    assert package["version"] == service["version"]
+    version = service["version"]
+    assert (python["version"], npm["version"]) == (version, version)
+    assert f"roster-client=={version}" in service["dependencies"]
+
+
+def test_released_definitions_are_those_of_the_newest_version(tmp_path: Path) -> None:
+    newest = re.search(r"^## \[(\d\S*)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest
+    tag = f"v{newest[1]}"
+    git = shutil.which("git") or pytest.skip("git is not installed")
+    archived = subprocess.run(
+        [git, "archive", f"refs/tags/{tag}", "protos"], cwd=ROOT, capture_output=True, timeout=60
+    )
+    if archived.returncode:
+        pytest.skip(f"this checkout does not have the tag {tag}")
+    with tarfile.open(fileobj=io.BytesIO(archived.stdout)) as files:
+        files.extractall(tmp_path, filter="data")
+
+    image = tmp_path / "image.binpb"
+    subprocess.run(
+        [sys.executable, tmp_path / "protos" / "generate.py", "--image", image],
+        check=True,
+        timeout=60,
+    )
+
+    assert definitions(ROOT / "protos" / "released.binpb") == definitions(image)
+
+
+def definitions(image: Path) -> dict[str, FileDescriptorProto]:
+    """Returns the files of roster/v1 in a descriptor image by name, without comments."""
+    found = {}
+    for file in FileDescriptorSet.FromString(image.read_bytes()).file:
+        file.ClearField("source_code_info")
+        if file.package == "roster.v1":
+            found[file.name] = file
+    return found

@@ -1,7 +1,7 @@
 """Builds the envelope of an event, the JSON text that is stored and sent unchanged.
 
     {"id": "evt_...", "type": "tag.updated", "timestamp": "2026-11-21T03:33:16.247Z",
-     "sequence": 7, "data": {"tag": {...}}, "previous": {"name": "..."}}
+     "accountId": "...", "sequence": 7, "data": {"tag": {...}}, "previous": {"name": "..."}}
 
 `data` contains the resource as the API returns it after the change, or before a deletion.
 `previous` contains the old values of the members that changed; null means absent. An event of a
@@ -24,13 +24,16 @@ _NOT_PERSONAL = frozenset({"id", "status", "createdAt"})
 _OPTIONAL = LINKS | {"customFields"}
 
 
-def envelope(event_id: str, sequence: int, milliseconds: int, change: Change) -> str:
+def envelope(
+    account_id: str, event_id: str, sequence: int, milliseconds: int, change: Change
+) -> str:
     before = change.before.as_json() if change.before else {}
     after = change.after.as_json() if change.after else {}
     message: dict[str, Any] = {
         "id": event_id,
         "type": change.event_type,
         "timestamp": iso8601(milliseconds),
+        "accountId": account_id,
         "sequence": sequence,
         "data": {change.event_type.data_key: after or before},
     }

@@ -6,7 +6,7 @@ from peewee import BigIntegerField, CompositeKey, IntegerField, Model, TextField
 
 
 class EventStream(Model):
-    """The last sequence number of an account's events, and its number of webhooks.
+    """The last sequence number of an account's events, and the number of its webhooks.
 
     An account that never had a webhook has no row. The sequence continues if an account
     deletes its last webhook and creates another one.
@@ -14,7 +14,7 @@ class EventStream(Model):
 
     account_id = TextField(primary_key=True)
     sequence = BigIntegerField()
-    webhooks = IntegerField()
+    webhook_count = IntegerField()
 
     class Meta:
         table_name = "event_stream"
@@ -30,7 +30,7 @@ class Event(Model):
     account_id = TextField()
     sequence = BigIntegerField()
     id = TextField()
-    kind = TextField()
+    event_type = TextField()
     envelope = TextField()
     created_at = BigIntegerField()
     subscriber_id = TextField(null=True)
@@ -40,7 +40,7 @@ class Event(Model):
         primary_key = CompositeKey("account_id", "sequence")
         indexes = (
             (("account_id", "id"), True),
-            (("account_id", "kind", "sequence"), True),
+            (("account_id", "event_type", "sequence"), True),
         )
         without_rowid = True
 

@@ -25,7 +25,7 @@ MAX_CACHED_ACCOUNTS = 100_000
 _COLUMNS = (
     Event.sequence,
     Event.id,
-    Event.kind,
+    Event.event_type,
     Event.envelope,
     Event.created_at,
     Event.subscriber_id,
@@ -34,7 +34,7 @@ _STREAM_OF_ACCOUNT = EventStream.account_id == param("account_id")
 _ADVANCE = Statement(
     lambda _: (
         EventStream.update({EventStream.sequence: EventStream.sequence + param("count")})
-        .where(_STREAM_OF_ACCOUNT & (EventStream.webhooks > SQL("0")))
+        .where(_STREAM_OF_ACCOUNT & (EventStream.webhook_count > SQL("0")))
         .returning(EventStream.sequence)
     ),
     has_one_plan=True,
@@ -43,20 +43,21 @@ _SEQUENCE = Statement(
     lambda _: EventStream.select(EventStream.sequence).where(_STREAM_OF_ACCOUNT), has_one_plan=True
 )
 _WEBHOOKS = Statement(
-    lambda _: EventStream.select(EventStream.webhooks).where(_STREAM_OF_ACCOUNT), has_one_plan=True
+    lambda _: EventStream.select(EventStream.webhook_count).where(_STREAM_OF_ACCOUNT),
+    has_one_plan=True,
 )
 _BEGIN = Statement(
     lambda _: EventStream.insert(
         {
             EventStream.account_id: param("account_id"),
             EventStream.sequence: param("sequence"),
-            EventStream.webhooks: param("webhooks"),
+            EventStream.webhook_count: param("webhook_count"),
         }
     ).on_conflict_ignore(),
     has_one_plan=True,
 )
 _COUNT_WEBHOOKS = Statement(
-    lambda _: EventStream.update({EventStream.webhooks: param("webhooks")}).where(
+    lambda _: EventStream.update({EventStream.webhook_count: param("webhook_count")}).where(
         _STREAM_OF_ACCOUNT
     )
 )
@@ -108,7 +109,7 @@ def _write(account_id: str, last: int, changes: Sequence[Change], tx: Transactio
     rows = []
     for sequence, ulid, change in zip(numbers, tx.new_ids(len(changes)), changes, strict=True):
         event_id, created_at = PREFIX + ulid, timestamp_of(ulid)
-        text = envelope(event_id, sequence, created_at, change)
+        text = envelope(account_id, event_id, sequence, created_at, change)
         row = (sequence, event_id, change.event_type, text, created_at, subscriber_id(change))
         rows.append(row)
     tx.run(_INSERT_ALL, account_id=account_id, rows=rows)
@@ -117,6 +118,6 @@ def _write(account_id: str, last: int, changes: Sequence[Change], tx: Transactio
 def count_webhooks(account_id: str, webhooks: int, tx: Transaction) -> int:
     """Stores the number of webhooks, and returns the sequence number of the last event."""
     tx.cache.discard(_cache_key(account_id))
-    tx.run(_BEGIN, account_id=account_id, sequence=0, webhooks=webhooks)
-    tx.run(_COUNT_WEBHOOKS, account_id=account_id, webhooks=webhooks)
+    tx.run(_BEGIN, account_id=account_id, sequence=0, webhook_count=webhooks)
+    tx.run(_COUNT_WEBHOOKS, account_id=account_id, webhook_count=webhooks)
     return int(tx.scalar(_SEQUENCE, account_id=account_id))

@@ -70,7 +70,7 @@ def _type_query(dialect: Dialect, *, descending: bool) -> ModelSelect[Event]:
         one.select(one.sequence)
         .where(
             (one.account_id == param("account_id"))
-            & (one.kind == param("kind"))
+            & (one.event_type == param("event_type"))
             & (one.sequence > param("after"))
             & (one.sequence <= param("until"))
         )
@@ -83,7 +83,7 @@ def _type_query(dialect: Dialect, *, descending: bool) -> ModelSelect[Event]:
 
 
 def _types_query(dialect: Dialect, *order: object) -> ModelSelect[Event]:
-    query = _range_query(*order).where(dialect.any_of(Event.kind, "event_types"))
+    query = _range_query(*order).where(dialect.any_of(Event.event_type, "event_types"))
     return query.offset(param("offset"))
 
 
@@ -126,7 +126,7 @@ _PAGES = (
 _NEWEST = Statement(lambda _: Event.select(fn.MAX(Event.id)).where(_IN_ACCOUNT))
 _COUNT_OF_TYPES = Statement(
     lambda dialect: Event.select(fn.COUNT(Event.sequence)).where(
-        _BETWEEN & dialect.any_of(Event.kind, "event_types")
+        _BETWEEN & dialect.any_of(Event.event_type, "event_types")
     )
 )
 
@@ -156,7 +156,7 @@ def page(
     types = filters.event_types
     # One event more than the page shows whether more follow.
     values = {"account_id": account_id, "limit": page.limit + 1, "offset": page.offset}
-    values |= {"event_types": types, "kind": types[0] if types else ""}
+    values |= {"event_types": types, "event_type": types[0] if types else ""}
     rest = _rest(bounds, page, descending=descending, skips=not types)
     statement = _PAGES[min(len(types), 2)][descending]
     rows = [EventRow._make(row) for row in tx.all(statement, **values, **rest._asdict())]

@@ -45,7 +45,7 @@ def _recent(dialect: Dialect) -> Node:
     )
     return Event.select(Event.sequence).where(
         _numbered(dialect, numbers)
-        & dialect.any_of(Event.kind, "event_types")
+        & dialect.any_of(Event.event_type, "event_types")
         & (Event.created_at >= param("since"))
     )
 
@@ -60,7 +60,7 @@ _WITH_ADDRESS = Statement(
         Event.select(Event.sequence, Event.id, Event.envelope)
         .where(
             (Event.account_id == param("account_id"))
-            & (Event.kind == param("kind"))
+            & (Event.event_type == param("event_type"))
             & (Event.sequence >= param("first"))
             & Expression(Event.envelope, "ILIKE", param("pattern"))
         )
@@ -123,7 +123,7 @@ def remove_from_operation_events(
 ) -> Iterator[EventRow]:
     """Removes addresses, given by `text_key`, from events of operations. Yields the events."""
     for address in addresses:
-        values = {"kind": EventType.OPERATION_COMPLETED, "pattern": pattern_of(address)}
+        values = {"event_type": EventType.OPERATION_COMPLETED, "pattern": pattern_of(address)}
         for event in _in_batches(_WITH_ADDRESS, 0, tx, account_id=account_id, **values):
             envelope = json_without_address(event.envelope, address)
             if envelope != event.envelope:

@@ -22,7 +22,7 @@ from ...rpc.errors import Internal, OperationNotFound, StatementTimeout, Unavail
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from .store import ids_of_any_account_with_running
-from .store_steps import Selection, StepResult, Steps, select_next
+from .store_steps import Selection, StepOutcome, StepResult, Steps, select_next
 
 log = logging.getLogger(__name__)
 
@@ -174,13 +174,12 @@ class OperationRunner:
         started = time.monotonic()
         run = partial(self._steps.run, account_id, step, self._runner)
         try:
-            result = await self._database.write(run)
+            result, processed = await self._database.write(run)
         except OperationNotFound:
-            result = StepResult.ENDED
+            result, processed = StepOutcome(StepResult.ENDED)
         seconds = time.monotonic() - started
         self.seconds += seconds
-        if result is not StepResult.TAKEN:
-            self.processed += len(ids)
+        self.processed += processed
         if result is not StepResult.CONTINUES:
             self._forget(account_id)
             # The account may have another operation.

@@ -72,6 +72,13 @@ class StepResult(Enum):
     TAKEN = "taken by another process"
 
 
+class StepOutcome(NamedTuple):
+    """The result of a step, and the number of subscribers that it processed."""
+
+    result: StepResult
+    processed: int = 0
+
+
 def select_next(
     account_id: str, runner: str, limit: int, tx: Transaction, span: int | None = None
 ) -> Selection | None:
@@ -114,26 +121,26 @@ class Steps:
 
     def run(
         self, account_id: str, selection: Selection, runner: str, tx: Transaction
-    ) -> StepResult:
+    ) -> StepOutcome:
         """Processes selected subscribers and stores the progress. Ends after the last selection."""
         row = store.find(account_id, selection.operation_id, tx)
         if row.state != State.RUNNING:
-            return StepResult.ENDED
+            return StepOutcome(StepResult.ENDED)
         if _is_taken(row, runner, tx):
-            return StepResult.TAKEN
+            return StepOutcome(StepResult.TAKEN)
         try:
             tree = _tree(account_id, row, tx) if row.batch.texts else None
         except ValidationError as error:
             _fail(account_id, row, error.reason, tx)
-            return StepResult.ENDED
+            return StepOutcome(StepResult.ENDED)
         ids = [each for each in selection.ids if each > row.after_id]
         failures = row.failures
-        processed = row.processed
+        processed = 0
         if ids:
             rows = self._matching(account_id, _at_start(account_id, row, ids, tx), tree, tx)
-            processed += len(rows)
+            processed = len(rows)
             if tree is None:
-                processed = row.processed + len(ids)
+                processed = len(ids)
                 found = {each.id for each in rows}
                 for each in ids:
                     if each not in found:
@@ -146,7 +153,7 @@ class Steps:
             accepted = sum(not isinstance(each, RosterError) for each in outcomes)
             row = _with_counts(row, accepted, sum(map(eq, outcomes, rows)))
         row = row._replace(
-            processed=processed,
+            processed=row.processed + processed,
             failed=orjson.dumps(failures.as_json()).decode(),
             after_id=max(row.after_id, selection.up_to, *ids[-1:]),
             runner=runner,
@@ -154,9 +161,9 @@ class Steps:
         )
         if selection.is_last:
             store.end(account_id, row, State.SUCCEEDED, tx)
-            return StepResult.ENDED
+            return StepOutcome(StepResult.ENDED, processed)
         store.put(account_id, row, tx)
-        return StepResult.CONTINUES
+        return StepOutcome(StepResult.CONTINUES, processed)
 
     def fail(self, account_id: str, runner: str, tx: Transaction) -> None:
         """Ends the oldest operation of an account, whose subscribers cannot be selected in time."""

@@ -83,7 +83,7 @@ Subscriber.add_index(
 )
 
 
-class SubscriberCounter(Model):
+class SubscriberBucket(Model):
     """The number of subscribers in a range of IDs, see `counters/store_counting.py`."""
 
     account_id = TextField()
@@ -92,7 +92,7 @@ class SubscriberCounter(Model):
     total = BigIntegerField()
 
     class Meta:
-        table_name = "subscriber_block"
+        table_name = "subscriber_bucket"
         primary_key = CompositeKey("account_id", "level", "first_id")
         without_rowid = True
 

@@ -17,7 +17,7 @@ from ...values.texts import cached_if_short
 from ..custom_fields.models import IS_DELETED_FIELD, CustomField, CustomValue
 from ..tags.models import IS_TAG, SubscriberTag, Tag
 from .fields import SubscriberRow
-from .models import Subscriber, SubscriberCounter
+from .models import Subscriber, SubscriberBucket
 from .rules import NO_VALUES
 
 # The ID or the address that names a subscriber in a request.
@@ -104,7 +104,7 @@ def _newest(_: Dialect) -> ModelSelect[Subscriber]:
 
     Each account is joined with itself only, so that each node of a cluster reads its accounts.
     """
-    bucket = SubscriberCounter
+    bucket = SubscriberBucket
     last = (
         bucket.select(bucket.account_id, fn.MAX(bucket.first_id).alias("first_id"))
         .where(bucket.total > SQL("0"))

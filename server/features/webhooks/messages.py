@@ -23,7 +23,7 @@ def delivery(row: DeliveryRow) -> pb.WebhookDelivery:
         id=row.id,
         webhook_id=row.webhook_id,
         event_id=row.event_id,
-        event_type=row.kind,
+        event_type=row.event_type,
         status=pb.WebhookDelivery.Status.ValueType(row.status),
         attempts=row.attempts,
         replay_id=row.replay_id or None,
@@ -40,18 +40,21 @@ def attempt(row: AttemptRow) -> pb.WebhookAttempt:
     return pb.WebhookAttempt(
         number=row.number,
         started_at=timestamp(row.started_at),
-        duration_ms=row.milliseconds,
+        duration_ms=row.duration_ms,
         http_status=row.http_status,
         error=row.error or None,
-        response_body=row.answer,
+        response_body=row.response_body,
     )
 
 
-def event(envelope: str, *, with_links: bool) -> pb.Event:
-    """Parses an envelope. Without links, a reader cannot act for the subscriber."""
+def event(account_id: str, envelope: str, *, with_links: bool) -> pb.Event:
+    """Parses an envelope. Without links, a reader cannot act for the subscriber.
+
+    Envelopes that earlier versions stored do not contain the account.
+    """
     content = orjson.loads(envelope)
     if not with_links:
         for resource in content["data"].values():
             for name in LINKS:
                 resource.pop(name, None)
-    return ParseDict(content, pb.Event(), ignore_unknown_fields=True)
+    return ParseDict(content, pb.Event(account_id=account_id), ignore_unknown_fields=True)

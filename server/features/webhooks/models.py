@@ -48,12 +48,12 @@ class Webhook(Model):
 class DeliveryQueue(Model):
     """The delivery queue of an account. Its row is the lock for all deliveries of the account.
 
-    Events up to `expanded` have their deliveries. Nothing is due before `due_at`; null means
-    never. `attempts` counts finished attempts.
+    Events up to `expanded_sequence` have their deliveries. Nothing is due before `due_at`; null
+    means never. `attempts` counts finished attempts.
     """
 
     account_id = TextField(primary_key=True)
-    expanded = BigIntegerField()
+    expanded_sequence = BigIntegerField()
     due_at = BigIntegerField(null=True)
     attempts = BigIntegerField()
 
@@ -75,7 +75,7 @@ class Delivery(Model):
     webhook_id = TextField()
     sequence = BigIntegerField()
     event_id = TextField()
-    kind = TextField()
+    event_type = TextField()
     replay_id = TextField()
     status = SmallIntegerField()
     attempts = IntegerField()
@@ -128,25 +128,25 @@ Delivery.add_index(
 class DeliveryAttempt(Model):
     """One attempt, with its start, duration and response.
 
-    `place` numbers the attempts of an account in the order in which they finish, so a tail
-    misses none. `answer` is the beginning of the response body, escaped.
+    `position` numbers the attempts of an account in the order in which they finish, so a tail
+    misses none. `response_body` is the beginning of the response body, escaped.
     """
 
     account_id = TextField()
     delivery_id = TextField()
     number = IntegerField()
-    place = BigIntegerField()
+    position = BigIntegerField()
     webhook_id = TextField()
     started_at = BigIntegerField()
-    milliseconds = IntegerField()
+    duration_ms = IntegerField()
     http_status = SmallIntegerField(null=True)
     error = TextField()
-    answer = TextField()
+    response_body = TextField()
 
     class Meta:
         table_name = "delivery_attempt"
         primary_key = CompositeKey("account_id", "delivery_id", "number")
-        indexes = ((("account_id", "place"), True),)
+        indexes = ((("account_id", "position"), True),)
         without_rowid = True
 
 

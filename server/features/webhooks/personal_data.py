@@ -38,7 +38,7 @@ class PersonalData:
         for row in events_about(account_id, subscriber_id, sequence, tx):
             after = delivery_id if row.sequence == sequence else ""
             if row.sequence > sequence:
-                yield row.sequence, "", event(row.envelope, with_links=False)
+                yield row.sequence, "", event(account_id, row.envelope, with_links=False)
             for stored in deliveries_of(account_id, row.sequence, tx, after):
                 attempts = map(attempt, attempts_of(account_id, stored.id, tx))
                 message = pb.PersonalDelivery(delivery=delivery(stored), attempts=attempts)

@@ -177,7 +177,7 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
             lambda tx: events.page(account, filters, page, tx, descending=descending)
         )
         response = pb.ListEventsResponse(
-            events=[messages.event(row.envelope, with_links=with_links) for row in rows],
+            events=[messages.event(account, row.envelope, with_links=with_links) for row in rows],
             total=total,
             page=page.number,
             limit=page.limit,

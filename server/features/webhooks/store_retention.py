@@ -45,9 +45,9 @@ _OLDEST_EVENTS = QueueStatement(
 )
 _OLDEST_ATTEMPTS = QueueStatement(
     lambda _: (
-        DeliveryAttempt.select(DeliveryAttempt.place, DeliveryAttempt.started_at)
+        DeliveryAttempt.select(DeliveryAttempt.position, DeliveryAttempt.started_at)
         .where(_OF_ATTEMPT)
-        .order_by(DeliveryAttempt.account_id, DeliveryAttempt.place)
+        .order_by(DeliveryAttempt.account_id, DeliveryAttempt.position)
         .limit(param("limit"))
     )
 )
@@ -63,7 +63,9 @@ _ONE_OLD_REPLAY = QueueStatement(
     lambda _: Replay.select(Replay.id).where(_OLD_REPLAYS).limit(SQL("1"))
 )
 _PURGE_ATTEMPTS = QueueStatement(
-    lambda _: DeliveryAttempt.delete().where(_OF_ATTEMPT & (DeliveryAttempt.place <= param("last")))
+    lambda _: DeliveryAttempt.delete().where(
+        _OF_ATTEMPT & (DeliveryAttempt.position <= param("last"))
+    )
 )
 _PURGE_EVENTS = QueueStatement(
     lambda _: Event.delete().where(_OF_EVENT & (Event.sequence <= param("last")))

@@ -35,6 +35,7 @@ from ..errors import (
 )
 from . import store
 
+# Part of the key of stored responses, so that it cannot change.
 _PURPOSE = "kept answer"
 _PERSON = "person of a stored response"
 # Characters of the digest of a person.
@@ -215,7 +216,7 @@ class IdempotentDatabase(WrappedDatabase):
         if stored.fingerprint != self._fingerprint(request):
             raise IdempotencyKeyReused
         request.replayed = True
-        return request.read(self._encryption.open(_PURPOSE, stored.answer, *request.owner))
+        return request.read(self._encryption.open(_PURPOSE, stored.response, *request.owner))
 
     def _store_response(self, request: Request, response: Any, tx: Transaction) -> None:
         data = response.SerializeToString()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from peewee import BigIntegerField, BlobField, CompositeKey, Model, TextField
 
 
-class StoredResponse(Model):
+class IdempotentResponse(Model):
     """The encrypted response to the first request with a key; `fingerprint` is of that request.
 
     `persons` are the digests of the persons that the request or the response names. It is null if
@@ -15,20 +15,12 @@ class StoredResponse(Model):
     account_id = TextField()
     key = TextField()
     fingerprint = TextField()
-    answer = BlobField()
+    response = BlobField()
     created_at = BigIntegerField()
     persons = TextField(null=True)
 
     class Meta:
-        table_name = "kept_answer"
+        table_name = "idempotent_response"
         primary_key = CompositeKey("account_id", "key")
+        indexes = ((("account_id", "created_at", "key"), True),)
         without_rowid = True
-
-
-StoredResponse.add_index(
-    StoredResponse.account_id,
-    StoredResponse.created_at,
-    StoredResponse.key,
-    name="keptanswer_account_id_created_at_key",
-    unique=True,
-)

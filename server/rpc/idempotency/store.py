@@ -9,7 +9,7 @@ from peewee import EXCLUDED, SQL, Expression
 
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
-from .models import StoredResponse
+from .models import IdempotentResponse
 
 # How long a response is stored, in milliseconds.
 RETENTION_MILLISECONDS = 24 * 60 * 60 * 1000
@@ -28,82 +28,88 @@ class StoredResponseRow(NamedTuple):
     """The fingerprint of a request and its encrypted response."""
 
     fingerprint: str
-    answer: bytes
+    response: bytes
 
     @property
     def is_running(self) -> bool:
         """Whether the request is still running."""
-        return self.answer == _RUNNING
+        return self.response == _RUNNING
 
     @property
     def is_erased(self) -> bool:
         """Whether the response was removed, because it named a person who was erased."""
-        return self.answer == _ERASED
+        return self.response == _ERASED
 
 
-_IN_ACCOUNT = StoredResponse.account_id == param("account_id")
+_IN_ACCOUNT = IdempotentResponse.account_id == param("account_id")
 _FIND = Statement(
-    lambda _: StoredResponse.select(StoredResponse.fingerprint, StoredResponse.answer).where(
+    lambda _: IdempotentResponse.select(
+        IdempotentResponse.fingerprint, IdempotentResponse.response
+    ).where(
         _IN_ACCOUNT
-        & (StoredResponse.key == param("key"))
-        & (StoredResponse.created_at > param("since"))
+        & (IdempotentResponse.key == param("key"))
+        & (IdempotentResponse.created_at > param("since"))
     ),
     has_one_plan=True,
 )
 _FIND_ALL = Statement(
-    lambda dialect: StoredResponse.select(
-        StoredResponse.key, StoredResponse.fingerprint, StoredResponse.answer
+    lambda dialect: IdempotentResponse.select(
+        IdempotentResponse.key, IdempotentResponse.fingerprint, IdempotentResponse.response
     ).where(
         _IN_ACCOUNT
-        & dialect.any_of(StoredResponse.key, "keys")
-        & (StoredResponse.created_at > param("since"))
+        & dialect.any_of(IdempotentResponse.key, "keys")
+        & (IdempotentResponse.created_at > param("since"))
     ),
     has_one_plan=True,
 )
 _REPLACED = (
-    StoredResponse.fingerprint,
-    StoredResponse.answer,
-    StoredResponse.created_at,
-    StoredResponse.persons,
+    IdempotentResponse.fingerprint,
+    IdempotentResponse.response,
+    IdempotentResponse.created_at,
+    IdempotentResponse.persons,
 )
 _PUT = Statement(
-    lambda _: StoredResponse.insert(
-        params(StoredResponse.account_id, StoredResponse.key, *_REPLACED)
+    lambda _: IdempotentResponse.insert(
+        params(IdempotentResponse.account_id, IdempotentResponse.key, *_REPLACED)
     ).on_conflict(
-        conflict_target=[StoredResponse.account_id, StoredResponse.key],
+        conflict_target=[IdempotentResponse.account_id, IdempotentResponse.key],
         update={field: getattr(EXCLUDED, field.name) for field in _REPLACED},
     ),
     has_one_plan=True,
 )
 _DELETE = Statement(
-    lambda _: StoredResponse.delete().where(_IN_ACCOUNT & (StoredResponse.key == param("key"))),
+    lambda _: IdempotentResponse.delete().where(
+        _IN_ACCOUNT & (IdempotentResponse.key == param("key"))
+    ),
     has_one_plan=True,
 )
 # Without digests of persons, a response can name anyone.
 _KEYS_NAMING = Statement(
-    lambda _: StoredResponse.select(StoredResponse.key).where(
+    lambda _: IdempotentResponse.select(IdempotentResponse.key).where(
         _IN_ACCOUNT
-        & (StoredResponse.created_at >= param("since"))
+        & (IdempotentResponse.created_at >= param("since"))
         & (
-            StoredResponse.persons.is_null()
-            | Expression(StoredResponse.persons, "ILIKE", param("pattern"))
+            IdempotentResponse.persons.is_null()
+            | Expression(IdempotentResponse.persons, "ILIKE", param("pattern"))
         )
     )
 )
 _ERASE = Statement(
-    lambda dialect: StoredResponse.update(
-        params(StoredResponse.fingerprint, StoredResponse.answer, StoredResponse.persons)
+    lambda dialect: IdempotentResponse.update(
+        params(
+            IdempotentResponse.fingerprint, IdempotentResponse.response, IdempotentResponse.persons
+        )
     ).where(
         _IN_ACCOUNT
-        & dialect.any_of(StoredResponse.key, "keys")
-        & (StoredResponse.answer != param("running"))
+        & dialect.any_of(IdempotentResponse.key, "keys")
+        & (IdempotentResponse.response != param("running"))
     )
 )
-_OLD = StoredResponse.alias()
+_OLD = IdempotentResponse.alias()
 _PURGE = Statement(
-    lambda _: StoredResponse.delete().where(
+    lambda _: IdempotentResponse.delete().where(
         _IN_ACCOUNT
-        & StoredResponse.key.in_(
+        & IdempotentResponse.key.in_(
             _OLD.select(_OLD.key)
             .where((_OLD.account_id == param("account_id")) & (_OLD.created_at <= param("since")))
             .order_by(_OLD.account_id, _OLD.created_at)
@@ -113,8 +119,8 @@ _PURGE = Statement(
 )
 _ONE_OLD = Statement(
     lambda _: (
-        StoredResponse.select(StoredResponse.key)
-        .where(_IN_ACCOUNT & (StoredResponse.created_at <= param("since")))
+        IdempotentResponse.select(IdempotentResponse.key)
+        .where(_IN_ACCOUNT & (IdempotentResponse.created_at <= param("since")))
         .limit(SQL("1"))
     )
 )
@@ -157,14 +163,14 @@ def keys_naming(account_id: str, person: str, since: int, tx: Transaction) -> li
 
 def erase(account_id: str, keys: Collection[str], tx: Transaction) -> None:
     """Removes the responses of keys. The keys stay in use."""
-    removed = {"fingerprint": "", "answer": _ERASED, "persons": ""}
+    removed = {"fingerprint": "", "response": _ERASED, "persons": ""}
     tx.run(_ERASE, account_id=account_id, keys=list(keys), running=_RUNNING, **removed)
 
 
 def mark_running(account_id: str, key: str, fingerprint: str, tx: Transaction) -> None:
     """Marks a key as in use until its response is stored, or for RUNNING_MILLISECONDS."""
     created_at = tx.now + RUNNING_MILLISECONDS - RETENTION_MILLISECONDS
-    values = {"fingerprint": fingerprint, "answer": _RUNNING, "persons": ""}
+    values = {"fingerprint": fingerprint, "response": _RUNNING, "persons": ""}
     tx.run(_PUT, account_id=account_id, key=key, **values, created_at=created_at)
 
 

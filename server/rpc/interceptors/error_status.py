@@ -20,12 +20,11 @@ from grpc_status import rpc_status
 from roster.v1 import errors_pb2
 
 from .. import caller
-from ..errors import MAX_DETAILS, RosterError
+from ..errors import DOMAIN, MAX_DETAILS, RosterError
 from ..messages import HTML, Context
 from .base import add_trailing_metadata
 from .observe import enter_request
 
-DOMAIN = "roster"
 # Details are sent in metadata, whose size is limited.
 MAX_DETAIL_BYTES = 120
 

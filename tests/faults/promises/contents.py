@@ -34,12 +34,13 @@ _IDS = (
 )
 _WEBHOOKS = "SELECT COUNT(*) FROM webhook WHERE account_id = '{account}'"
 _CREATED = (
-    "SELECT envelope FROM event WHERE account_id = '{account}' AND kind = 'subscriber.created'"
+    "SELECT envelope FROM event"
+    " WHERE account_id = '{account}' AND event_type = 'subscriber.created'"
 )
-_IDEMPOTENCY_KEYS = "SELECT key FROM kept_answer WHERE account_id = '{account}'"
+_IDEMPOTENCY_KEYS = "SELECT key FROM idempotent_response WHERE account_id = '{account}'"
 _TOTALS = (
     "SELECT coalesce(sum(CASE WHEN level IN ({levels}) THEN total END), 0)"
-    " FROM subscriber_block WHERE account_id = '{account}'"
+    " FROM subscriber_bucket WHERE account_id = '{account}'"
 )
 
 

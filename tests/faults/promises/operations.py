@@ -92,7 +92,7 @@ def _count_changes(database_url: str, operations: int) -> Counter[str]:
     queries = {
         "changes": f"SELECT subscriber_id FROM subscriber_history WHERE account_id = '{account}'",
         "events": f"SELECT subscriber_id FROM event WHERE account_id = '{account}'"
-        " AND kind = 'subscriber.updated'",
+        " AND event_type = 'subscriber.updated'",
     }
     with reading(database_url) as tx:
         found = {name: Counter(id_ for (id_,) in select(sql, tx)) for name, sql in queries.items()}

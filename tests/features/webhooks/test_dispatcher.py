@@ -264,7 +264,7 @@ async def test_repeated_expansion_of_events_adds_no_deliveries(location: Locatio
         await worker.add_webhook("http://127.0.0.1:9/")
         await worker.create_tags("a")
         await worker.lease()
-        await worker.execute("UPDATE delivery_queue SET expanded = 0")
+        await worker.execute("UPDATE delivery_queue SET expanded_sequence = 0")
         await worker.lease()
 
         assert len(await worker.rows(Delivery)) == 1

@@ -55,7 +55,7 @@ async def remaining(worker: Worker) -> tuple[list[int], list[int], list[int]]:
     return (
         [row["sequence"] for row in await worker.rows(Event, "sequence")],
         [row["sequence"] for row in await worker.rows(Delivery, "sequence")],
-        [row["place"] for row in await worker.rows(DeliveryAttempt, "place")],
+        [row["position"] for row in await worker.rows(DeliveryAttempt, "position")],
     )
 
 

@@ -66,8 +66,8 @@ def fill(tx: Transaction) -> None:
                 tx,
             )
         execute(
-            "INSERT INTO event (account_id, sequence, id, kind, envelope, created_at)"
-            " SELECT account_id, sequence, event_id, kind, '{}', 1 FROM delivery"
+            "INSERT INTO event (account_id, sequence, id, event_type, envelope, created_at)"
+            " SELECT account_id, sequence, event_id, event_type, '{}', 1 FROM delivery"
             f" WHERE account_id = '{account}' AND webhook_id = 'A'",
             tx,
         )

@@ -87,10 +87,10 @@ async def test_tail_returns_every_attempt_of_all_processes_in_order(
         await asyncio.sleep(0)
         await asyncio.gather(first.create_tags(*names[::2]), second.create_tags(*names[1::2]))
         attempts = await reading
-        rows = await observer.rows(DeliveryAttempt, "place")
+        rows = await observer.rows(DeliveryAttempt, "position")
 
         assert attempts == [(row["delivery_id"], row["number"]) for row in rows[:180]]
-        assert [row["place"] for row in rows] == list(range(1, len(rows) + 1))
+        assert [row["position"] for row in rows] == list(range(1, len(rows) + 1))
         assert len(set(attempts)) == len(attempts) == 180
 
 

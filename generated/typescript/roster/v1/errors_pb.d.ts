@@ -275,8 +275,10 @@ export declare const Error_Detail_CodeSchema: GenEnum<Error_Detail_Code>;
 
 /**
  * Why a call failed. Each reason has one cause, except those that are general by design:
- * UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is the reason of google.rpc.ErrorInfo, in the domain
- * "roster". Over HTTP it is the code, in Pascal case.
+ * UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is
+ * the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
+ * of other services, is "roster" in every deployment. Over HTTP it is the code, in Pascal
+ * case.
  *
  * Every status sent by the service has a reason, including those of unknown methods and
  * health checks. gRPC itself rejects some calls before they reach the service, without

@@ -24,7 +24,7 @@ from peewee import EXCLUDED, SQL, Expression, ModelSelect, fn
 
 from ....storage.statements import Dialect, Statement, param
 from ....storage.transaction import Transaction
-from ..models import Subscriber, SubscriberCounter
+from ..models import Subscriber, SubscriberBucket
 
 # Subscribers in a bucket when it is closed, which happens at twice this number, and buckets
 # in a group.
@@ -38,7 +38,7 @@ BUCKET, GROUP, OPEN_BUCKET = 0, 1, 2
 IdRange = tuple[str, int]
 
 
-def of_level(level: int, range_of: Any = SubscriberCounter) -> Expression:
+def of_level(level: int, range_of: Any = SubscriberBucket) -> Expression:
     """Returns the condition that selects the account's ranges of a level."""
     condition: Expression = range_of.account_id == param("account_id")
     condition &= range_of.level == SQL(str(level))
@@ -54,9 +54,9 @@ def nth() -> ModelSelect[Subscriber]:
     return query.order_by(other.id).limit(SQL("1")).offset(param("skip"))
 
 
-def _first_id_of_holding(level: int, name: str) -> ModelSelect[SubscriberCounter]:
+def _first_id_of_holding(level: int, name: str) -> ModelSelect[SubscriberBucket]:
     """Selects the first ID of the range of this level that contains the ID of a parameter."""
-    other = SubscriberCounter.alias()
+    other = SubscriberBucket.alias()
     return other.select(fn.MAX(other.first_id)).where(
         of_level(level, other) & (other.first_id <= param(name))
     )
@@ -64,14 +64,14 @@ def _first_id_of_holding(level: int, name: str) -> ModelSelect[SubscriberCounter
 
 def _closed_between(level: int) -> Expression:
     """Returns the condition that selects the ranges of this level that contain IDs of a range."""
-    counter = SubscriberCounter
+    counter = SubscriberBucket
     first_id = _first_id_of_holding(level, "first_id")
     return of_level(level) & (counter.first_id >= first_id) & (counter.first_id <= param("last_id"))
 
 
-def _last_group(_: Dialect) -> ModelSelect[SubscriberCounter]:
+def _last_group(_: Dialect) -> ModelSelect[SubscriberBucket]:
     """Selects the first ID of the last group, and its number of buckets."""
-    group, bucket = SubscriberCounter.alias(), SubscriberCounter.alias()
+    group, bucket = SubscriberBucket.alias(), SubscriberBucket.alias()
     buckets = bucket.select(fn.COUNT(bucket.first_id)).where(
         of_level(BUCKET, bucket) & (bucket.first_id >= group.first_id)
     )
@@ -82,52 +82,50 @@ def _last_group(_: Dialect) -> ModelSelect[SubscriberCounter]:
 # Adds to the open bucket, if an ID is in it.
 _ADD_TO_OPEN = Statement(
     lambda _: (
-        SubscriberCounter.update(
-            {SubscriberCounter.total: SubscriberCounter.total + param("change")}
-        )
-        .where(of_level(OPEN_BUCKET) & (SubscriberCounter.first_id <= param("id")))
-        .returning(SubscriberCounter.first_id, SubscriberCounter.total)
+        SubscriberBucket.update({SubscriberBucket.total: SubscriberBucket.total + param("change")})
+        .where(of_level(OPEN_BUCKET) & (SubscriberBucket.first_id <= param("id")))
+        .returning(SubscriberBucket.first_id, SubscriberBucket.total)
     ),
     has_one_plan=True,
 )
 _CLOSED_BETWEEN = Statement(
-    lambda _: SubscriberCounter.select(
-        SubscriberCounter.level, SubscriberCounter.first_id, SubscriberCounter.total
+    lambda _: SubscriberBucket.select(
+        SubscriberBucket.level, SubscriberBucket.first_id, SubscriberBucket.total
     ).where(_closed_between(BUCKET) | _closed_between(GROUP)),
     has_one_plan=True,
 )
 _FIRST_OF_OPEN = Statement(
-    lambda _: SubscriberCounter.select(SubscriberCounter.first_id).where(of_level(OPEN_BUCKET)),
+    lambda _: SubscriberBucket.select(SubscriberBucket.first_id).where(of_level(OPEN_BUCKET)),
     has_one_plan=True,
 )
 _MOVE_OPEN = Statement(
-    lambda _: SubscriberCounter.update(
-        {SubscriberCounter.first_id: param("first_id"), SubscriberCounter.total: param("total")}
+    lambda _: SubscriberBucket.update(
+        {SubscriberBucket.first_id: param("first_id"), SubscriberBucket.total: param("total")}
     ).where(of_level(OPEN_BUCKET)),
     has_one_plan=True,
 )
 # Adds to ranges, and begins those that do not exist.
 ADD = Statement(
     lambda dialect: dialect.insert_all(
-        SubscriberCounter.account_id,
-        (SubscriberCounter.level, SubscriberCounter.first_id, SubscriberCounter.total),
+        SubscriberBucket.account_id,
+        (SubscriberBucket.level, SubscriberBucket.first_id, SubscriberBucket.total),
         "rows",
     ).on_conflict(
         conflict_target=[
-            SubscriberCounter.account_id,
-            SubscriberCounter.level,
-            SubscriberCounter.first_id,
+            SubscriberBucket.account_id,
+            SubscriberBucket.level,
+            SubscriberBucket.first_id,
         ],
-        update={SubscriberCounter.total: SubscriberCounter.total + EXCLUDED.total},
+        update={SubscriberBucket.total: SubscriberBucket.total + EXCLUDED.total},
     ),
     has_one_plan=True,
 )
 _REMOVE_EMPTY = Statement(
-    lambda dialect: SubscriberCounter.delete().where(
-        (SubscriberCounter.account_id == param("account_id"))
-        & Expression(SubscriberCounter.level, "IN", SQL(f"({BUCKET}, {GROUP})"))
-        & dialect.any_of(SubscriberCounter.first_id, "first_ids")
-        & (SubscriberCounter.total == SQL("0"))
+    lambda dialect: SubscriberBucket.delete().where(
+        (SubscriberBucket.account_id == param("account_id"))
+        & Expression(SubscriberBucket.level, "IN", SQL(f"({BUCKET}, {GROUP})"))
+        & dialect.any_of(SubscriberBucket.first_id, "first_ids")
+        & (SubscriberBucket.total == SQL("0"))
     ),
     has_one_plan=True,
 )

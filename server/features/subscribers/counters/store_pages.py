@@ -9,41 +9,41 @@ from peewee import SQL, Expression, ModelSelect, fn
 
 from ....storage.statements import Dialect, Statement, param
 from ....storage.transaction import Transaction
-from ..models import Subscriber, SubscriberCounter
+from ..models import Subscriber, SubscriberBucket
 from ..store_reading import SelectedRow, select_rows
 from .store_counting import BUCKET, GROUP, IdRange, nth, of_level
 
 # The groups and the open bucket, which together cover all subscribers. With buckets alone, a
 # page by offset in a million subscribers takes nine times as long (0.9 ms instead of 0.1 ms on
 # SQLite), and the total 0.1 ms. `make bench-scale` measures pages and totals.
-_GROUPS_AND_OPEN = (SubscriberCounter.account_id == param("account_id")) & (
-    SubscriberCounter.level >= SQL(str(GROUP))
+_GROUPS_AND_OPEN = (SubscriberBucket.account_id == param("account_id")) & (
+    SubscriberBucket.level >= SQL(str(GROUP))
 )
 
 
-def select_total() -> ModelSelect[SubscriberCounter]:
+def select_total() -> ModelSelect[SubscriberBucket]:
     """Selects the number of subscribers of the account, null if it never had one."""
-    return SubscriberCounter.select(fn.SUM(SubscriberCounter.total)).where(_GROUPS_AND_OPEN)
+    return SubscriberBucket.select(fn.SUM(SubscriberBucket.total)).where(_GROUPS_AND_OPEN)
 
 
 _TOTAL = Statement(lambda _: select_total(), has_one_plan=True)
 _GROUPS = Statement(
     lambda _: (
-        SubscriberCounter.select(SubscriberCounter.first_id, SubscriberCounter.total)
+        SubscriberBucket.select(SubscriberBucket.first_id, SubscriberBucket.total)
         .where(_GROUPS_AND_OPEN)
-        .order_by(SubscriberCounter.level, SubscriberCounter.first_id)
+        .order_by(SubscriberBucket.level, SubscriberBucket.first_id)
     ),
     has_one_plan=True,
 )
 _BUCKETS = Statement(
     lambda _: (
-        SubscriberCounter.select(SubscriberCounter.first_id, SubscriberCounter.total)
+        SubscriberBucket.select(SubscriberBucket.first_id, SubscriberBucket.total)
         .where(
             of_level(BUCKET)
-            & (SubscriberCounter.first_id >= param("first_id"))
-            & (SubscriberCounter.first_id < param("end_id"))
+            & (SubscriberBucket.first_id >= param("first_id"))
+            & (SubscriberBucket.first_id < param("end_id"))
         )
-        .order_by(SubscriberCounter.first_id)
+        .order_by(SubscriberBucket.first_id)
     ),
     has_one_plan=True,
 )

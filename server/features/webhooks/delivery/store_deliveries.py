@@ -33,7 +33,7 @@ class DeliveryRow(NamedTuple):
     id: str
     webhook_id: str
     event_id: str
-    kind: str
+    event_type: str
     status: int
     attempts: int
     next_attempt_at: int | None
@@ -47,10 +47,10 @@ class AttemptRow(NamedTuple):
 
     number: int
     started_at: int
-    milliseconds: int
+    duration_ms: int
     http_status: int | None
     error: str
-    answer: str
+    response_body: str
 
 
 class TailRecord(NamedTuple):
@@ -118,24 +118,24 @@ def _of_event(dialect: Dialect) -> ModelSelect[Delivery]:
 
 def _attempts_after() -> ModelSelect[Any]:
     return (
-        DeliveryAttempt.select(DeliveryAttempt.place, *COLUMNS, *_ATTEMPT_COLUMNS)
+        DeliveryAttempt.select(DeliveryAttempt.position, *COLUMNS, *_ATTEMPT_COLUMNS)
         .join(Delivery, on=IN_ACCOUNT & (Delivery.id == DeliveryAttempt.delivery_id))
         .join(Webhook, on=OF_WEBHOOK)
         .where(
             _ATTEMPT_IN_ACCOUNT
-            & (DeliveryAttempt.place > param("position"))
-            & (DeliveryAttempt.place <= param("last_position"))
+            & (DeliveryAttempt.position > param("position"))
+            & (DeliveryAttempt.position <= param("last_position"))
         )
-        .order_by(DeliveryAttempt.account_id, DeliveryAttempt.place)
+        .order_by(DeliveryAttempt.account_id, DeliveryAttempt.position)
         .limit(param("limit"))
     )
 
 
 _OF_EVENT = Statement(_of_event)
 _REMOVE_RESPONSES = Statement(
-    lambda dialect: DeliveryAttempt.update({DeliveryAttempt.answer: param("answer")}).where(
-        _ATTEMPT_IN_ACCOUNT & dialect.any_of(DeliveryAttempt.delivery_id, "ids")
-    )
+    lambda dialect: DeliveryAttempt.update(
+        {DeliveryAttempt.response_body: param("response_body")}
+    ).where(_ATTEMPT_IN_ACCOUNT & dialect.any_of(DeliveryAttempt.delivery_id, "ids"))
 )
 _LAST_POSITION = Statement(
     lambda _: DeliveryQueue.select(DeliveryQueue.attempts).where(
@@ -193,7 +193,7 @@ def remove_responses(account_id: str, sequence: int, tx: Transaction) -> None:
     """Removes the responses of endpoints to the deliveries of an event."""
     ids = [row.id for row in deliveries_of(account_id, sequence, tx)]
     if ids:
-        tx.run(_REMOVE_RESPONSES, account_id=account_id, ids=ids, answer="")
+        tx.run(_REMOVE_RESPONSES, account_id=account_id, ids=ids, response_body="")
 
 
 def last_position(account_id: str, tx: Transaction) -> int:

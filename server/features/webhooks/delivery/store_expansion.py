@@ -40,7 +40,7 @@ NEW_DELIVERY = (
     Delivery.webhook_id,
     Delivery.sequence,
     Delivery.event_id,
-    Delivery.kind,
+    Delivery.event_type,
     Delivery.replay_id,
     Delivery.status,
     Delivery.attempts,
@@ -62,7 +62,7 @@ _ENDPOINTS = QueueStatement(
 )
 _EVENTS = QueueStatement(
     lambda _: (
-        Event.select(Event.sequence, Event.id, Event.kind)
+        Event.select(Event.sequence, Event.id, Event.event_type)
         .where(
             (Event.account_id == param("account_id"))
             & (Event.sequence > param("after"))
@@ -136,13 +136,13 @@ def expand(
 
     The queue must be locked.
     """
-    if queue.last_sequence <= queue.expanded:
+    if queue.last_sequence <= queue.expanded_sequence:
         return Expansion(queue, set())
     enabled = [endpoint for endpoint in endpoints if endpoint.webhook.enabled]
     if not enabled:
-        return Expansion(queue._replace(expanded=queue.last_sequence), set())
+        return Expansion(queue._replace(expanded_sequence=queue.last_sequence), set())
     limit = max(MAX_NEW_DELIVERIES // len(enabled), 1)
-    events = events_between(account_id, queue.expanded, queue.last_sequence, limit, tx)
+    events = events_between(account_id, queue.expanded_sequence, queue.last_sequence, limit, tx)
     matches = [
         (endpoint.webhook.id, event)
         for event in events
@@ -151,7 +151,9 @@ def expand(
     ]
     add_deliveries(account_id, matches, tx)
     expanded = queue.last_sequence if len(events) < limit else events[-1].sequence
-    return Expansion(queue._replace(expanded=expanded), {webhook_id for webhook_id, _ in matches})
+    return Expansion(
+        queue._replace(expanded_sequence=expanded), {webhook_id for webhook_id, _ in matches}
+    )
 
 
 def expand_pending(account_id: str, webhook: WebhookRow, tx: Transaction) -> None:
@@ -161,7 +163,7 @@ def expand_pending(account_id: str, webhook: WebhookRow, tx: Transaction) -> Non
     """
     queue = lock(account_id, tx)
     ((after, until),) = tx.all(_SEQUENCES, account_id=account_id, id=webhook.id)
-    after = max(after, queue.expanded)
+    after = max(after, queue.expanded_sequence)
     if until <= after:
         return
     if webhook.enabled:

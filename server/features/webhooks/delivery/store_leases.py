@@ -76,7 +76,7 @@ _IN_FLIGHT = QueueStatement(
             & (Delivery.status == SENDING)
             & (Delivery.due_at > param("now"))
             # Test deliveries do not use the capacity of other deliveries.
-            & (Delivery.kind != param("excluded_event_type"))
+            & (Delivery.event_type != param("excluded_event_type"))
         )
         .group_by(Delivery.account_id, Delivery.webhook_id)
     )
@@ -85,7 +85,7 @@ _DUE = QueueStatement(
     lambda _: (
         Delivery.select(
             *_LEASE_COLUMNS,
-            Delivery.kind,
+            Delivery.event_type,
             # The sequence is the primary key of events.
             Event.select(Event.envelope).where(
                 (Event.account_id == param("account_id")) & (Event.sequence == Delivery.sequence)
@@ -123,13 +123,13 @@ def lease_due(
 
     The queue must be locked. Returns the queue to store.
     """
-    expanded_before = queue.expanded
+    expanded_before = queue.expanded_sequence
     queue, extended = expand(account_id, queue, endpoints, tx)
     # Replays of disabled webhooks advance too; their deliveries are sent once re-enabled.
     replayed = advance(account_id, tx)
     if replayed is not None:
         extended.add(replayed)
-    more = replayed is not None or queue.expanded - expanded_before >= MIN_EXPANDED_EVENTS
+    more = replayed is not None or queue.expanded_sequence - expanded_before >= MIN_EXPANDED_EVENTS
     waiting: list[tuple[int, WebhookRow]] = []
     for webhook, _, due_at in endpoints:
         if webhook.id in extended:

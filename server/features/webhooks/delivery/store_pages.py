@@ -120,7 +120,7 @@ def _matching(
     if status is not None and not is_covered:
         condition &= table.status == SQL(str(int(status)))
     if "event_types" in names:
-        condition &= dialect.any_of(table.kind, "event_types")
+        condition &= dialect.any_of(table.event_type, "event_types")
     query: ModelSelect[Any] = table.select(table.id).where(condition)
     return query
 

@@ -40,13 +40,13 @@ class QueueStatement(Statement):
 
 
 class Queue(NamedTuple):
-    """A stored queue. Events up to `expanded` have their deliveries.
+    """A stored queue. Events up to `expanded_sequence` have their deliveries.
 
     Nothing is due before `due_at`. `attempts` counts finished attempts. `last_sequence` is that
     of the account's last event, read before the lock is held; there may be newer events.
     """
 
-    expanded: int
+    expanded_sequence: int
     due_at: int | None
     attempts: int
     last_sequence: int
@@ -59,7 +59,7 @@ class Backlog(NamedTuple):
     oldest: int = 0
 
 
-_COLUMNS = (DeliveryQueue.expanded, DeliveryQueue.due_at, DeliveryQueue.attempts)
+_COLUMNS = (DeliveryQueue.expanded_sequence, DeliveryQueue.due_at, DeliveryQueue.attempts)
 _OF_ACCOUNT = DeliveryQueue.account_id == param("account_id")
 # A subquery, because a separate statement would be one more in each dispatch cycle.
 _LAST_SEQUENCE = EventStream.select(EventStream.sequence).where(
@@ -80,7 +80,8 @@ _WITH_WORK = Statement(
         DeliveryQueue.select(DeliveryQueue.account_id, _WAITING_SINCE)
         .join(EventStream, on=EventStream.account_id == DeliveryQueue.account_id)
         .where(
-            (DeliveryQueue.due_at <= param("now")) | (EventStream.sequence > DeliveryQueue.expanded)
+            (DeliveryQueue.due_at <= param("now"))
+            | (EventStream.sequence > DeliveryQueue.expanded_sequence)
         )
         .order_by(_WAITING_SINCE, DeliveryQueue.account_id)
         .limit(param("limit"))
@@ -106,10 +107,12 @@ def ensure(account_id: str, sequence: int, tx: Transaction, *, is_first: bool) -
 
     For the first webhook of the account, events up to `sequence` are skipped.
     """
-    tx.run(_INSERT, account_id=account_id, expanded=sequence, due_at=None, attempts=0)
+    tx.run(_INSERT, account_id=account_id, expanded_sequence=sequence, due_at=None, attempts=0)
     queue = lock(account_id, tx)
     if is_first:
-        put(account_id, queue._replace(expanded=max(sequence, queue.expanded)), tx)
+        put(
+            account_id, queue._replace(expanded_sequence=max(sequence, queue.expanded_sequence)), tx
+        )
 
 
 def lock(account_id: str, tx: Transaction, statement: Statement = _LOCK) -> Queue:

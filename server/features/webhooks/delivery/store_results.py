@@ -47,13 +47,13 @@ _INSERT_ATTEMPTS = QueueStatement(
         (
             DeliveryAttempt.delivery_id,
             DeliveryAttempt.number,
-            DeliveryAttempt.place,
+            DeliveryAttempt.position,
             DeliveryAttempt.webhook_id,
             DeliveryAttempt.started_at,
-            DeliveryAttempt.milliseconds,
+            DeliveryAttempt.duration_ms,
             DeliveryAttempt.http_status,
             DeliveryAttempt.error,
-            DeliveryAttempt.answer,
+            DeliveryAttempt.response_body,
         ),
         "rows",
     )

@@ -38,7 +38,7 @@ _COUNT_RUNNING = Statement(
             Delivery.id,
             Delivery.select(Delivery.id).where(TO_WEBHOOK & (Delivery.status == SENDING)),
         )
-        & (Delivery.kind == param("kind"))
+        & (Delivery.event_type == param("event_type"))
         & (Delivery.due_at > param("now"))
     )
 )
@@ -53,13 +53,17 @@ def begin(account_id: str, webhook_id: str, tx: Transaction) -> LeasedDelivery:
     find(account_id, webhook_id, tx)
     wake(account_id, tx)
     webhook = find(account_id, webhook_id, tx)
-    kind = EventType.WEBHOOK_TEST
+    event_type = EventType.WEBHOOK_TEST
     running = tx.scalar(
-        _COUNT_RUNNING, account_id=account_id, webhook_id=webhook_id, kind=kind, now=tx.now
+        _COUNT_RUNNING,
+        account_id=account_id,
+        webhook_id=webhook_id,
+        event_type=event_type,
+        now=tx.now,
     )
     if running >= MAX_IN_FLIGHT_PER_ENDPOINT:
         raise TestDeliveryLimitReached(MAX_IN_FLIGHT_PER_ENDPOINT, RETRY_AFTER_SECONDS)
-    record(account_id, [created(kind, webhook)], tx)
+    record(account_id, [created(event_type, webhook)], tx)
     event = events.last(account_id, tx)
     lease = Lease(tx.new_id(), webhook_id, event.id, attempts=0, step=len(RETRY_DELAYS), fence=1)
     tx.run(
@@ -67,7 +71,7 @@ def begin(account_id: str, webhook_id: str, tx: Transaction) -> LeasedDelivery:
         account_id=account_id,
         **lease._asdict(),
         sequence=event.sequence,
-        kind=kind,
+        event_type=event_type,
         replay_id="",
         status=DeliveryStatus.SENDING,
         due_at=tx.now + LEASE_DURATION,
