@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-from .values.addresses import Address, parse_address, parse_upstream
+from .values.addresses import parse_address, parse_upstream
 from .values.database_url import parse_database_url
 
 IN_PROCESS = "in-process"
 OVER_GRPC = "grpc"
 OTLP = "otlp"
+# Turns off what a setting enables.
 OFF = "off"
 # Selects the public CA certificates that gRPC contains, instead of a file.
 PUBLIC = "public"
@@ -30,20 +31,30 @@ PREFIX = "ROSTER_"
 # The API key of commands that call a running service. It is not a setting of the service.
 API_KEY = f"{PREFIX}API_KEY"
 URL = f"{PREFIX}URL"
+# The end of the name of a variable that names a file with the value of a secret setting.
+FILE = "_FILE"
 # Buckets are stored in memory, so a restart would reset a limit over more than a day.
 MAX_RATE_LIMIT_SECONDS = 86_400
 BACK_UP_POSTGRES = "Use pg_dump or pg_basebackup to back up {}."
 
 Value = TypeVar("Value")
+ValueIfOff = TypeVar("ValueIfOff")
 Network = IPv4Network | IPv6Network
 
 # The commands that a setting applies to.
-SERVE, SERVER, GATEWAY, WORKER = "serve", "server", "gateway", "worker"
-HTTP = (SERVE, GATEWAY)
-GRPC = (SERVE, SERVER)
-DATABASE = (SERVE, SERVER, WORKER)
-PORTS = (SERVE, SERVER, GATEWAY)
-ALL = (SERVE, SERVER, GATEWAY, WORKER)
+SERVE, SERVE_GRPC, SERVE_HTTP, WORKER = "serve", "serve-grpc", "serve-http", "worker"
+HTTP = (SERVE, SERVE_HTTP)
+GRPC = (SERVE, SERVE_GRPC)
+DATABASE = (SERVE, SERVE_GRPC, WORKER)
+PORTS = (SERVE, SERVE_GRPC, SERVE_HTTP)
+ALL = (SERVE, SERVE_GRPC, SERVE_HTTP, WORKER)
+# Earlier names of commands, flags and variables, which are rejected with the current name.
+RENAMED = {
+    "server": SERVE_GRPC,
+    "gateway": SERVE_HTTP,
+    "--workers": "--processes",
+    "ROSTER_WORKERS": "ROSTER_PROCESSES",
+}
 
 
 class SettingError(ValueError):
@@ -57,25 +68,27 @@ class Rate(NamedTuple):
     seconds: int
 
 
-def parse_rate_limit(text: str) -> Rate | None:
-    if not text:
-        return None
+def parse_rate_limit(text: str) -> Rate:
     match = re.fullmatch(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,4})", text)
     if match is None or int(match[2]) > MAX_RATE_LIMIT_SECONDS:
         raise ValueError(
             f"must be CALLS/SECONDS, such as 100/1, with at most {MAX_RATE_LIMIT_SECONDS} seconds,"
-            f" or empty, not {text!r}."
+            f" not {text!r}."
         )
     return Rate(int(match[1]), int(match[2]))
 
 
 def parse_networks(text: str) -> tuple[Network, ...]:
     try:
-        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+        return tuple(map(ip_network, _listed(text) or [text]))
     except ValueError as error:
         raise ValueError(
             f"must be addresses or networks separated by commas, such as 10.0.0.0/8: {error}."
         ) from None
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 _HOST = r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
@@ -93,7 +106,7 @@ def parse_public_url(text: str) -> str:
 
 
 def parse_origins(text: str) -> frozenset[str]:
-    origins = frozenset(part.strip().lower() for part in text.split(",") if part.strip())
+    origins = frozenset(_listed(text.lower()) or [text])
     for origin in origins - {"*"}:
         if _ORIGIN.fullmatch(origin) is None:
             raise ValueError(
@@ -105,14 +118,32 @@ def parse_origins(text: str) -> frozenset[str]:
     return origins
 
 
-def parse_folder(text: str) -> Path | None:
-    if text and not Path(text).is_dir():
+def parse_folder(text: str) -> Path:
+    if not text or not Path(text).is_dir():
         raise ValueError(f"must be an existing folder, not {text!r}.")
-    return Path(text) if text else None
+    return Path(text)
 
 
-def parse_metrics_address(text: str) -> Address | None:
-    return None if text == OFF else parse_address(text)
+def parse_file_name(text: str) -> str:
+    if not text:
+        raise ValueError("must be the name of a file, not empty.")
+    return text
+
+
+def or_off(
+    parse: Callable[[str], Value], value_if_off: ValueIfOff
+) -> Callable[[str], Value | ValueIfOff]:
+    """Returns a parser that returns this value for `off`."""
+
+    def parse_or_off(text: str) -> Value | ValueIfOff:
+        if text == OFF:
+            return value_if_off
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise ValueError(f"{error} To turn it off, use {OFF}.") from None
+
+    return parse_or_off
 
 
 _BOOLEANS = {
@@ -144,18 +175,21 @@ def choice(*choices: str) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         if text not in choices:
-            allowed = ", ".join(item or "empty" for item in choices)
-            raise ValueError(f"must be one of {allowed}, not {text!r}.")
+            raise ValueError(f"must be one of {', '.join(choices)}, not {text!r}.")
         return text
 
     return parse
+
+
+_FILE_OR_OFF = or_off(parse_file_name, "")
 
 
 class Setting(Generic[Value]):
     """A setting.
 
     `parse` returns the value of a text, or raises ValueError with a message that continues the
-    name of the setting. `defaults` has the commands whose default differs from `default`.
+    name of the setting. `defaults` has the commands whose default differs from `default`. A secret
+    can be read from a file (see `read_secret_files`).
     """
 
     name: str
@@ -166,12 +200,16 @@ class Setting(Generic[Value]):
         parse: Callable[[str], Value],
         help: str,
         commands: Collection[str],
-        **defaults: str,
+        *,
+        defaults: Mapping[str, str] | None = None,
+        is_secret: bool = False,
     ) -> None:
         self.default = default
         self.commands = commands
+        self.is_secret = is_secret
+        defaults = defaults or {}
         others = ", for ".join(f"`{command}`: {text}" for command, text in defaults.items())
-        self.help = f"{help} Default for {others}." if others else help
+        self._help = f"{help} Default for {others}." if others else help
         self._parse = parse
         self._defaults = defaults
 
@@ -186,6 +224,11 @@ class Setting(Generic[Value]):
 
     def __get__(self, instance: Settings | None, owner: type[Settings]) -> Setting[Value] | Value:
         return self if instance is None else self.parse(instance.texts.get(self.name, self.default))
+
+    @property
+    def help(self) -> str:
+        file = f" {self.environment}{FILE} names a file that contains it."
+        return f"{self._help}{file if self.is_secret else ''}"
 
     @property
     def environment(self) -> str:
@@ -237,15 +280,14 @@ class Settings:
     )
     metrics_address = Setting(
         "127.0.0.1:9464",
-        parse_metrics_address,
-        f"HOST:PORT on which Prometheus metrics are served. Port 0 selects a free port; {OFF}"
-        " disables metrics. If it is not set and the port is in use, a warning is logged and"
+        or_off(parse_address, None),
+        "HOST:PORT on which Prometheus metrics are served. Port 0 selects a free port."
+        " off: no metrics. If it is not set and the port is in use, a warning is logged and"
         " metrics are not served.",
         ALL,
-        gateway="127.0.0.1:9465",
-        worker="127.0.0.1:9466",
+        defaults={SERVE_HTTP: "127.0.0.1:9465", WORKER: "127.0.0.1:9466"},
     )
-    workers = Setting(
+    processes = Setting(
         "1",
         number(1, 64),
         "Number of processes that share the ports, from 1 to 64. SQLite supports only 1.",
@@ -257,6 +299,7 @@ class Settings:
         "Database: sqlite:///PATH (sqlite:////PATH for an absolute path) or"
         " postgresql://USER:PASSWORD@HOST/NAME.",
         DATABASE,
+        is_secret=True,
     )
     database_pool = Setting(
         "8",
@@ -264,7 +307,7 @@ class Settings:
         "PostgreSQL connections per process, from 2 to 100. Half of them serve reads. Ignored with"
         " SQLite.",
         DATABASE,
-        worker="4",
+        defaults={WORKER: "4"},
     )
     bootstrap_api_key = Setting(
         "",
@@ -272,6 +315,7 @@ class Settings:
         "API key for the first account, used only when the database is empty. Default: a random"
         " key, printed once.",
         GRPC,
+        is_secret=True,
     )
     secret_key = Setting(
         "",
@@ -279,12 +323,13 @@ class Settings:
         "32 bytes in base64 that key hashes and encrypt secrets in the database. Default with"
         " SQLite: a key generated in a file next to the database. Required with PostgreSQL.",
         DATABASE,
+        is_secret=True,
     )
     backup_folder = Setting(
-        "",
-        parse_folder,
+        OFF,
+        or_off(parse_folder, None),
         "Folder for hourly backups of a SQLite database, used by this database only. The latest"
-        " backup of each of the last 24 hours and 7 days is retained. Empty: no backups.",
+        " backup of each of the last 24 hours and 7 days is retained. off: no backups.",
         GRPC,
     )
     http_channel = Setting(
@@ -295,40 +340,40 @@ class Settings:
         (SERVE,),
     )
     rate_limit = Setting(
-        "",
-        parse_rate_limit,
+        OFF,
+        or_off(parse_rate_limit, None),
         "Token bucket per account as CALLS/SECONDS, such as 100/1: at most CALLS at once, refilled"
-        f" evenly over SECONDS (at most {MAX_RATE_LIMIT_SECONDS}). Empty: no limit.",
+        f" evenly over SECONDS (at most {MAX_RATE_LIMIT_SECONDS}). off: no limit.",
         GRPC,
     )
     public_url = Setting(
         "",
         parse_public_url,
         "URL under which people reach the HTTP port, such as https://news.example.com. It begins"
-        " the links that confirm and unsubscribe. Empty: the address of the HTTP port; without"
+        " the links that confirm and unsubscribe. Default: the address of the HTTP port; without"
         " one, links cannot be created.",
         GRPC,
     )
     signup_rate_limit = Setting(
         "20/60",
-        lambda text: None if text == OFF else parse_rate_limit(text),
+        or_off(parse_rate_limit, None),
         "Token bucket per client address as CALLS/SECONDS for sign-ups with keys of scope signup."
-        f" Each key has 50 times as many. {OFF}: no limit.",
+        " Each key has 50 times as many. off: no limit.",
         GRPC,
     )
     cors_origins = Setting(
-        "",
-        parse_origins,
+        OFF,
+        or_off(parse_origins, frozenset[str]()),
         "Origins, separated by commas, whose web pages can send sign-ups by script, and to which"
         " sign-up forms can redirect, such as https://www.example.com. * allows scripts of any, and"
-        " no redirect. Empty: none.",
+        " no redirect. off: none.",
         HTTP,
     )
     webhook_allow_nets = Setting(
-        "",
-        parse_networks,
+        OFF,
+        or_off(parse_networks, ()),
         "Non-public networks that webhooks may connect to, separated by commas, such as"
-        " 10.0.0.0/8. Any holder of an API key can make this service connect to them. Empty:"
+        " 10.0.0.0/8. Any holder of an API key can make this service connect to them. off:"
         " public addresses only.",
         DATABASE,
     )
@@ -339,11 +384,11 @@ class Settings:
         DATABASE,
     )
     trusted_proxies = Setting(
-        "",
-        parse_networks,
+        OFF,
+        or_off(parse_networks, ()),
         "Addresses or networks of reverse proxies, separated by commas, such as 10.0.0.0/8. Their"
         " X-Forwarded-For header determines the client address to which failed authentication"
-        " attempts and sign-ups are counted, and which the history records. Empty: the header is"
+        " attempts and sign-ups are counted, and which the history records. off: the header is"
         " ignored.",
         GRPC,
     )
@@ -360,10 +405,10 @@ class Settings:
         ALL,
     )
     tracing = Setting(
-        "",
-        choice("", OTLP),
+        OFF,
+        or_off(choice(OTLP), OFF),
         f"{OTLP} exports OpenTelemetry spans; the OTEL_* environment variables configure the"
-        " exporter. Empty: tracing is disabled.",
+        " exporter. off: no tracing.",
         PORTS,
     )
     upstream = Setting(
@@ -371,51 +416,51 @@ class Settings:
         parse_upstream,
         "gRPC servers that a gateway calls: HOST:PORT, dns:///HOST:PORT (all addresses of the"
         " name) or ipv4:HOST:PORT,HOST:PORT.",
-        (GATEWAY,),
+        (SERVE_HTTP,),
     )
     http_tls_certificate = Setting(
-        "",
-        str,
-        "PEM file with the certificate chain of the HTTP port. Empty: HTTP without TLS.",
+        OFF,
+        _FILE_OR_OFF,
+        "PEM file with the certificate chain of the HTTP port. off: HTTP without TLS.",
         HTTP,
     )
     http_tls_key = Setting("", str, "PEM file with the private key of that certificate.", HTTP)
     grpc_tls_certificate = Setting(
-        "",
-        str,
-        "PEM file with the certificate chain of the gRPC port. Empty: gRPC without TLS.",
+        OFF,
+        _FILE_OR_OFF,
+        "PEM file with the certificate chain of the gRPC port. off: gRPC without TLS.",
         GRPC,
     )
     grpc_tls_key = Setting("", str, "PEM file with the private key of that certificate.", GRPC)
     grpc_tls_client_ca = Setting(
-        "",
-        str,
+        OFF,
+        _FILE_OR_OFF,
         "PEM file with the CA certificates that must have signed the certificate of a gRPC client."
-        " Empty: clients need no certificate.",
+        " off: clients need no certificate.",
         GRPC,
     )
     metrics_tls_certificate = Setting(
-        "",
-        str,
-        "PEM file with the certificate chain of the metrics port. Empty: metrics without TLS.",
+        OFF,
+        _FILE_OR_OFF,
+        "PEM file with the certificate chain of the metrics port. off: metrics without TLS.",
         ALL,
     )
     metrics_tls_key = Setting("", str, "PEM file with the private key of that certificate.", ALL)
     upstream_tls_ca = Setting(
-        "",
-        str,
+        OFF,
+        _FILE_OR_OFF,
         "PEM file with the CA certificates that a gateway trusts to sign the certificates of its"
-        f" servers, or {PUBLIC} for the public CAs. Empty: no TLS to the servers.",
-        (GATEWAY,),
+        f" servers, or {PUBLIC} for the public CAs. off: no TLS to the servers.",
+        (SERVE_HTTP,),
     )
     upstream_tls_certificate = Setting(
-        "",
-        str,
-        "PEM file with the client certificate that a gateway presents to its servers. Empty: none.",
-        (GATEWAY,),
+        OFF,
+        _FILE_OR_OFF,
+        "PEM file with the client certificate that a gateway presents to its servers. off: none.",
+        (SERVE_HTTP,),
     )
     upstream_tls_key = Setting(
-        "", str, "PEM file with the private key of that certificate.", (GATEWAY,)
+        "", str, "PEM file with the private key of that certificate.", (SERVE_HTTP,)
     )
     dangerously_in_plaintext = Setting(
         FALSE,
@@ -429,6 +474,36 @@ class Settings:
 SETTINGS: Mapping[str, Setting[Any]] = {
     name: row for name, row in vars(Settings).items() if isinstance(row, Setting)
 }
+
+
+# The variables whose value a file can contain.
+SECRETS = (API_KEY, *(row.environment for row in SETTINGS.values() if row.is_secret))
+
+
+def read_secret_files(environment: MutableMapping[str, str]) -> None:
+    """Sets each secret, such as ROSTER_API_KEY, whose file is named by ROSTER_API_KEY_FILE.
+
+    Whitespace at the end of the file is removed. Removes the name of the file from the environment,
+    so that processes that inherit it do not find both. Raises SettingError.
+    """
+    for name in SECRETS:
+        file = environment.pop(f"{name}{FILE}", "")
+        if file and environment.get(name):
+            raise SettingError(f"{name} and {name}{FILE} are both set. Unset one of them.")
+        if file:
+            environment[name] = _secret_in(file, f"{name}{FILE}")
+
+
+def _secret_in(file: str, variable: str) -> str:
+    try:
+        text = Path(file).read_text().rstrip()
+    except OSError as error:
+        raise SettingError(f"{variable}: {file} cannot be read: {error.strerror}.") from error
+    except ValueError:
+        text = ""
+    if not text or "\0" in text:
+        raise SettingError(f"{variable}: {file} contains no text.")
+    return text
 
 
 def with_flags(message: str, arguments: Collection[str]) -> str:
@@ -467,6 +542,7 @@ def unknown_variables(environment: Mapping[str, str]) -> dict[str, str | None]:
     Variables that Kubernetes sets are omitted.
     """
     known = [API_KEY, URL, *(setting.environment for setting in SETTINGS.values())]
+    known += [f"{name}{FILE}" for name in SECRETS]
     # The common prefix is removed: it would make all names similar.
     names = {name.removeprefix(PREFIX): name for name in known}
     return {
@@ -478,13 +554,20 @@ def unknown_variables(environment: Mapping[str, str]) -> dict[str, str | None]:
     }
 
 
+def renamed(name: str) -> str:
+    """Returns the error for an earlier name."""
+    return f"{name} has been renamed to {RENAMED[name]}."
+
+
 def warn_about_unknown_settings(warn: Callable[[str], object]) -> None:
     """Passes a warning for each ROSTER_ variable in the environment that is not a setting.
 
-    Removes the variable from the environment, so that the worker processes, which inherit the
-    environment, do not report it again.
+    Removes the variable from the environment, so that the processes that inherit the environment do
+    not report it again. Raises SettingError for an earlier name of a setting.
     """
     for name, similar in unknown_variables(os.environ).items():
+        if name in RENAMED:
+            raise SettingError(renamed(name))
         del os.environ[name]
         hint = f" Did you mean {similar}?" if similar else ""
         warn(f"{name} is not a setting and is ignored.{hint}")

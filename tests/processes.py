@@ -92,7 +92,7 @@ class Service:
     def traces(self) -> list[str]:
         """Returns the lines of its log with unexpected errors."""
         lines = self.log.read_text().splitlines()
-        return [line for line in lines if "Traceback" in line or '"trace"' in line]
+        return [line for line in lines if "Traceback" in line or '"exception"' in line]
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Ends the process by a signal and returns its exit code."""

@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from roster.v1 import http_pb2
 from rosterd.server import cli
-from rosterd.server.config import API_KEY, PREFIX, SETTINGS, URL
+from rosterd.server.config import API_KEY, FILE, PREFIX, SECRETS, SETTINGS, URL
 from rosterd.server.serving.console import ExitCode
 
 from .bench import tables
@@ -92,9 +92,11 @@ def test_tables_of_benchmarks_have_the_form_that_the_script_writes(
 
 
 def test_table_of_exit_codes_agrees_with_the_code() -> None:
-    rows = table(OPERATION, "exit code | meaning")
+    rows = table(OPERATION, "exit code | `code` in JSON | meaning")
 
-    assert [int(number) for number, _ in rows] == [code.value for code in ExitCode]
+    assert [(int(number), name.strip("`") or "RowsFailed") for number, name, _ in rows] == [
+        (code.value, code.code) for code in ExitCode
+    ]
 
 
 def test_table_of_operations_agrees_with_the_definitions() -> None:
@@ -176,6 +178,7 @@ def test_variables_are_settings(name: str) -> None:
     named = set(re.findall(rf"\b{PREFIX}[A-Z_]+\b", read(name)))
 
     known = {setting.environment for setting in SETTINGS.values()}
+    known |= {f"{secret}{FILE}" for secret in SECRETS}
     assert named <= known | OTHER_VARIABLES | {API_KEY, URL}
 
 

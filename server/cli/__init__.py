@@ -6,6 +6,7 @@ imported when it runs, so that it starts without the imports of the others.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
@@ -16,7 +17,15 @@ from typing import Annotated, Any, NoReturn, cast
 import typer
 from typer.core import TyperGroup
 
-from ..config import ALL, SettingError, warn_about_unknown_settings, with_flags
+from ..config import (
+    ALL,
+    RENAMED,
+    SettingError,
+    read_secret_files,
+    renamed,
+    warn_about_unknown_settings,
+    with_flags,
+)
 from ..rpc.errors import RosterError
 from ..serving.console import CommandError, ExitCode, console, fail, flush, notice
 from ..storage.database import StorageError
@@ -39,13 +48,22 @@ _FIRST = [
 ]
 
 
+_HELP = (
+    "Manages email subscribers, tags and custom fields.\n\n"
+    "With --json, a command prints JSON as the API returns it: a resource under its name, such as"
+    ' {"account": {...}}, a list under its plural with its total, {"accounts": [...], "total": 2},'
+    " and any other result as one object. An error is the last line of standard error, an object as"
+    ' of the API: {"error": {"code": "NotFound", "message": "...", "details": []}}.'
+)
+
+
 class _Commands(Mapping[str, Any]):
     """The commands by name. Imports a command when it is looked up."""
 
     def __init__(self) -> None:
         modules = [module.name for module in iter_modules(__path__) if not module.ispkg]
         # The name of a module can end in _ because it is a keyword.
-        names = {module.rstrip("_"): module for module in modules}
+        names = {module.rstrip("_").replace("_", "-"): module for module in modules}
         first = [name for name in _FIRST if name in names]
         self._modules = {name: names[name] for name in dict.fromkeys([*first, *sorted(names)])}
 
@@ -76,11 +94,16 @@ class _Group(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - of TyperGroup
         return list(self.commands)
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in RENAMED:
+            raise SettingError(renamed(cmd_name))
+        return super().get_command(ctx, cmd_name)
+
 
 app = typer.Typer(
     name="roster",
     cls=_Group,
-    help="Manages email subscribers, tags and custom fields.",
+    help=_HELP,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -103,6 +126,7 @@ def _before_command(
         ),
     ] = False,
 ) -> None:
+    read_secret_files(os.environ)
     if context.invoked_subcommand not in ALL:  # These log them.
         warn_about_unknown_settings(notice)
 
@@ -124,7 +148,7 @@ def _run() -> None:
     except typer.Abort:
         fail("Interrupted.", ExitCode.INTERRUPTED)
     except CommandError as error:
-        fail(str(error), error.exit_code)
+        fail(str(error), error.exit_code, error.response)
     except SettingError as error:
         fail(with_flags(str(error), sys.argv), ExitCode.USAGE)
     except PortInUse as error:
@@ -142,6 +166,9 @@ def _fail_usage(error: typer.TyperException) -> NoReturn:
     """Prints an error of Typer on one line and ends the program."""
     # The message is empty if the command has printed its help.
     message = " ".join(error.format_message().replace("Value error, ", "").split())
+    option = getattr(error, "option_name", "")
+    if option in RENAMED:
+        message = renamed(option)
     if not message:
         raise SystemExit(error.exit_code)
     context = getattr(error, "ctx", None)

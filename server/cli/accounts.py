@@ -15,7 +15,8 @@ from ..values.clock import iso8601
 from ..values.emails import parse_email
 from ..values.texts import has_control_characters, trim
 from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
-from .common.output import print_json, print_table
+from .common.output import print_json, print_json_list, print_table
+from .keys import key_as_json
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Create, list, update and verify accounts."
@@ -51,7 +52,7 @@ def create(
             account = store.create_account(
                 parsed.address, tx, verified=not unverified, display_name=name
             )
-            store.create_key(account.id, "first key", ADMIN, hash_secret(secret), tx)
+            key = store.create_key(account.id, "first key", ADMIN, hash_secret(secret), tx)
     except store.AccountExists as error:
         raise CommandError(
             f"An account with the address {parsed.address} already exists: {error.account_id}. To"
@@ -60,7 +61,7 @@ def create(
             ExitCode.ALREADY_EXISTS,
         ) from None
     if json:
-        print_json({"account": _as_json(account), "apiKey": secret})
+        print_json({"account": _as_json(account), "apiKey": key_as_json(key), "secret": secret})
         return
     console.print(f"account  {account.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 
@@ -71,7 +72,7 @@ def list_(database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False) 
     with reading(database_url) as tx:
         rows = store.list_accounts(tx)
     if json:
-        print_json({"accounts": [_as_json(row) for row in rows]})
+        print_json_list("accounts", [_as_json(row) for row in rows])
         return
     print_table(
         ("id", "email", "verified", "created"),

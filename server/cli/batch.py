@@ -155,7 +155,7 @@ def _assignment(text: str) -> tuple[str, Any]:
 
 def _print(operation: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print_json(operation)
+        print_json({"operation": operation})
         return
     is_dry_run, state = operation["dryRun"], operation["state"].capitalize()
     for failure in operation["failed"]:

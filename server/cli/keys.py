@@ -18,7 +18,7 @@ from ..storage.transaction import Transaction
 from ..values.clock import iso8601
 from ..values.texts import has_control_characters, trim
 from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
-from .common.output import print_json, print_table
+from .common.output import print_json, print_json_list, print_table
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Create, list, rotate and revoke API keys."
@@ -61,7 +61,7 @@ def create(
 
 def _print_secret(row: ApiKeyRow, secret: str, *, json: bool) -> None:
     if json:
-        print_json({"apiKey": _as_json(row), "secret": secret})
+        print_json({"apiKey": key_as_json(row), "secret": secret})
     else:
         console.print(f"id       {row.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 
@@ -104,7 +104,7 @@ def list_(
             found, _, page = store.page_of_keys(account, page, tx)
             rows += found
     if json:
-        print_json({"apiKeys": [_as_json(row) for row in rows]})
+        print_json_list("apiKeys", [key_as_json(row) for row in rows])
         return
     print_table(
         ("id", "scope", "name", "created", "expires"),
@@ -146,9 +146,11 @@ def revoke(
 ) -> None:
     """Revoke an API key. Takes effect in a running service within 5 seconds."""
     with unit_of_work(database_url, must_exist=True) as tx:
-        store.revoke_key(_account_of(key_id, tx), key_id, tx)
+        account = _account_of(key_id, tx)
+        row = store.find_key(account, key_id, tx)
+        store.revoke_key(account, key_id, tx)
     if json:
-        print_json({"revoked": key_id})
+        print_json({"apiKey": key_as_json(row)})
     else:
         console.print(f"Revoked API key {key_id}.")
 
@@ -163,7 +165,7 @@ def _account_of(key_id: str, tx: Transaction) -> str:
     return account
 
 
-def _as_json(row: ApiKeyRow) -> dict[str, Any]:
+def key_as_json(row: ApiKeyRow) -> dict[str, Any]:
     """Returns a key as the API returns it."""
     key = {
         "id": row.id,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..config import Settings
+from ..config import SERVE, Settings
 from ..serving.launch import launch
 from ..serving.role import Role
-from .common.options import Worker, takes_settings
+from .common.options import Supervised, takes_settings
 
 
 @takes_settings
-def serve(settings: Settings, worker: Worker = Role.ALONE) -> None:
+def serve(settings: Settings, supervised: Supervised = Role.ALONE) -> None:
     """Serve gRPC and JSON over HTTP."""
-    launch("serve", settings, worker)
+    launch(SERVE, settings, supervised)

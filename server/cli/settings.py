@@ -6,14 +6,15 @@ import os
 
 from ..config import SETTINGS
 from .common.options import Json
-from .common.output import print_json, print_table
+from .common.output import print_json_list, print_table
 
 
 def settings(json: Json = False) -> None:
     """List all settings: default, whether the environment sets them, and meaning."""
     rows = list(SETTINGS.values())
     if json:
-        print_json(
+        print_json_list(
+            "settings",
             [
                 {
                     "environment": row.environment,
@@ -22,7 +23,7 @@ def settings(json: Json = False) -> None:
                     "help": row.help,
                 }
                 for row in rows
-            ]
+            ],
         )
         return
     print_table(

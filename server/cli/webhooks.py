@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ..serving.console import CommandError, ExitCode, console
 from .common.options import LOCAL_URL, ApiKey, Json, Url
-from .common.output import print_json, print_table
+from .common.output import print_json_list, print_table
 from .common.service_client import ServiceClient, line_blocks, run
 
 _DATA = b"data: "
@@ -28,7 +28,7 @@ def list_(url: Url = LOCAL_URL, api_key: ApiKey = "", json: Json = False) -> Non
     """List the webhooks of an account, oldest first."""
     rows = run(_webhooks(url, api_key))
     if json:
-        print_json({"webhooks": rows})
+        print_json_list("webhooks", rows)
         return
     print_table(
         ("id", "state", "url", "types"),
@@ -48,7 +48,7 @@ def tail(
 ) -> None:
     """Print a line for each delivery attempt, when the attempt ends.
 
-    Runs until it is interrupted. With --json, each line is a record.
+    Runs until it is interrupted. With --json, each line is a record of the API.
     Exit codes: 2 if an argument is invalid, 6 if the service cannot be
     reached, 7 if it rejects the request, 8 if the connection is lost, and
     130 if the command is interrupted.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..config import Settings
+from ..config import WORKER, Settings
 from ..serving.launch import launch
 from .common.options import takes_settings
 
@@ -11,7 +11,7 @@ from .common.options import takes_settings
 def worker(settings: Settings) -> None:
     """Run the background work of a PostgreSQL database: deliveries, operations and maintenance.
 
-    `serve` and `server` do the same work themselves. Workers share it with them, and continue when
-    no service runs. Several workers can run.
+    `serve` and `serve-grpc` do the same work themselves. Workers share it with them, and continue
+    when no service runs. Several workers can run.
     """
-    launch("worker", settings)
+    launch(WORKER, settings)

@@ -43,7 +43,7 @@ def _connection(address: Address, *, tls: bool) -> http.client.HTTPConnection:
 
 def main() -> None:
     rows = (Settings.http_address, Settings.http_tls_certificate)
-    settings = Settings({row.name: os.environ.get(row.environment, row.default) for row in rows})
+    settings = Settings({row.name: os.environ.get(row.environment) or row.default for row in rows})
     sys.exit(not is_alive(settings.http_address, tls=bool(settings.http_tls_certificate)))
 
 

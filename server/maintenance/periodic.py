@@ -66,5 +66,5 @@ async def _repeat(task: PeriodicTask, sleep: Sleep, failures: Counter[str]) -> N
             log.exception("%s failed; it will be repeated", task.name)
             continue
         level = logging.INFO if rows else logging.DEBUG
-        seconds = round(time.monotonic() - started, 3)
-        log.log(level, task.name, extra={"rows": rows, "seconds": seconds})
+        milliseconds = round((time.monotonic() - started) * 1000)
+        log.log(level, task.name, extra={"rows": rows, "durationMs": milliseconds})

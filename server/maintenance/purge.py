@@ -56,7 +56,7 @@ async def purge_old_rows(
                 omitted += 1
             except Exception:
                 failed += 1
-                log.exception("an account could not be purged", extra={"account": account_id})
+                log.exception("an account could not be purged", extra={"accountId": account_id})
         after = account_ids[-1] if len(account_ids) == accounts_per_read else None
     if omitted:
         log.warning("%d accounts not purged: database not available", omitted)

@@ -27,7 +27,7 @@ class JsonFormatter(logging.Formatter):
             **_extra(record),
         }
         if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
+            line["exception"] = self.formatException(record.exc_info)
         return orjson.dumps(line, default=str).decode()
 
 

@@ -155,7 +155,7 @@ LOG_LINES_DROPPED = counter(
 )
 WORKER_UP = gauge(
     "roster_worker_up",
-    "1 for each process of `--workers` whose metrics could be read, otherwise 0.",
+    "1 for each process of `--processes` whose metrics could be read, otherwise 0.",
     "worker",
 )
 

@@ -53,13 +53,14 @@ class RequestLog:
 
 def json_line(record: RequestRecord) -> str:
     """Formats a record as JSON. None of its values needs escaping."""
-    ids = f'"account":"{record.account}",' if record.account else ""
+    ids = f'"accountId":"{record.account}",' if record.account else ""
     if record.trace_id:
         ids += f'"traceId":"{record.trace_id}",'
     return (
         f'{{"time":"{timestamp(record.ended)}","level":"info","message":"call",'
         f"{_result(record.method, record.status, record.route, record.code)}"
-        f'"ms":{record.seconds * 1000:.2f},"received":{record.received},"sent":{record.sent},'
+        f'"durationMs":{record.seconds * 1000:.2f},'
+        f'"received":{record.received},"sent":{record.sent},'
         f'{ids}"requestId":"{record.request_id}"}}\n'
     )
 
@@ -82,7 +83,7 @@ def text_line(record: RequestRecord) -> str:
     http = f"{record.method} {record.status} " if record.method else ""
     route = f"{record.route} " if record.route else ""
     code = f"{record.code} " if record.code else ""
-    account = f" account={record.account}" if record.account else ""
+    account = f" accountId={record.account}" if record.account else ""
     return (
         f"{timestamp(record.ended)[11:]} info     {http}{route}{code}{record.seconds * 1000:.1f} ms"
         f" received={record.received} sent={record.sent}{account} requestId={record.request_id}\n"

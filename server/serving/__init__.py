@@ -1,1 +1,1 @@
-"""Processes of `serve`, `server`, `gateway` and `worker`: options, ports, start and stop."""
+"""Processes of `serve`, `serve-grpc`, `serve-http` and `worker`: options, ports, start and stop."""

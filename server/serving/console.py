@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from enum import IntEnum
 from typing import Any, NoReturn
 
+import orjson
 from rich.console import Console
 from rich.markup import escape
 
@@ -51,17 +53,28 @@ class ExitCode(IntEnum):
     ALREADY_EXISTS = 9
     INTERRUPTED = 130
 
+    @property
+    def code(self) -> str:
+        """The name of the exit code in JSON, such as AlreadyExists."""
+        return self.name.title().replace("_", "")
+
 
 class CommandError(Exception):
-    """A command failed. The message is for the user: the cause, and the remedy if there is one."""
+    """A command failed. The message is for the user: the cause, and the remedy if there is one.
 
-    def __init__(self, message: str, exit_code: ExitCode) -> None:
+    `response` is the error of the service that caused it, if there is one.
+    """
+
+    def __init__(
+        self, message: str, exit_code: ExitCode, response: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+        self.response = response
 
     def with_hint(self, hint: str) -> CommandError:
         """Returns the error with another sentence, such as how to resume."""
-        return CommandError(f"{self} {hint}".rstrip(), self.exit_code)
+        return CommandError(f"{self} {hint}".rstrip(), self.exit_code, self.response)
 
 
 def pluralized(number: int, noun: str) -> str:
@@ -74,9 +87,17 @@ def notice(message: str) -> None:
     errors.print(f"[bold]roster:[/] {escape(message)}", soft_wrap=True)
 
 
-def fail(message: str, code: ExitCode) -> NoReturn:
-    """Prints an error message to standard error and ends the program."""
-    errors.print(f"[bold red]roster:[/] {escape(message)}", soft_wrap=True)
+def fail(message: str, code: ExitCode, response: Mapping[str, Any] | None = None) -> NoReturn:
+    """Prints an error to standard error and ends the program.
+
+    With --json, which may be in arguments that cannot be parsed, it is an error object of the API:
+    that in `response`, the error of the service, if there is one.
+    """
+    if "--json" in sys.argv:
+        error = {"code": code.code, "details": [], **(response or {}), "message": message}
+        errors.out(orjson.dumps({"error": error}).decode(), highlight=False)
+    else:
+        errors.print(f"[bold red]roster:[/] {escape(message)}", soft_wrap=True)
     raise SystemExit(code)
 
 

@@ -30,7 +30,7 @@ def launch(command: str, settings: Settings, role: Role = Role.ALONE) -> None:
         warn_if_reload_is_ignored(options.identities)
         observability = check_ports(options.addresses, options.observability)
         options = replace(options, observability=observability)
-        if options.addresses and settings.workers > 1:
+        if options.addresses and settings.processes > 1:
             raise SystemExit(supervise(options))
     from .services import service_of  # noqa: PLC0415 - a supervisor needs no gRPC
 

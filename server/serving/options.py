@@ -10,10 +10,15 @@ from typing import Any
 
 from ..config import (
     BACK_UP_POSTGRES,
+    DATABASE,
+    GRPC,
+    HTTP,
     OTLP,
     OVER_GRPC,
     PUBLIC,
+    SERVE_HTTP,
     TRUE,
+    WORKER,
     Setting,
     SettingError,
     Settings,
@@ -95,15 +100,15 @@ class ProcessOptions:
 def process_options(command: str, settings: Settings, role: Role) -> ProcessOptions:
     """Raises SettingError, or StorageError for a worker of a SQLite file."""
     settings.validate()
-    http = http_options(settings) if command in ("serve", "gateway") else None
-    grpc = grpc_options(settings) if command in ("serve", "server") else None
-    upstream = upstream_options(settings) if command == "gateway" else None
-    if command != "gateway":
+    http = http_options(settings) if command in HTTP else None
+    grpc = grpc_options(settings) if command in GRPC else None
+    upstream = upstream_options(settings) if command == SERVE_HTTP else None
+    if command in DATABASE:
         check_core(command, settings)
     if http and grpc and grpc.identity is not None and settings.http_channel == OVER_GRPC:
         raise SettingError(
             f"{Settings.http_channel.environment}={OVER_GRPC} requires a gRPC port without TLS. For"
-            " a gRPC port with TLS, use `roster gateway`."
+            " a gRPC port with TLS, use `roster serve-http`."
         )
     observability = observability_options(settings)
     return ProcessOptions(command, settings, role, observability, http, grpc, upstream)
@@ -203,15 +208,15 @@ def check_core(command: str, settings: Settings) -> None:
     """Raises SettingError, or StorageError for a worker of a SQLite file."""
     database = settings.database_url
     if isinstance(database, Path):
-        if command == "worker":
+        if command == WORKER:
             raise StorageError(
                 f"{database} is a SQLite file, which only one process can use at a time. Its"
                 " service does the background work. Workers require PostgreSQL."
             )
-        if settings.workers > 1:
+        if settings.processes > 1:
             raise SettingError(
-                f"{Settings.workers.environment} must be 1 with SQLite, because only one process"
-                f" can serve a file, not {settings.workers}. Use PostgreSQL for several processes."
+                f"{Settings.processes.environment} must be 1 with SQLite, because only one process"
+                f" can serve a file, not {settings.processes}. Use PostgreSQL for several."
             )
     key = settings.bootstrap_api_key
     if key and not is_well_formed(key):
@@ -229,13 +234,12 @@ def egress_policy(settings: Settings) -> EgressPolicy:
 
 def backup_schedule(settings: Settings) -> BackupSchedule | None:
     """Raises SettingError."""
-    database = settings.database_url
-    if isinstance(database, PostgresUrl) and settings.texts.get("backup_folder"):
+    database, folder = settings.database_url, settings.backup_folder
+    if isinstance(database, PostgresUrl) and folder is not None:
         raise SettingError(
             f"{Settings.backup_folder.environment} applies to SQLite only."
             f" {BACK_UP_POSTGRES.format(database)}"
         )
-    folder = settings.backup_folder
     return (
         BackupSchedule(database, folder)
         if folder is not None and isinstance(database, Path)

@@ -1,8 +1,8 @@
 """Runs a service in this process until a signal stops it (see `signals.py`).
 
 The process listens, migrates the database, reports its addresses when it serves, and exits with 0
-when it is stopped. A worker process also stops at the end of its standard input, so that it does
-not outlive its supervisor.
+when it is stopped. A supervised process also stops at the end of its standard input, so that it
+does not outlive its supervisor.
 
 When the process stops, running calls are finished; a running migration is rolled back. A second
 signal, or a time limit, ends the process immediately with 1. Waiting clients then get no response,

@@ -46,13 +46,13 @@ def read_report(line: bytes) -> Ready:
     return Ready(**json.loads(line))
 
 
-def announce(ready: Ready, workers: int = 1) -> None:
+def announce(ready: Ready, processes: int = 1) -> None:
     """Prints the addresses of the service and how to try it."""
     if not ready.http and not ready.grpc:
         metrics = f" Metrics: {ready.metrics}" if ready.metrics else ""
         console.print(f"The worker processes {ready.database}.{metrics}", soft_wrap=True)
         return
-    suffix = f" in {workers} processes" if workers > 1 else ""
+    suffix = f" in {processes} processes" if processes > 1 else ""
     addresses = (
         ("HTTP", ready.http),
         ("gRPC", ready.grpc),

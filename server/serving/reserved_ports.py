@@ -82,7 +82,7 @@ def _try_to_bind(address: Address) -> None:
 
 @contextmanager
 def reserved(name: str, address: Address) -> Iterator[Address]:
-    """Reserves a port while workers listen on it; port 0 selects a free one. Raises PortInUse.
+    """Reserves a port while processes listen on it; port 0 selects a free one. Raises PortInUse.
 
     The reservation is a bound socket that does not listen, so it gets no connections. It has
     SO_REUSEPORT, which would also share the port of another program. So the port is first bound

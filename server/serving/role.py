@@ -3,7 +3,7 @@
 A process listens before its database is open and migrated, so that a service manager sees that it
 is alive and not ready, and does not stop it during a migration. If other processes already serve
 on the same port, the kernel would also send connections to a process that cannot serve them yet. So
-a FURTHER worker listens only when it can serve.
+a FURTHER process listens only when it can serve.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """ALONE is a process without workers. The FIRST worker starts before FURTHER ones."""
+    """ALONE is not supervised. The FIRST process of a supervisor starts before FURTHER ones."""
 
     ALONE = ""
     FIRST = "first"

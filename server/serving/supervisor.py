@@ -1,12 +1,12 @@
-"""Supervises several worker processes that share the ports.
+"""Supervises several processes that share the ports.
 
-Each worker is the same command in a new interpreter, because gRPC does not survive a fork. The
-first worker starts alone, migrates the database and listens meanwhile (see `role.py`), so that an
-error in a setting or the database is reported once. The others start when it serves. A worker that
+Each is the same command in a new interpreter, because gRPC does not survive a fork. The
+first one starts alone, migrates the database and listens meanwhile (see `role.py`), so that an
+error in a setting or the database is reported once. The others start when it serves. A child that
 dies is replaced: immediately if it had served for a while, otherwise after an increasing delay. If
 the system cannot create a process, the supervisor logs that and tries again, also at the start.
 
-A signal that stops the process is forwarded as SIGTERM, and the workers finish running calls; a
+A signal that stops the process is forwarded as SIGTERM, and the children finish running calls; a
 second signal kills them. SIGHUP is forwarded if it reloads certificates (see `signals.py`).
 """
 
@@ -32,16 +32,16 @@ from .signals import handle_signals, ignore_signals, reload_certificates
 
 log = logging.getLogger(__name__)
 
-# A worker that has served for this number of seconds is replaced immediately.
+# A child that has served for this number of seconds is replaced immediately.
 STABLE_SECONDS = 10.0
 MIN_DELAY_SECONDS = 0.5
 MAX_DELAY_SECONDS = 10.0
-# Seconds that workers have to stop; more than the limit of a process itself.
+# Seconds that children have to stop; more than the limit of a process itself.
 STOP_SECONDS = 30.0
-# Only the supervisor reads the metrics of a worker.
-_WORKER_METRICS = {
+# Only the supervisor reads the metrics of a child.
+_CHILD_METRICS = {
     "metrics_address": "127.0.0.1:0",
-    "metrics_tls_certificate": "",
+    "metrics_tls_certificate": OFF,
     "metrics_tls_key": "",
 }
 
@@ -49,27 +49,27 @@ _WORKER_METRICS = {
 def supervise(options: ProcessOptions) -> int:
     """Runs a command in several processes until it is stopped, and returns the exit code.
 
-    They share the ports. The metrics of all workers are served together. Raises PortInUse.
+    They share the ports. The metrics of all children are served together. Raises PortInUse.
     """
     settings, observability = options.settings, options.observability
     texts = dict(settings.texts)
-    texts |= _WORKER_METRICS if observability.address else {"metrics_address": OFF}
+    texts |= _CHILD_METRICS if observability.address else {"metrics_address": OFF}
     with ExitStack() as stack:
         for name, address in options.addresses.items():
             texts[name] = str(stack.enter_context(reserved(name, address)))
         # In the environment, because all users of a machine can see arguments.
         named = {SETTINGS[name].environment: text for name, text in texts.items()}
-        # The workers import the same modules as this process.
+        # The children import the same modules as this process.
         path = os.pathsep.join(folder for folder in sys.path if folder)
         environment = {**os.environ, **named, "PYTHONPATH": path}
         supervisor = Supervisor(options.command, environment, observability)
-        code = asyncio.run(supervisor.serve(settings.workers))
+        code = asyncio.run(supervisor.serve(settings.processes))
     ignore_signals()
     return code
 
 
 class Supervisor:
-    """Starts, replaces and stops workers that run `roster COMMAND` in an environment."""
+    """Starts, replaces and stops children that run `roster COMMAND` in an environment."""
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class Supervisor:
     ) -> None:
         self._observability = observability
         self._stable_seconds = stable_seconds
-        # The URL of the metrics of each worker, by its number; empty if it has ended.
+        # The URL of the metrics of each child, by its number; empty if it has ended.
         self._metrics_urls: dict[int, str] = {}
-        self._arguments = (sys.executable, "-P", "-m", "rosterd.server", command, "--worker")
+        self._arguments = (sys.executable, "-P", "-m", "rosterd.server", command, "--supervised")
         self._environment = environment
         self._running: set[Process] = set()
         # The running processes that have reported that they serve.
@@ -114,7 +114,7 @@ class Supervisor:
             return int(any(codes))
 
     async def _serve_metrics(self, stack: AsyncExitStack) -> str:
-        """Serves the metrics of all workers, and returns their URL; empty if disabled."""
+        """Serves the metrics of all children, and returns their URL; empty if disabled."""
         if self._observability.address is None:
             return ""
         from ..observability.worker_metrics import gather  # noqa: PLC0415 - needed by supervisors only
@@ -123,7 +123,7 @@ class Supervisor:
         return await serve_metrics(self._observability, lambda: gather(self._metrics_urls), stack)
 
     async def _start(self, number: int) -> tuple[Process | None, Ready | None]:
-        """Starts a worker, and returns its process and its report.
+        """Starts a child, and returns its process and its report.
 
         The report is None if the process ended instead. Both are None if a signal stopped the
         attempts to start it.
@@ -141,7 +141,7 @@ class Supervisor:
             return process, None
         self._serving.add(process)
         if reloads != self._reloads:
-            # The worker may have read the previous certificates.
+            # The child may have read the previous certificates.
             _signal(process, signal.SIGHUP)
         ready = read_report(line)
         if ready.metrics:
@@ -169,7 +169,7 @@ class Supervisor:
             except (OSError, RuntimeError) as error:
                 delay = _next_delay(delay)
                 log.error(
-                    "a worker process cannot be started: %s; next attempt in %g seconds",
+                    "a process cannot be started: %s; next attempt in %g seconds",
                     error,
                     delay,
                 )
@@ -182,7 +182,7 @@ class Supervisor:
         return self._stopping.is_set()
 
     async def _abort_start(self, process: Process | None) -> int:
-        """Stops all workers after `process` did not start. Returns the exit code."""
+        """Stops all children after `process` did not start. Returns the exit code."""
         code = await self._ended(process) if process else 0
         if self._stopping.is_set():
             code = 0
@@ -192,20 +192,20 @@ class Supervisor:
         return code if code >= 0 else 1
 
     async def _keep_running(self, number: int, process: Process) -> int:
-        """Replaces a worker whenever it ends; returns the exit code of the last one."""
+        """Replaces a child whenever it ends; returns the exit code of the last one."""
         loop, delay = asyncio.get_running_loop(), 0.0
         serving_since = loop.time()
         while True:
             code = await self._ended(process)
             if self._stopping.is_set():
-                # A worker that does not handle signals yet is ended by SIGTERM itself.
+                # A child that does not handle signals yet is ended by SIGTERM itself.
                 return 0 if code == -signal.SIGTERM else code
             # Another process can listen on its port now.
             self._metrics_urls[number] = ""
             if loop.time() - serving_since > self._stable_seconds:
                 delay = 0.0
             log.error(
-                "worker process %d exited with %d and is replaced in %g seconds",
+                "process %d exited with %d and is replaced in %g seconds",
                 process.pid,
                 code,
                 delay,
@@ -233,7 +233,7 @@ class Supervisor:
         asyncio.get_running_loop().call_later(STOP_SECONDS, self._send, signal.SIGKILL)
 
     def _reload(self) -> None:
-        """Reloads the certificates of serving workers. SIGHUP would end a starting one."""
+        """Reloads the certificates of serving children. SIGHUP would end a starting one."""
         self._reloads += 1
         reload_certificates([self._observability.identity])
         for process in self._serving:

@@ -53,7 +53,7 @@ def _service(server: Postgres, folder: Path, workers: int) -> Iterator[Service]:
         own,
         ROSTER_DATABASE_URL=server.new_database("TEMPLATE template0"),
         ROSTER_SECRET_KEY=server.secret_key,
-        ROSTER_WORKERS=str(workers),
+        ROSTER_PROCESSES=str(workers),
     )
     try:
         yield service

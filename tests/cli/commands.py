@@ -25,7 +25,7 @@ Done = subprocess.CompletedProcess[str]
 
 FREE = {"ROSTER_HTTP_ADDRESS": "127.0.0.1:0", "ROSTER_GRPC_ADDRESS": "127.0.0.1:0"}
 # Commands that run event loops, handle signals or configure logging. They run in a new process.
-SERVING = {"serve", "server", "gateway", "worker"}
+SERVING = {"serve", "serve-grpc", "serve-http", "worker"}
 SECONDS = 60.0
 
 
@@ -93,9 +93,12 @@ def json_output(url: str, *arguments: str) -> Any:
 
 
 def error_line(done: Done, code: ExitCode) -> str:
-    """Returns the single line that a failed command printed."""
+    """Returns the single line that a failed command printed, as it is without --json."""
     assert done.returncode == code, done.stderr
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
+    if "--json" in done.args:
+        error = json.loads(line)["error"]
+        return f"roster: {error['message']}"
     assert line.startswith("roster: ")
     return line

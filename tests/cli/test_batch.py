@@ -54,7 +54,7 @@ def test_the_subscribers_of_a_segment_are_exported_and_deleted(http_account: Acc
     assert json.loads(exported.stdout)["email"] == "ada@example.com"
     counts = "1 subscriber processed, 1 would change, 0 unchanged"
     assert counted.stdout == f"This was a dry run. Nothing was changed.\nSucceeded: {counts}.\n"
-    assert json.loads(deleted.stdout)["action"] == {"delete": True}
+    assert json.loads(deleted.stdout)["operation"]["action"] == {"delete": True}
     assert http_account.ok("ListSubscribers")["total"] == 1
 
 
@@ -134,3 +134,12 @@ def test_an_invalid_argument_is_named(
 
     assert done.returncode == code
     assert text in done.stderr
+
+
+def test_error_of_the_service_is_printed_with_its_details_as_json(http_account: Account) -> None:
+    done = transfer(http_account, "batch", "--filter", "x = 1", "--add-tag", "vip", "--json")
+
+    error = json.loads(done.stderr)["error"]
+    assert (done.returncode, done.stdout, error["code"]) == (7, "", "ValidationError")
+    assert [detail["field"] for detail in error["details"]] == ["filter"]
+    assert error["requestId"]

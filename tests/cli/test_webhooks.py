@@ -176,4 +176,4 @@ def test_list_prints_webhooks_and_their_state(http_account: Account) -> None:
         [first["id"], "enabled", "https://example.com/a", "tag.*", "subscriber.*"],
         [second["id"], "disabled", "https://example.com/b", "all"],
     ]
-    assert json.loads(plain.stdout) == {"webhooks": [first, second]}
+    assert json.loads(plain.stdout) == {"webhooks": [first, second], "total": 2}

@@ -20,6 +20,13 @@ def first_account(service: Service) -> Account:
     return Account("", service.first_key, HttpFront("http", service.http), service)
 
 
+def is_accepted(service: Service, key: str) -> bool:
+    """Returns whether a running service accepts the key."""
+    response = HttpFront("http", service.http).send("GET", "/api/tags", key)
+    assert response.status in {200, 401}
+    return response.status == 200
+
+
 def command(account: Account, *arguments: str, url: str = "") -> tuple[list[str], dict[str, str]]:
     """Returns the arguments and the environment of a command for an account."""
     base = url or f"http://{account.service.http}"

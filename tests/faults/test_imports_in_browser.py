@@ -47,7 +47,7 @@ def imported(service: Service, account: Account, results: str) -> list[Any]:
 def calls(service: Service, account: Account) -> int:
     """Returns the number of imports in the log."""
     entries = map(json.loads, service.log.read_text().splitlines())
-    rpcs = Counter(e.get("rpc") for e in entries if e.get("account") == account.id)
+    rpcs = Counter(e.get("rpc") for e in entries if e.get("accountId") == account.id)
     return rpcs["SubscriberService.ImportSubscribers"]
 
 

@@ -27,6 +27,7 @@ from roster.v1.tags_pb2_grpc import TagServiceStub
 from rosterd.http_gateway.channel import upstream
 from rosterd.http_gateway.channel.upstream import OPTIONS, UpstreamChannel
 from rosterd.server.app import SERVICES
+from rosterd.server.config import SERVE_GRPC, SERVE_HTTP
 from rosterd.server.features.accounts import store
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
 from rosterd.server.serving.gateway_policy import POLICY
@@ -69,13 +70,13 @@ class Fleet:
     def start(self) -> None:
         self.servers = [f"127.0.0.1:{free_port()}" for _ in range(SERVERS)]
         self.gateways = [f"127.0.0.1:{free_port()}" for _ in range(GATEWAYS)]
-        self.components = [self._launch("server", address) for address in self.servers]
-        self.components += [self._launch("gateway", address) for address in self.gateways]
+        self.components = [self._launch(SERVE_GRPC, address) for address in self.servers]
+        self.components += [self._launch(SERVE_HTTP, address) for address in self.gateways]
         for component in self.components:
             wait_until_ready(component)
 
     def _launch(self, command: str, address: str) -> Component:
-        name = {"server": "ROSTER_GRPC_ADDRESS", "gateway": "ROSTER_HTTP_ADDRESS"}[command]
+        name = {SERVE_GRPC: "ROSTER_GRPC_ADDRESS", SERVE_HTTP: "ROSTER_HTTP_ADDRESS"}[command]
         upstream = f"ipv4:{','.join(self.servers)}"
         log = self.folder / f"{address}.log"
         return launch(command, log, **{**self.settings, "ROSTER_UPSTREAM": upstream, name: address})
@@ -173,7 +174,7 @@ def test_killed_servers_and_gateways_fail_only_requests_in_progress(
             known.close()
             revoked, rng = time.monotonic(), random.Random(7)
             while len(kills) < 2 or time.monotonic() < end:
-                kills.append(fleet.kill(("server", "gateway")[len(kills) % 2], rng))
+                kills.append(fleet.kill((SERVE_GRPC, SERVE_HTTP)[len(kills) % 2], rng))
                 load.wait_for_more(20)
                 codes.append(fleet.restart_server(rng))
         codes += fleet.stop()
@@ -227,7 +228,7 @@ def check_failures(failed: list[Exchange], kills: list[Kill]) -> None:
     """Asserts that each failed request was in progress during a kill."""
     assert [item for item in failed if not any(kill.overlaps(item) for kill in kills)] == []
     lost = [item for item in failed if item.status == 0]
-    gateways = [kill for kill in kills if kill.command == "gateway"]
+    gateways = [kill for kill in kills if kill.command == SERVE_HTTP]
     assert [item for item in lost if not any(kill.overlaps(item) for kill in gateways)] == []
 
 
@@ -247,7 +248,7 @@ def test_unresponsive_server_is_disconnected_long_before_the_deadline(
             await tags.DeleteTag(request)
 
     url = f"sqlite:///{tmp_path}/roster.db"
-    with running("server", tmp_path, ROSTER_DATABASE_URL=url) as server:
+    with running("serve-grpc", tmp_path, ROSTER_DATABASE_URL=url) as server:
         try:
             with pytest.raises(AioRpcError) as failed:
                 asyncio.run(call(server.grpc))

@@ -172,7 +172,7 @@ def test_closed_terminal_stops_the_service_and_each_process_logs_its_end(
     settings = {
         "ROSTER_DATABASE_URL": postgres.new_database(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
-        "ROSTER_WORKERS": workers,
+        "ROSTER_PROCESSES": workers,
     }
     code = RUN_ON_TERMINAL.format(terminal=os.ttyname(theirs))
     with serving(tmp_path, code=code, **settings) as service:

@@ -64,7 +64,7 @@ def server(
     """A server that requires client certificates of its authority."""
     folder = tmp_path_factory.mktemp("server")
     with running(
-        "server",
+        "serve-grpc",
         folder,
         ROSTER_DATABASE_URL=f"sqlite:///{folder}/roster.db",
         ROSTER_BOOTSTRAP_API_KEY=KEY,
@@ -81,7 +81,7 @@ def gateway(
 ) -> Iterator[Component]:
     """A gateway with a client certificate for the server and a certificate for HTTPS."""
     with running(
-        "gateway",
+        "serve-http",
         tmp_path_factory.mktemp("gateway"),
         ROSTER_UPSTREAM=server.grpc,
         ROSTER_UPSTREAM_TLS_CA=certificates["trusted-ca.pem"],
@@ -180,7 +180,7 @@ def test_gateway_that_the_server_rejects_is_not_ready(
         "ROSTER_UPSTREAM_TLS_CA": certificates["trusted-ca.pem"],
     }
 
-    with running("gateway", tmp_path, **settings) as component:
+    with running("serve-http", tmp_path, **settings) as component:
         assert status_of(component.http, "/healthz") == 200
         assert status_of(component.http, "/readyz") == 503
         response = HttpFront("http", component.http).call("CreateTag", KEY, {"name": "vip"})

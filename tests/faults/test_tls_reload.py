@@ -150,7 +150,7 @@ def test_process_that_ignores_sighup_logs_that_it_does_not_reload(
     files: Files, tmp_path: Path
 ) -> None:
     settings = {**settings_of(tmp_path), **files.settings}
-    with running("server", tmp_path, code=UNDER_NOHUP, **settings) as service:
+    with running("serve-grpc", tmp_path, code=UNDER_NOHUP, **settings) as service:
         assert "SIGHUP is ignored" in service.log.read_text()
         files.write(NEW)
 
@@ -175,7 +175,7 @@ def test_client_authorities_are_reloaded(files: Files, tmp_path: Path) -> None:
             return True
 
     settings = {**settings_of(tmp_path), **files.settings, "ROSTER_GRPC_TLS_CLIENT_CA": str(ca)}
-    with running("server", tmp_path, **settings) as service:
+    with running("serve-grpc", tmp_path, **settings) as service:
         assert not is_accepted()
         ca.write_bytes(files.authority.certificate)
 
@@ -192,7 +192,7 @@ def test_all_workers_reload_and_none_is_replaced(
         **files.settings,
         "ROSTER_DATABASE_URL": postgres.new_database(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
-        "ROSTER_WORKERS": "2",
+        "ROSTER_PROCESSES": "2",
         "ROSTER_LOG_LEVEL": "info",
     }
     with (

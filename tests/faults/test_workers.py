@@ -1,4 +1,4 @@
-"""Several processes behind the same ports: `roster serve --workers N`."""
+"""Several processes behind the same ports: `roster serve --processes N`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def serve(postgres: Postgres, folder: Path, **settings: str) -> Service:
             "ROSTER_DATABASE_URL": postgres.new_database(),
             "ROSTER_SECRET_KEY": postgres.secret_key,
             "ROSTER_LOG_LEVEL": "error",
-            "ROSTER_WORKERS": str(COUNT),
+            "ROSTER_PROCESSES": str(COUNT),
             **settings,
         },
     )
@@ -86,10 +86,10 @@ def test_start_is_printed_once_with_one_first_key(workers_service: Service) -> N
 def test_workers_are_rejected_on_sqlite_with_the_reason(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/roster.db"
 
-    done = roster("serve", "--workers", "2", ROSTER_DATABASE_URL=url, **FREE)
+    done = roster("serve", "--processes", "2", ROSTER_DATABASE_URL=url, **FREE)
 
     line = error_line(done, ExitCode.USAGE)
-    assert "--workers must be 1 with SQLite" in line
+    assert "--processes must be 1 with SQLite" in line
     assert "one process" in line
     assert list(tmp_path.iterdir()) == []
 
@@ -102,7 +102,7 @@ def test_ports_of_workers_are_not_shared_with_another_service(
     workers_service: Service, postgres: Postgres, name: str, workers: str
 ) -> None:
     address = workers_service.http if "HTTP" in name else workers_service.grpc
-    settings = {**ERROR_LOG_SETTINGS, name: address, "ROSTER_WORKERS": workers}
+    settings = {**ERROR_LOG_SETTINGS, name: address, "ROSTER_PROCESSES": workers}
     settings |= {"ROSTER_DATABASE_URL": workers_service.database_url}
     settings |= {"ROSTER_SECRET_KEY": postgres.secret_key}
 
@@ -171,7 +171,7 @@ def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(
 
 @pytest.mark.verify
 def test_workers_end_with_their_parent_process(postgres: Postgres, tmp_path: Path) -> None:
-    service = serve(postgres, tmp_path, ROSTER_WORKERS="2")
+    service = serve(postgres, tmp_path, ROSTER_PROCESSES="2")
     workers = child_processes(service.process.pid)
 
     service.stop(signal.SIGKILL)

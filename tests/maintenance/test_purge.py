@@ -133,7 +133,7 @@ def test_error_in_one_account_does_not_keep_others_from_being_purged(
 
     failed = run(body)
 
-    logged = [vars(record).get("account") for record in caplog.records]
+    logged = [vars(record).get("accountId") for record in caplog.records]
     assert [account for account in logged if account] == [failed]
 
 

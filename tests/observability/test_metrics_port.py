@@ -30,9 +30,9 @@ def test_metrics_of_several_workers_are_on_one_page(postgres: Postgres, tmp_path
     settings = {
         "ROSTER_DATABASE_URL": postgres.new_database(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
-        "ROSTER_WORKERS": "2",
+        "ROSTER_PROCESSES": "2",
     }
-    with running("server", tmp_path, **settings) as server:
+    with running("serve-grpc", tmp_path, **settings) as server:
         url = metrics_url(server.printed)
         for name in ("roster_worker_up", "process_cpu_seconds_total", "roster_executor_threads"):
             assert values_by_worker(url, name).keys() == {"0", "1"}
@@ -78,7 +78,7 @@ def test_default_port_that_is_in_use_is_a_warning_and_metrics_are_not_served(
         "ROSTER_LOG_LEVEL": "warning",
         "ROSTER_METRICS_ADDRESS": "",
     }
-    settings |= {"ROSTER_WORKERS": workers} if workers else {}
+    settings |= {"ROSTER_PROCESSES": workers} if workers else {}
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         code = WITH_DEFAULT.format(address=address)
@@ -107,7 +107,7 @@ def test_gateway_serves_metrics_of_http_over_tls(tmp_path: Path) -> None:
         "ROSTER_METRICS_TLS_KEY": str(tmp_path / "server.key"),
     }
     trusting = ssl.create_default_context(cadata=authority.certificate.decode())
-    with running("gateway", tmp_path, **settings) as gateway:
+    with running("serve-http", tmp_path, **settings) as gateway:
         url = metrics_url(gateway.printed).replace("0.0.0.0", "127.0.0.1")
         with urlopen(url, context=trusting, timeout=20) as response:
             page = response.read()

@@ -75,7 +75,7 @@ def test_in_process_request_has_one_line(account: Account) -> None:
     (line,) = lines_of(account.service.log, headers["x-request-id"])
 
     assert line.pop("time") > "2026"
-    assert line.pop("ms") > 0
+    assert line.pop("durationMs") > 0
     assert line == {
         "level": "info",
         "message": "call",
@@ -85,7 +85,7 @@ def test_in_process_request_has_one_line(account: Account) -> None:
         "code": "OK",
         "received": len(body),
         "sent": len(response),
-        "account": account.id,
+        "accountId": account.id,
         "requestId": headers["x-request-id"],
     }
 
@@ -101,7 +101,7 @@ def test_request_over_grpc_has_a_line_of_gateway_and_server(
     wait_until(lambda: len(lines_of(log, request_id)) == 2, "two lines")
 
     server, gateway = sorted(lines_of(log, request_id), key=lambda line: "status" in line)
-    assert (server["rpc"], server["code"], server["account"]) == (
+    assert (server["rpc"], server["code"], server["accountId"]) == (
         "TagService.ListTags",
         "OK",
         account.id,

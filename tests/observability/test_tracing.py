@@ -143,7 +143,7 @@ def test_trace_continues_from_a_gateway_to_its_server(
 ) -> None:
     trace = "5a1b651916cd43dd8448eb211c8031aa"
     settings = {**collector.settings, "ROSTER_UPSTREAM": traced_account.service.grpc}
-    with running("gateway", tmp_path, **settings) as gateway:
+    with running("serve-http", tmp_path, **settings) as gateway:
         front = HttpFront("http", gateway.http)
         headers = {"traceparent": traceparent(trace)}
         front.exchange("GET", "/api/tags", traced_account.key, headers=headers)

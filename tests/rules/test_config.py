@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from rosterd.server.config import (
+    SECRETS,
     SETTINGS,
     Rate,
-    Setting,
     SettingError,
     Settings,
-    number,
+    read_secret_files,
     unknown_variables,
 )
 from rosterd.server.features.accounts.rules import is_well_formed
@@ -28,15 +28,11 @@ from rosterd.server.values.database_url import PostgresUrl, parse_database_url
         ("ROSTER_DATABASE_URL", "sqlite:///data/roster.db"),
         ("ROSTER_DATABASE_POOL", "8"),
         ("ROSTER_BOOTSTRAP_API_KEY", ""),
-        ("ROSTER_RATE_LIMIT", ""),
+        ("ROSTER_RATE_LIMIT", "off"),
     ],
 )
 def test_setting_has_the_documented_name_and_default(environment: str, default: str) -> None:
     assert {row.environment: row.default for row in SETTINGS.values()}[environment] == default
-
-
-class Example(Settings):
-    retries = Setting("3", number(0, 9), "Number of retries.", ("serve", "worker"), worker="5")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +102,7 @@ def test_rejected_bootstrap_key_is_not_repeated() -> None:
 @pytest.mark.parametrize(
     ("text", "rate"),
     [
-        ("", None),
+        ("off", None),
         ("100/1", Rate(100, 1)),
         ("5000/60", Rate(5000, 60)),
         ("1/86400", Rate(1, 86_400)),
@@ -123,6 +119,61 @@ def test_rate_limit_is_calls_per_seconds(text: str, rate: Rate | None) -> None:
 def test_malformed_rate_limit_is_rejected_with_a_valid_example(text: str) -> None:
     with pytest.raises(SettingError, match="ROSTER_RATE_LIMIT must be CALLS/SECONDS, such as"):
         Settings.rate_limit.parse(text)
+
+
+@pytest.mark.parametrize("name", [name for name, row in SETTINGS.items() if " off: " in row.help])
+def test_setting_that_can_be_off_rejects_other_words_for_it(name: str) -> None:
+    row = SETTINGS[name]
+
+    assert row.parse("off") in (None, "", "off", (), frozenset())
+    with pytest.raises(SettingError, match=rf"^{row.environment} must be .* use off\.$"):
+        row.parse("")
+
+
+def test_empty_is_the_default_only_of_settings_without_off() -> None:
+    assert {name for name, row in SETTINGS.items() if not row.default} == {
+        "bootstrap_api_key",
+        "secret_key",
+        "public_url",
+        "http_tls_key",
+        "grpc_tls_key",
+        "metrics_tls_key",
+        "upstream_tls_key",
+    }
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_secret_is_read_from_its_file_without_whitespace_at_the_end(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "secret").write_text(" value \n\n")
+    environment = {f"{name}_FILE": str(tmp_path / "secret"), "ROSTER_HTTP_TLS_KEY_FILE": "x"}
+
+    read_secret_files(environment)
+
+    assert environment == {name: " value", "ROSTER_HTTP_TLS_KEY_FILE": "x"}
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "message"),
+    [
+        (b"value", {"ROSTER_API_KEY": "other"}, "ROSTER_API_KEY and .*_FILE are both set"),
+        (b"\n", {}, "ROSTER_API_KEY_FILE: .*/secret contains no text"),
+        (b"\xff", {}, "contains no text"),
+        (b"a\0b", {}, "contains no text"),
+        (None, {}, "ROSTER_API_KEY_FILE: .*/secret cannot be read: No such file"),
+    ],
+    ids=["both", "empty", "bytes", "nul", "missing"],
+)
+def test_file_without_a_secret_is_rejected(
+    tmp_path: Path, content: bytes | None, more: dict[str, str], message: str
+) -> None:
+    file = tmp_path / "secret"
+    if content is not None:
+        file.write_bytes(content)
+
+    with pytest.raises(SettingError, match=message):
+        read_secret_files({"ROSTER_API_KEY_FILE": str(file), **more})
 
 
 @pytest.mark.parametrize("words", ["true TRUE 1 yes Yes on ON", "false False 0 no NO off Off"])

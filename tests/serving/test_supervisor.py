@@ -101,7 +101,7 @@ def test_process_that_cannot_be_created_is_tried_again(
 
     supervise(package, Ready(), None, lambda: len(caplog.records) >= 5)
 
-    cannot = "a worker process cannot be started"
+    cannot = "a process cannot be started"
     assert [record.getMessage().split(": ")[0] == cannot for record in caplog.records] == [
         True,
         False,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...config import API_KEY, SETTINGS, URL, Setting, Settings
+from ...config import API_KEY, FILE, SETTINGS, URL, Setting, Settings
 from ...serving.role import Role
 from .files import FileFormat
 
@@ -19,12 +19,12 @@ def option(setting: Setting[Any]) -> Any:
     return typer.Option(setting.flag, envvar=setting.environment, help=setting.help)
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts; see roster -h.")]
 DatabaseUrl = Annotated[str, option(Settings.database_url)]
 DEFAULT_DATABASE_URL = Settings.database_url.default
 SecretKey = Annotated[str, option(Settings.secret_key)]
-# Set by the supervisor for its worker processes.
-Worker = Annotated[Role, typer.Option("--worker", hidden=True)]
+# Set by the supervisor for its processes.
+Supervised = Annotated[Role, typer.Option("--supervised", hidden=True)]
 Url = Annotated[str, typer.Option(metavar="URL", envvar=URL, help="URL of the service.")]
 LOCAL_URL = "http://127.0.0.1:8080"
 ApiKey = Annotated[
@@ -33,7 +33,8 @@ ApiKey = Annotated[
         "--api-key",
         metavar="KEY",
         envvar=API_KEY,
-        help="API key. Other users of this machine can see flags, but not the environment.",
+        help="API key. Other users of this machine can see flags, but not the environment."
+        f" {API_KEY}{FILE} names a file that contains it.",
     ),
 ]
 
@@ -67,7 +68,7 @@ def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
 
     The command receives them as its first argument, a Settings object.
     """
-    name = command.__name__
+    name = command.__name__.replace("_", "-")
     rows = [setting for setting in SETTINGS.values() if name in setting.commands]
 
     def run(context: typer.Context, **values: Any) -> None:

@@ -20,6 +20,11 @@ def print_json(value: Any, target: Console = console) -> None:
     target.out(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode(), highlight=False)
 
 
+def print_json_list(name: str, items: Sequence[Any]) -> None:
+    """Prints a list as the API returns it, with its total."""
+    print_json({name: items, "total": len(items)})
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Prints a table without truncation, regardless of the width of the terminal."""
     table = Table(box=None, header_style="bold")

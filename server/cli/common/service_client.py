@@ -165,7 +165,7 @@ class ServiceClient:
             text = f"This API key is not permitted to do this: {text}"
         elif error.get("code") != _INVALID:
             text = f"The service at {self.url} rejected the request: {text}"
-        return CommandError(text, code)
+        return CommandError(text, code, error)
 
     def _foreign_error(self, status: int) -> str:
         """Returns the message for an error that Roster did not send, as a proxy does."""
@@ -189,7 +189,8 @@ class ServiceClient:
         if error.get("code") != _INVALID:
             text = f"The service ended the response with an error: {text}"
         is_transient = error.get("code") in _TRANSIENT_CODES
-        return CommandError(text, ExitCode.INCOMPLETE if is_transient else ExitCode.REJECTED)
+        code = ExitCode.INCOMPLETE if is_transient else ExitCode.REJECTED
+        return CommandError(text, code, error)
 
     def split_error(self, block: bytes) -> tuple[bytes, CommandError | None]:
         """Splits off the last line if the service ended the response with an error."""

@@ -125,17 +125,18 @@ class OperationRunner:
                 account_id = next(iter(self._accounts))
                 del self._accounts[account_id]
                 caller.enter_account(account_id)
+                about = {"accountId": account_id}
                 started = time.monotonic()
                 try:
                     has_more = await self._step(account_id)
                 except _TEMPORARY_ERRORS:
                     # The next poll returns the account again.
                     self._forget(account_id)
-                    log.warning("operation postponed: database not available")
+                    log.warning("operation postponed: database not available", extra=about)
                     continue
                 except Exception:
                     self._forget(account_id)
-                    log.exception("step of an operation failed; it is repeated")
+                    log.exception("step of an operation failed; it is repeated", extra=about)
                     continue
                 if has_more:
                     self._accounts[account_id] = None
@@ -194,13 +195,16 @@ class OperationRunner:
     async def _narrow(self, account_id: str) -> None:
         """Reduces the range of later selections. Ends the operation at the smallest range."""
         span = self._select_spans.get(account_id, 4 * FIRST_SPAN) // 4
+        about = {"accountId": account_id}
         if span >= MIN_SPAN:
             self._select_spans[account_id] = span
-            log.warning("selection of an operation timed out; retrying with %d subscribers", span)
+            message = "selection of an operation timed out; retrying with %d subscribers"
+            log.warning(message, span, extra=about)
             return
         self._forget(account_id)
         await self._database.write(partial(self._steps.fail, account_id, self._runner))
-        log.error("operation failed: selection timed out even with few subscribers")
+        message = "operation failed: selection timed out even with few subscribers"
+        log.error(message, extra=about)
 
     def _forget(self, account_id: str) -> None:
         self._selections.pop(account_id, None)

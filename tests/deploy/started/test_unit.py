@@ -92,7 +92,7 @@ def new_key(started: Machine, email: str) -> str:
         *("runuser", "-u", "roster", "--", "env", "--chdir=/", DATABASE),
         *("/opt/roster/bin/roster", "accounts", "create", "--email", email, "--json"),
     )
-    key: str = json.loads(created)["apiKey"]
+    key: str = json.loads(created)["secret"]
     return key
 
 

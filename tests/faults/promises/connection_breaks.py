@@ -100,7 +100,7 @@ def batch_to_server(planned: list[Break]) -> Results:
             with (
                 running_proxy(BreakingProxy(service.grpc)) as proxy,
                 running_component(
-                    "gateway", own, ROSTER_UPSTREAM=f"ipv4:{proxy.address}"
+                    "serve-http", own, ROSTER_UPSTREAM=f"ipv4:{proxy.address}"
                 ) as gateway,
             ):
                 target = Target(account, key, gateway.http, "")

@@ -61,5 +61,5 @@ def test_unexpected_error_is_logged_without_data_of_the_receiver(
         assert error_for_exception(LookupError("text of the receiver")) == "failed"
 
     (record,) = caplog.records
-    assert vars(record)["error"] == "LookupError"
+    assert vars(record)["exception"].endswith("LookupError")
     assert "text of the receiver" not in str(vars(record))

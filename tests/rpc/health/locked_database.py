@@ -109,7 +109,7 @@ def starting(
     component = launch(
         command, folder / f"{command}.log", **{**defaults, **database.settings, **settings}
     )
-    addresses = {"serve": http_address, "server": grpc_address, "worker": metrics_address}
+    addresses = {"serve": http_address, "serve-grpc": grpc_address, "worker": metrics_address}
     try:
         wait_until(lambda: accepts_connections(addresses[command]), "the process does not listen")
         with closing(HTTPConnection(http_address, timeout=20)) as connection:

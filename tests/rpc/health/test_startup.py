@@ -120,8 +120,8 @@ def test_gateway_is_not_ready_until_its_server_has_migrated(
 ) -> None:
     with (
         locked_schema(postgres) as database,
-        starting("server", tmp_path, database) as server,
-        running("gateway", tmp_path, ROSTER_UPSTREAM=server.grpc) as gateway,
+        starting("serve-grpc", tmp_path, database) as server,
+        running("serve-http", tmp_path, ROSTER_UPSTREAM=server.grpc) as gateway,
     ):
         assert status_of(gateway.http, "/healthz") == 200
         assert status_of(gateway.http, "/readyz") == 503
@@ -176,7 +176,7 @@ def test_other_workers_start_after_the_first_has_migrated(
 ) -> None:
     with (
         locked_schema(postgres) as database,
-        starting("serve", tmp_path, database, ROSTER_WORKERS="2") as service,
+        starting("serve", tmp_path, database, ROSTER_PROCESSES="2") as service,
     ):
         assert_http_is_unavailable(service)
         assert len(child_processes(service.component.process.pid)) == 1
@@ -193,7 +193,7 @@ def test_starting_worker_accepts_no_connections(postgres: Postgres, tmp_path: Pa
     settings = {
         "ROSTER_DATABASE_URL": (url := postgres.new_database()),
         "ROSTER_SECRET_KEY": postgres.secret_key,
-        "ROSTER_WORKERS": "2",
+        "ROSTER_PROCESSES": "2",
     }
     with running("serve", tmp_path, **settings) as service, psycopg.connect(url) as locking:
         # A worker reads this table first when it starts.

@@ -130,6 +130,7 @@ class Dispatcher:
     async def _cycle(self, account_id: str) -> None:
         """Stores finished attempts of an account and sends due deliveries."""
         caller.enter_account(account_id)
+        about = {"accountId": account_id}
         finished = self._finished.pop(account_id, [])
         work = partial(run_cycle, account_id, finished, self._capacity(account_id))
         try:
@@ -139,12 +140,11 @@ class Dispatcher:
             self._notify_later(account_id)
             if not isinstance(error, _TEMPORARY_ERRORS):
                 raise
-            log.warning("dispatch cycle postponed: database not available")
+            log.warning("dispatch cycle postponed: database not available", extra=about)
             return
         if recorded.accepted < len(finished):
-            log.warning(
-                "%d results rejected: their leases had ended", len(finished) - recorded.accepted
-            )
+            rejected = len(finished) - recorded.accepted
+            log.warning("%d results rejected: their leases had ended", rejected, extra=about)
         for leased in batch.deliveries:
             task = asyncio.create_task(self._send(account_id, leased))
             self._in_flight[task] = account_id, leased
@@ -159,7 +159,8 @@ class Dispatcher:
         del self._cycles[account_id]
         self._wake.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("dispatch cycle failed; it is repeated", exc_info=error)
+            about = {"accountId": account_id}
+            log.error("dispatch cycle failed; it is repeated", exc_info=error, extra=about)
 
     def _capacity(self, account_id: str) -> int:
         """Returns how many deliveries of an account this process may start now."""
@@ -187,7 +188,9 @@ class Dispatcher:
         try:
             await self._database.write(partial(release, account_id, [leased.delivery]))
         except _TEMPORARY_ERRORS:
-            log.warning("lease not released; its delivery is due when the lease ends")
+            about = {"accountId": account_id, "deliveryId": leased.delivery.id}
+            message = "lease not released; its delivery is due when the lease ends"
+            log.warning(message, extra=about)
         self.notify([account_id])
 
     async def _disable_failing(self, account_id: str) -> None:
@@ -195,6 +198,7 @@ class Dispatcher:
         to_disable = self._to_disable.pop(account_id, {})
         while to_disable:
             webhook_id, reason = next(iter(to_disable.items()))
+            about = {"accountId": account_id, "webhookId": webhook_id}
             try:
                 await self._database.write(partial(disable, account_id, webhook_id, reason))
             except BaseException as error:
@@ -202,9 +206,9 @@ class Dispatcher:
                 self._notify_later(account_id)
                 if not isinstance(error, _TEMPORARY_ERRORS):
                     raise
-                log.warning("webhook %s not disabled yet: database not available", webhook_id)
+                log.warning("webhook not disabled yet: database not available", extra=about)
                 return
-            log.warning("webhook %s disabled: %s", webhook_id, reason.name)
+            log.warning("webhook disabled: %s", reason.name, extra=about)
             del to_disable[webhook_id]
 
     def _notify_later(self, account_id: str) -> None:
@@ -229,7 +233,8 @@ class Dispatcher:
                     await self._database.write(partial(record_attempts, account_id, finished))
                 await self._database.write(partial(release, account_id, account_leases))
             except Exception:
-                log.exception("leases not released; their deliveries are due when the leases end")
+                message = "leases not released; their deliveries are due when the leases end"
+                log.exception(message, extra={"accountId": account_id})
 
 
 def outcome_label(finished: FinishedAttempt) -> str:

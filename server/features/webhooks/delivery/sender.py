@@ -45,14 +45,14 @@ class Sender:
         log.info(
             "delivery",
             extra={
-                "account": account_id,
-                "webhook": delivery.webhook_id,
-                "delivery": delivery.id,
-                "event": delivery.event_id,
+                "accountId": account_id,
+                "webhookId": delivery.webhook_id,
+                "deliveryId": delivery.id,
+                "eventId": delivery.event_id,
                 "attempt": delivery.attempts + 1,
                 "status": outcome.status,
                 "error": outcome.error,
-                "milliseconds": outcome.milliseconds,
+                "durationMs": outcome.milliseconds,
             },
         )
         return FinishedAttempt(
@@ -75,7 +75,8 @@ class Sender:
                 for encrypted in webhook.secrets_at(now)
             ]
         except DecryptionError:
-            log.critical("secret of webhook %s cannot be decrypted", webhook.id)
+            about = {"accountId": account_id, "webhookId": webhook.id}
+            log.critical("secret of a webhook cannot be decrypted", extra=about)
             return Outcome(None, FAILED, None, 0, b"")
         headers = sign(leased.delivery.event_id, now, leased.envelope, secrets)
         try:

@@ -85,7 +85,7 @@ def error_for_exception(error: Exception) -> str:
     trace = "".join(traceback.format_tb(error.__traceback__))
     log.error(
         "delivery failed with an unexpected error",
-        extra={"error": type(error).__name__, "trace": trace},
+        extra={"exception": f"{trace}{type(error).__name__}"},
     )
     return FAILED
 
