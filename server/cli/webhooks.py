@@ -130,6 +130,6 @@ def _next(record: dict[str, Any]) -> str:
     at = delivery.get("nextAttemptAt")
     # The service disables the webhook shortly after it has recorded the attempt.
     is_gone = record["attempt"].get("httpStatus") == HTTPStatus.GONE
-    if delivery["status"] == "PENDING" and (is_gone or not at):
+    if delivery["state"] == "PENDING" and (is_gone or not at):
         return "webhook disabled"
-    return f"next attempt at {at}" if at else str(delivery["status"]).lower()
+    return f"next attempt at {at}" if at else str(delivery["state"]).lower()

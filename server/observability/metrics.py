@@ -134,7 +134,7 @@ WEBHOOK_ATTEMPTS = counter(
 )
 OPERATION_SUBSCRIBERS = counter(
     "roster_operation_subscribers_total",
-    "Subscribers that operations of this process have processed.",
+    "Subscribers, and events of replays, that operations of this process have processed.",
 )
 OPERATION_STEP_SECONDS = counter(
     "roster_operation_step_seconds_total", "Time that steps of operations took."

@@ -14,19 +14,23 @@ from playhouse.migrations import Runner
 from rosterd.server.features.accounts import store as accounts
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.events.store_subscriber import events_about
+from rosterd.server.features.operations import store as operations
+from rosterd.server.features.operations.store import event_key
+from rosterd.server.features.operations.store_steps import Selection, Steps
 from rosterd.server.features.statistics.rules import STATUS, TAG
 from rosterd.server.features.statistics.store import flows, tag_totals, totals
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.subscribers.store_reading import find
 from rosterd.server.features.subscribers.value_keys import value_keys
+from rosterd.server.features.webhooks.delivery.store_replays import ReplayStore
 from rosterd.server.storage import migrate as migrations
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.postgres import connection
 from rosterd.server.storage.sqlite.file import connect, prepare
 
 from .filters import FIELDS
-from .helpers import OURS, THEIRS, select
+from .helpers import OURS, SUPPRESSIONS, THEIRS, select
 
 # A table, and the values of a row by column.
 Row = tuple[str, dict[str, Any]]
@@ -169,3 +173,24 @@ def test_stored_subscribers_have_no_status_revision_until_their_status_changes(
         assert find(OURS, "01", tx) == after
     assert (before.revision, before.status_revision) == (1000, 0)
     assert after.status_revision == after.revision > before.revision
+
+
+def test_running_replays_become_operations_that_continue(stored: Stored) -> None:
+    numbers = {"after_sequence": 7, "until_sequence": 9, "created_at": 5}
+    replay = {"account_id": OURS, "id": "01R", "webhook_id": "01W", "only_failed": True, **numbers}
+    row = ("webhook_replay", {**replay, "event_types": '["tag.*"]'})
+    url = stored("0020_changed_and_unchanged", [row])
+
+    with unit_of_work(url) as tx:
+        (operation,) = operations.running(OURS, tx)
+        selection = Steps(SUPPRESSIONS, ReplayStore()).select_next(OURS, "", 100, tx)
+    assert selection == Selection("01R", [event_key(8), event_key(9)], is_last=True)
+    shown = operation.as_json()
+    assert (shown["type"], shown["state"], shown["total"]) == ("WEBHOOK_REPLAY", "RUNNING", 2)
+    assert shown["replay"] == {
+        "webhookId": "01W",
+        "eventTypes": ["tag.*"],
+        "onlyFailed": True,
+        "deliveries": 0,
+    }
+    assert "actor" not in shown

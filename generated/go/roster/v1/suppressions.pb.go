@@ -215,8 +215,8 @@ func (x *Suppression) GetCreatedAt() *timestamppb.Timestamp {
 // Request message for GetSuppression.
 type GetSuppressionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Email address, compared as on creation of a subscriber.
-	Email         string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
+	// Email address, compared as on creation of a subscriber, or the email_hash of the suppression.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -251,9 +251,9 @@ func (*GetSuppressionRequest) Descriptor() ([]byte, []int) {
 	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *GetSuppressionRequest) GetEmail() string {
+func (x *GetSuppressionRequest) GetId() string {
 	if x != nil {
-		return x.Email
+		return x.Id
 	}
 	return ""
 }
@@ -466,8 +466,8 @@ func (x *ListSuppressionsResponse) GetNextPageToken() string {
 // Request message for DeleteSuppression.
 type DeleteSuppressionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Email address, compared as on creation of a subscriber.
-	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
+	// Email address, compared as on creation of a subscriber, or the email_hash of the suppression.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
 	// unless the resource has one of these entity tags. They are in quotes and separated by
 	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
@@ -507,9 +507,9 @@ func (*DeleteSuppressionRequest) Descriptor() ([]byte, []int) {
 	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *DeleteSuppressionRequest) GetEmail() string {
+func (x *DeleteSuppressionRequest) GetId() string {
 	if x != nil {
-		return x.Email
+		return x.Id
 	}
 	return ""
 }
@@ -1249,9 +1249,9 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\n" +
 	"COMPLAINED\x10\x05\x12\n" +
 	"\n" +
-	"\x06MANUAL\x10\x06\"C\n" +
-	"\x15GetSuppressionRequest\x12*\n" +
-	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\"\x8e\x01\n" +
+	"\x06MANUAL\x10\x06\"=\n" +
+	"\x15GetSuppressionRequest\x12$\n" +
+	"\x02id\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x02id\"\x8e\x01\n" +
 	"\x16GetSuppressionResponse\x12@\n" +
 	"\vsuppression\x18\x01 \x01(\v2\x16.roster.v1.SuppressionB\x06\xbaH\x03\xc8\x01\x01R\vsuppression\x122\n" +
 	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x89\x01\n" +
@@ -1265,9 +1265,9 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xbb\x01\n" +
-	"\x18DeleteSuppressionRequest\x12*\n" +
-	"\x05email\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x05email\x12j\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xb5\x01\n" +
+	"\x18DeleteSuppressionRequest\x12$\n" +
+	"\x02id\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x02id\x12j\n" +
 	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x1b\n" +
 	"\x19DeleteSuppressionResponse\"\xc7\x01\n" +
@@ -1331,20 +1331,20 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x03bom\x18\x02 \x01(\bB\t\xaa\xb5\x18\x05falseR\x03bom\"\x82\x01\n" +
 	"\x1aExportSuppressionsResponse\x12:\n" +
 	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12(\n" +
-	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineR\x05lines2\x8a\a\n" +
+	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineR\x05lines2\x84\a\n" +
 	"\x12SuppressionService\x12\x81\x01\n" +
 	"\x0fAddSuppressions\x12!.roster.v1.AddSuppressionsRequest\x1a\".roster.v1.AddSuppressionsResponse\"'\x92\xb5\x18\a\n" +
 	"\x05write\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/api/suppressions\x12\xa9\x01\n" +
 	"\x12ImportSuppressions\x12$.roster.v1.ImportSuppressionsRequest\x1a%.roster.v1.ImportSuppressionsResponse\"B\x92\xb5\x18\a\n" +
 	"\x05write\x82\xd3\xe4\x93\x021:\fsuppressionsb\aresults\"\x18/api/suppressions/import(\x010\x01\x12\x9d\x01\n" +
 	"\x12ExportSuppressions\x12$.roster.v1.ExportSuppressionsRequest\x1a%.roster.v1.ExportSuppressionsResponse\"8\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02(b\fsuppressions\x12\x18/api/suppressions/export0\x01\x12\x87\x01\n" +
-	"\x0eGetSuppression\x12 .roster.v1.GetSuppressionRequest\x1a!.roster.v1.GetSuppressionResponse\"0\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x1b\x12\x19/api/suppressions/{email}\x12\x80\x01\n" +
+	"\x04read\x82\xd3\xe4\x93\x02(b\fsuppressions\x12\x18/api/suppressions/export0\x01\x12\x84\x01\n" +
+	"\x0eGetSuppression\x12 .roster.v1.GetSuppressionRequest\x1a!.roster.v1.GetSuppressionResponse\"-\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x18\x12\x16/api/suppressions/{id}\x12\x80\x01\n" +
 	"\x10ListSuppressions\x12\".roster.v1.ListSuppressionsRequest\x1a#.roster.v1.ListSuppressionsResponse\"#\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\x13\x12\x11/api/suppressions\x12\x96\x01\n" +
-	"\x11DeleteSuppression\x12#.roster.v1.DeleteSuppressionRequest\x1a$.roster.v1.DeleteSuppressionResponse\"6\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
-	"\x05admin\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x1b*\x19/api/suppressions/{email}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
+	"\x04read\x82\xd3\xe4\x93\x02\x13\x12\x11/api/suppressions\x12\x93\x01\n" +
+	"\x11DeleteSuppression\x12#.roster.v1.DeleteSuppressionRequest\x1a$.roster.v1.DeleteSuppressionResponse\"3\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
+	"\x05admin\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x18*\x16/api/suppressions/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_suppressions_proto_rawDescOnce sync.Once
