@@ -60,9 +60,9 @@ def tail(
 
 
 def state_of(webhook: dict[str, Any]) -> str:
-    """Returns "enabled", "failing" or "disabled", with the reason if the service disabled it."""
+    """Returns "enabled", "paused" or "disabled", with the reason if the service disabled it."""
     if webhook["enabled"]:
-        return "failing" if "failingSince" in webhook else "enabled"
+        return "paused" if "failingSince" in webhook else "enabled"
     reason = webhook.get("disabledReason", "")
     return f"disabled: {reason.lower()}" if reason else "disabled"
 
