@@ -69,6 +69,7 @@ from .features.suppressions.service import SuppressionService
 from .features.suppressions.store import Suppressions
 from .features.tags.service import TagService
 from .features.webhooks.delivery import store_deliveries as deliveries
+from .features.webhooks.delivery.store_replays import ReplayStore
 from .features.webhooks.egress.client import Client
 from .features.webhooks.endpoints import store_reading as webhooks
 from .features.webhooks.endpoints.signing import Secrets
@@ -202,7 +203,7 @@ class App:
         )
         self._merge_tags = MergeTagService(idempotent, links)
         self._segments = SegmentService(idempotent, operation_filters)
-        self.operations = OperationRunner(database, Steps(suppressions))
+        self.operations = OperationRunner(database, Steps(suppressions, ReplayStore()))
         self._operations = OperationService(idempotent, filters, self.operations.notify)
         self._statistics = StatisticService(idempotent, filters)
         self._subscribers = Subscribers(
@@ -219,7 +220,12 @@ class App:
         )
         self._tags = TagService(idempotent, stored_filters)
         self._webhooks = WebhookService(
-            idempotent, Secrets(encryption), client, client.egress_policy, clock
+            idempotent,
+            Secrets(encryption),
+            client,
+            client.egress_policy,
+            clock,
+            self.operations.notify,
         )
         self._health = HealthService(nodes)
 

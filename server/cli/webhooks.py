@@ -60,9 +60,9 @@ def tail(
 
 
 def state_of(webhook: dict[str, Any]) -> str:
-    """Returns "enabled", "failing" or "disabled", with the reason if the service disabled it."""
+    """Returns "enabled", "paused" or "disabled", with the reason if the service disabled it."""
     if webhook["enabled"]:
-        return "failing" if "failingSince" in webhook else "enabled"
+        return "paused" if "failingSince" in webhook else "enabled"
     reason = webhook.get("disabledReason", "")
     return f"disabled: {reason.lower()}" if reason else "disabled"
 
@@ -130,6 +130,6 @@ def _next(record: dict[str, Any]) -> str:
     at = delivery.get("nextAttemptAt")
     # The service disables the webhook shortly after it has recorded the attempt.
     is_gone = record["attempt"].get("httpStatus") == HTTPStatus.GONE
-    if delivery["status"] == "PENDING" and (is_gone or not at):
+    if delivery["state"] == "PENDING" and (is_gone or not at):
         return "webhook disabled"
-    return f"next attempt at {at}" if at else str(delivery["status"]).lower()
+    return f"next attempt at {at}" if at else str(delivery["state"]).lower()

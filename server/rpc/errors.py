@@ -283,11 +283,6 @@ class WebhookLimitReached(LimitReached):
     message = "The account has the maximum of {limit} webhooks. Delete one first."
 
 
-class ReplayLimitReached(LimitReached):
-    reason = "REPLAY_LIMIT_REACHED"
-    message = "This webhook has the maximum of {limit} running replays. Wait for one to finish."
-
-
 class WebhookDeliveryNotFound(RosterError):
     """The account has no such delivery, or it was deleted after its retention period."""
 

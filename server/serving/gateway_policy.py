@@ -13,7 +13,7 @@ import orjson
 from google.api import annotations_pb2
 from google.protobuf.descriptor import MethodDescriptor
 
-from roster.v1 import errors_pb2, http_pb2, webhooks_pb2
+from roster.v1 import deliveries_pb2, errors_pb2, http_pb2, webhooks_pb2
 from rosterd.http_gateway.openapi.headers import header
 from rosterd.http_gateway.policy import (
     Annotations,
@@ -271,7 +271,7 @@ _MESSAGES = {
 }
 _WEBHOOKS = Webhooks(
     service=webhooks_pb2.DESCRIPTOR.services_by_name["WebhookService"],
-    event=webhooks_pb2.Event.DESCRIPTOR,
+    event=deliveries_pb2.Event.DESCRIPTOR,
     resources={event_type.data_key: _MESSAGES[event_type.message] for event_type in EventType},
     descriptions={event_type: event_type.description for event_type in EventType},
     headers={

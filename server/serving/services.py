@@ -29,6 +29,7 @@ from ..config import OVER_GRPC
 from ..features.operations.runner import OperationRunner
 from ..features.operations.store_steps import Steps
 from ..features.suppressions.store import Suppressions
+from ..features.webhooks.delivery.store_replays import ReplayStore
 from ..features.webhooks.egress.client import Client
 from ..rpc.health.readiness import monitor_readiness
 from ..security.encryption import Encryption
@@ -155,7 +156,7 @@ class BackgroundWorker:
                 await database.open(partial(check_key, settings.secret_key, location))
                 stack.push_async_callback(database.close)
                 encryption = Encryption(await find_key(settings.secret_key, location, database))
-                steps = Steps(Suppressions(encryption))
+                steps = Steps(Suppressions(encryption), ReplayStore())
                 await start_background_work(
                     database,
                     Client(egress_policy(settings)),

@@ -16,7 +16,6 @@ from rosterd.server.storage.statements import Statement
 
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, to_json
-from ..storage.helpers import select
 
 TIMEOUT = 20.0
 FAILED = 4
@@ -52,10 +51,10 @@ def wait_for(account: Account, webhook: Row, condition: Callable[[list[Row]], An
     return items
 
 
-def wait_for_statuses(account: Account, webhook: Row, *statuses: str) -> list[Row]:
-    """Waits until the deliveries to a webhook have these statuses, newest first."""
+def wait_for_states(account: Account, webhook: Row, *states: str) -> list[Row]:
+    """Waits until the deliveries to a webhook have these states, newest first."""
     return wait_for(
-        account, webhook, lambda items: [item["status"] for item in items] == list(statuses)
+        account, webhook, lambda items: [item["state"] for item in items] == list(states)
     )
 
 
@@ -70,12 +69,10 @@ def set_failed(account: Account, *items: Row) -> None:
             tx.run(Statement(lambda _, text=text: SQL(text)))
 
 
-def replays_left(account: Account) -> int:
-    """Returns the number of running replays."""
-    text = f"SELECT COUNT(*) FROM webhook_replay WHERE account_id = '{account.id}'"
-    with account.service.unit_of_work() as tx:
-        ((count,),) = select(text, tx)
-    return int(count)
+def running_operations(account: Account) -> list[Row]:
+    """Returns the operations that have not ended, the newest first."""
+    operations: list[Row] = account.ok("ListOperations", limit=100)["operations"]
+    return [operation for operation in operations if not operation["done"]]
 
 
 @contextmanager

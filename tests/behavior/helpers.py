@@ -76,16 +76,20 @@ def tag_names(account: Account) -> list[str]:
     return [tag["name"] for tag in account.ok("ListTags", limit=100)["tags"]]
 
 
+def link_urls(account: Account, subscriber: str) -> tuple[str, str]:
+    """Returns the URLs with which a subscriber, given by ID or address, confirms, unsubscribes."""
+    confirm, unsubscribe = account.ok("CreateSubscriberLinks", id=subscriber)["links"]
+    return confirm["url"], unsubscribe["url"]
+
+
 def confirm_token(account: Account, subscriber: str) -> str:
     """Returns the token of a link that confirms a subscriber, given by ID or address."""
-    url: str = account.ok("CreateSubscriberLinks", id=subscriber)["confirmUrl"]
-    return url.rpartition("/")[2]
+    return link_urls(account, subscriber)[0].rpartition("/")[2]
 
 
 def unsubscribe_token(account: Account, subscriber: str) -> str:
     """Returns the token of a link that unsubscribes a subscriber, given by ID or address."""
-    url: str = account.ok("CreateSubscriberLinks", id=subscriber)["unsubscribeUrl"]
-    return url.rpartition("/")[2]
+    return link_urls(account, subscriber)[1].rpartition("/")[2]
 
 
 def signed_unsubscribe_token(account: Account, subscriber: dict[str, Any]) -> str:

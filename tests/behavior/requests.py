@@ -24,7 +24,6 @@ RESOURCE_TYPES = {
     "GetWebhookDelivery": "WebhookDeliveryService",
     "RetryWebhookDelivery": "WebhookDeliveryService",
 }
-MISSING = {"email": "unknown@example.com"}
 # A valid request of each rpc that needs more fields than the reference.
 REQUESTS: dict[str, dict[str, Any]] = {
     "CreateSubscriber": {"email": "ada@example.com", "tags": ["on ada"]},

@@ -33,7 +33,6 @@ from .helpers import MISSING_ID, create_subscriber, emails, error_of, over_http,
 from .requests import (
     CREATES,
     LISTS,
-    MISSING,
     REFERENCES,
     REQUESTS,
     all_lists,
@@ -115,10 +114,10 @@ def test_resource_of_another_account_and_missing_resource_return_the_same_error(
 ) -> None:
     errors = {}
     for rpc, name in REFERENCES.items():
-        theirs, missing = other.references[resource_type(rpc)], MISSING.get(name, MISSING_ID)
+        theirs = other.references[resource_type(rpc)]
         errors[rpc] = [
             error_of(account.call(rpc, **{name: reference}, **REQUESTS.get(rpc, {})))
-            for reference in (theirs, missing)
+            for reference in (theirs, MISSING_ID)
         ]
 
     assert {rpc: both for rpc, both in errors.items() if both[0] != both[1]} == {}

@@ -142,7 +142,7 @@ def test_time_of_a_suppression_is_that_of_the_file(account: Account, email: str)
     streamed = send_table(account, LISTS[email].format(email), IMPORT_SUPPRESSIONS)
 
     assert outcomes(streamed.records) == ["ADDED"]
-    suppression = account.ok("GetSuppression", email=email)["suppression"]
+    suppression = account.ok("GetSuppression", id=email)["suppression"]
     assert suppression["createdAt"] == "2015-09-30T22:12:05.000Z"
 
 
@@ -159,7 +159,7 @@ def test_suppression_list_takes_the_options_and_addresses_of_imports(account: Ac
     assert outcomes(streamed.records) == ["ADDED", "ADDED"]
     assert streamed.summary is not None
     assert (streamed.summary["unrecognizedCells"], streamed.summary["ignoredColumns"]) == ([], [])
-    found = [account.ok("GetSuppression", email=f"{name}@b.io")["suppression"] for name in "ab"]
+    found = [account.ok("GetSuppression", id=f"{name}@b.io")["suppression"] for name in "ab"]
     assert [row["reason"] for row in found] == ["COMPLAINED", "MANUAL"]
     assert found[0]["createdAt"] == "2015-09-30T00:00:00.000Z"
 

@@ -160,7 +160,7 @@ def test_opt_out_of_a_suppressed_bounce_is_stored(account: Account, import_: Imp
     for status, reason in (("UNSUBSCRIBED", "UNSUBSCRIBED"), ("BOUNCED", "UNSUBSCRIBED")):
         results = import_(account, [{"email": "a@b.io", "status": status}])
         assert outcomes(results) == ["SKIPPED"]
-        suppression = account.ok("GetSuppression", email="a@b.io")["suppression"]
+        suppression = account.ok("GetSuppression", id="a@b.io")["suppression"]
         assert suppression["reason"] == reason
 
 

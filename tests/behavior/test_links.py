@@ -45,13 +45,20 @@ def subscriber_events(account: Account) -> list[dict[str, Any]]:
 def test_links_are_urls_of_pages_on_the_public_url(account: Account) -> None:
     create_subscriber(account)
 
-    links = account.ok("CreateSubscriberLinks", id=ADA)
+    links = account.ok("CreateSubscriberLinks", id=ADA)["links"]
 
-    assert links.keys() == {"confirmUrl", "confirmExpiresAt", "unsubscribeUrl"}
-    assert links["confirmUrl"].startswith(f"http://{account.service.http}/c/")
-    assert links["unsubscribeUrl"].startswith(f"http://{account.service.http}/u/")
+    confirm, unsubscribe = links
+    assert confirm.keys() == {"purpose", "url", "expiresAt"}
+    assert unsubscribe.keys() == {"purpose", "url"}
+    assert [link["purpose"] for link in links] == ["CONFIRM", "UNSUBSCRIBE"]
+    assert confirm["url"].startswith(f"http://{account.service.http}/c/")
+    assert unsubscribe["url"].startswith(f"http://{account.service.http}/u/")
     # A URL reveals neither the account nor the subscriber.
-    assert not any(account.id in links[name] for name in ("confirmUrl", "unsubscribeUrl"))
+    assert not any(account.id in link["url"] for link in links)
+    for link in links:
+        purposes = [link["purpose"]]
+        (one,) = account.ok("CreateSubscriberLinks", id=ADA, purposes=purposes)["links"]
+        assert one["purpose"] == link["purpose"]
 
 
 def test_following_a_link_confirms_once(account: Account) -> None:
@@ -213,7 +220,7 @@ def test_a_link_of_a_deleted_subscriber_suppresses_its_address(account: Account)
     account.ok("DeleteSubscriber", id=ADA, erase=True)
 
     before = account.ok("GetLink", token=token)["link"]
-    account.fails("SuppressionNotFound", "GetSuppression", email=ADA)
+    account.fails("SuppressionNotFound", "GetSuppression", id=ADA)
     links = [follow(account, token), follow(account, token), follow(account, token, undo=True)]
 
     unsubscribed = {**before, "status": "UNSUBSCRIBED"}
@@ -224,7 +231,7 @@ def test_a_link_of_a_deleted_subscriber_suppresses_its_address(account: Account)
         "status": "UNCONFIRMED",
     }
     assert links == [unsubscribed] * 3
-    suppression = account.ok("GetSuppression", email=ADA)["suppression"]
+    suppression = account.ok("GetSuppression", id=ADA)["suppression"]
     assert suppression["reason"] == "UNSUBSCRIBED"
     account.fails("SubscriberSuppressed", "CreateSubscriber", email=ADA, isConfirmed=True)
 

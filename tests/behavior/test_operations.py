@@ -20,6 +20,7 @@ from .helpers import MISSING_ID, STATUSES, create_field, create_subscriber, crea
 
 KEYS = {
     "id",
+    "type",
     "action",
     "filter",
     "segmentId",
@@ -97,7 +98,10 @@ def test_an_operation_changes_the_matching_subscribers(account: Account) -> None
     while not operation["done"]:
         operation = account.ok("GetOperation", id=operation["id"])["operation"]
     assert set(operation) == KEYS
-    assert operation["action"] == {"addTags": ["VIP", "news"]}
+    assert (operation["type"], operation["action"]) == (
+        "SUBSCRIBERS_BATCH",
+        {"addTags": ["VIP", "news"]},
+    )
     assert (operation["state"], operation["processed"], operation["failed"]) == ("SUCCEEDED", 2, [])
     (key,) = account.ok("ListApiKeys")["apiKeys"]
     assert operation["actor"] == {"type": "API_KEY", "id": key["id"], "name": key["name"]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from itertools import chain
 from typing import Any, NamedTuple
 
 import pytest
@@ -62,10 +61,7 @@ def addresses(number: int) -> list[str]:
 
 
 def delete_suppression(account: Account, email_hash: str) -> None:
-    for email in chain.from_iterable(map(addresses, range(10))):
-        found = account.call("GetSuppression", email=email).body
-        if found.get("suppression", {}).get("emailHash") == email_hash:
-            account.ok("DeleteSuppression", email=email)
+    account.ok("DeleteSuppression", id=email_hash)
 
 
 def creating(rpc: str, **fields: Callable[[int], Any]) -> Callable[[Account, int], Any]:
@@ -122,7 +118,7 @@ FILTERS: dict[str, list[Request]] = {
         {"afterSequence": 2},
         {"createdAfter": "2020-01-01T00:00:00Z"},
     ],
-    "ListWebhookDeliveries": [{"eventType": "webhook.test"}, {"status": "PENDING"}],
+    "ListWebhookDeliveries": [{"eventType": "webhook.test"}, {"state": "PENDING"}],
     "ListSubscribers": [{"order": "desc"}, {"tag": "on ada"}],
 }
 # The start of the tokens that a release issued, which must be valid in every later one.

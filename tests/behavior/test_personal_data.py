@@ -133,14 +133,14 @@ def test_erasing_removes_the_person_from_all_events(account: Account) -> None:
 def test_erasing_removes_the_person_from_deliveries(account: Account, receiver: Receiver) -> None:
     webhook = deliveries.create_webhook(account, receiver.url)
     row = create_subscriber(account)
-    (delivery,) = deliveries.wait_for_statuses(account, webhook, "SUCCEEDED")
+    (delivery,) = deliveries.wait_for_states(account, webhook, "SUCCEEDED")
     ((of_person,),) = [page.body["deliveries"] for page in personal_data(account, row["id"])]
     assert of_person == account.ok("GetWebhookDelivery", id=delivery["id"])
     assert [attempt["responseBody"] for attempt in of_person["attempts"]] == ["ok"]
 
     account.ok("DeleteSubscriber", id=row["id"], erase=True)
     account.ok("RetryWebhookDelivery", id=delivery["id"])
-    deliveries.wait_for_statuses(account, webhook, "SUCCEEDED", "SUCCEEDED")
+    deliveries.wait_for_states(account, webhook, "SUCCEEDED", "SUCCEEDED")
 
     first, *later = [request.event for request in receiver.received]
     assert len(later) == 2

@@ -35,7 +35,7 @@ each_spelling = pytest.mark.parametrize(
 
 
 def is_suppressed(account: Account, email: str = "ada@example.com") -> bool:
-    return account.call("GetSuppression", email=email).status == 200
+    return account.call("GetSuppression", id=email).status == 200
 
 
 @pytest.mark.parametrize("reason", OPTED_OUT)
@@ -44,7 +44,7 @@ def test_deleting_an_opted_out_subscriber_creates_a_suppression(
 ) -> None:
     suppress(account, "ada@example.com", reason)
 
-    response = account.call("GetSuppression", email="ada@example.com")
+    response = account.call("GetSuppression", id="ada@example.com")
 
     assert (response.status, set(response.body)) == (200, {"suppression"})
     left = response.body["suppression"]
@@ -108,10 +108,10 @@ def test_suppression_is_found_and_lifted_by_any_spelling(
     account: Account, suppressed: str, written: str
 ) -> None:
     suppress(account, suppressed)
-    result = account.ok("GetSuppression", email=suppressed)
+    result = account.ok("GetSuppression", id=suppressed)
 
-    assert account.ok("GetSuppression", email=written) == result
-    lifted = account.call("DeleteSuppression", email=written)
+    assert account.ok("GetSuppression", id=written) == result
+    lifted = account.call("DeleteSuppression", id=written)
 
     assert (lifted.status, lifted.body) == (204, None)
     assert not is_suppressed(account, suppressed)
@@ -121,19 +121,35 @@ def test_suppression_is_found_and_lifted_by_any_spelling(
 @pytest.mark.parametrize("rpc", ["GetSuppression", "DeleteSuppression"])
 @pytest.mark.parametrize(
     "unknown",
-    ["bob@example.com", "ada@example.org", "ada+x@example.com", "unknown", "ada@", "%", "{hash}"],
+    ["bob@example.com", "ada@example.org", "ada+x@example.com", "unknown", "ada@", "%", "{hash}x"],
 )
 def test_suppression_of_another_address_is_not_found(
     account: Account, rpc: str, unknown: str
 ) -> None:
     suppress(account)
     create_subscriber_in(account, "UNSUBSCRIBED", "bob@example.com")
-    digest = account.ok("GetSuppression", email="ada@example.com")["suppression"]["emailHash"]
+    digest = account.ok("GetSuppression", id="ada@example.com")["suppression"]["emailHash"]
 
-    error = account.fails("SuppressionNotFound", rpc, email=unknown.format(hash=digest))
+    error = account.fails("SuppressionNotFound", rpc, id=unknown.format(hash=digest))
 
     assert error.status == 404
     assert is_suppressed(account)
+
+
+@pytest.mark.each_database
+def test_suppression_is_found_and_lifted_by_the_hash_that_lists_show(account: Account) -> None:
+    suppress(account)
+    (listed,) = account.ok("ListSuppressions")["suppressions"]
+    by_address = account.call("GetSuppression", id="ada@example.com")
+
+    by_hash = account.call("GetSuppression", id=listed["emailHash"])
+
+    assert by_hash == by_address
+    account.fails("SuppressionNotFound", "GetSuppression", id=listed["emailHash"].upper())
+    account.ok("DeleteSuppression", id=listed["emailHash"], etag=by_hash.etag)
+    assert not is_suppressed(account)
+    account.fails("SuppressionNotFound", "DeleteSuppression", id=listed["emailHash"])
+    create_subscriber(account)
 
 
 def test_suppressions_of_two_accounts_have_nothing_in_common(
@@ -147,13 +163,15 @@ def test_suppressions_of_two_accounts_have_nothing_in_common(
         each.ok("ListSuppressions")["suppressions"] for each in (account, other_account)
     )
     assert ours["emailHash"] != theirs["emailHash"]
+    account.fails("SuppressionNotFound", "DeleteSuppression", id=theirs["emailHash"])
+    assert is_suppressed(other_account)
 
 
 def test_suppressions_never_contain_an_address(account: Account) -> None:
     suppress(account, "ada.lovelace@example.com")
 
     shown = [
-        account.ok("GetSuppression", email="ada.lovelace@example.com"),
+        account.ok("GetSuppression", id="ada.lovelace@example.com"),
         account.ok("ListSuppressions"),
         account.call("CreateSubscriber", email="ada.lovelace@example.com").body,
     ]
@@ -171,7 +189,7 @@ def test_changing_the_address_of_an_opted_out_subscriber_suppresses_the_old_one(
 
     expected_status = "UNCONFIRMED" if reason == "BOUNCED" else reason
     assert after == {**ada, "email": "ada@example.org", "status": expected_status}
-    left = account.ok("GetSuppression", email="ada@example.com")["suppression"]
+    left = account.ok("GetSuppression", id="ada@example.com")["suppression"]
     assert left["reason"] == reason
     account.fails("SubscriberSuppressed", "CreateSubscriber", email="ada@example.com")
     account.fails("SubscriberSuppressed", "UpdateSubscriber", id=ada["id"], email="ada@example.com")

@@ -25,7 +25,7 @@ OPTED_OUT = ("UNSUBSCRIBED", "BOUNCED", "COMPLAINED")
 
 
 def suppression(account: Account, email: str = ADA) -> Row:
-    body: Row = account.ok("GetSuppression", email=email)["suppression"]
+    body: Row = account.ok("GetSuppression", id=email)["suppression"]
     return body
 
 
@@ -120,13 +120,13 @@ def test_strictest_reason_of_a_suppression_is_stored(
 ) -> None:
     email = f"{first}-{second}@example.com"
     account.ok("AddSuppressions", emails=[email], reason=first)
-    before = account.ok("GetSuppression", email=email)["suppression"]
+    before = account.ok("GetSuppression", id=email)["suppression"]
 
     body = account.ok("AddSuppressions", emails=[email], reason=second)
 
     assert body == {"added": 0, "existing": 1, "optedOut": 0, "failed": []}
     expected = second if STRICTNESS[second] > STRICTNESS[first] else first
-    assert account.ok("GetSuppression", email=email)["suppression"] == {
+    assert account.ok("GetSuppression", id=email)["suppression"] == {
         **before,
         "reason": expected,
     }
@@ -168,7 +168,7 @@ def test_suppressed_subscriber_cannot_be_subscribed_until_it_is_lifted(
     )
     assert error.status == 409
     assert stored(account, ada) == ada
-    account.ok("DeleteSuppression", email=ada["email"])
+    account.ok("DeleteSuppression", id=ada["email"])
     account.ok("ChangeSubscriberStatus", id=ada["id"], status=status)
 
     assert stored(account, ada)["status"] == status

@@ -19,7 +19,7 @@ from .deliveries import (
     deliveries,
     events_of,
     wait_for,
-    wait_for_statuses,
+    wait_for_states,
 )
 
 BROKEN = Reply(503, b"out of \xff order")
@@ -29,7 +29,7 @@ def deliver_event(account: Account, receiver: Receiver) -> tuple[Row, Row]:
     """Delivers an event, and returns its webhook and its delivery."""
     webhook = create_webhook(account, receiver.url)
     create_tags(account, "vip")
-    (delivery,) = wait_for_statuses(account, webhook, "SUCCEEDED")
+    (delivery,) = wait_for_states(account, webhook, "SUCCEEDED")
     return webhook, delivery
 
 
@@ -45,15 +45,15 @@ def test_delivery_and_its_attempt_have_exactly_the_documented_keys(
     assert set(response.body) == {"delivery", "attempts"}
     assert response.body["delivery"] == delivery
     assert set(delivery) == {
-        *("id", "webhookId", "eventId", "eventType", "status", "attempts", "createdAt"),
-        "finishedAt",
+        *("id", "webhookId", "eventId", "eventType", "state", "attempts", "createdAt"),
+        "endedAt",
     }
     assert (delivery["webhookId"], delivery["eventId"]) == (webhook["id"], request.event["id"])
     assert (delivery["eventType"], delivery["attempts"]) == ("tag.created", 1)
     (attempt,) = response.body["attempts"]
     assert set(attempt) == {"number", "startedAt", "durationMs", "httpStatus", "responseBody"}
     assert (attempt["number"], attempt["httpStatus"], attempt["responseBody"]) == (1, 200, "ok")
-    assert delivery["createdAt"] <= attempt["startedAt"] <= delivery["finishedAt"]
+    assert delivery["createdAt"] <= attempt["startedAt"] <= delivery["endedAt"]
 
 
 def test_failed_attempt_includes_the_time_of_the_next_attempt(
@@ -65,14 +65,14 @@ def test_failed_attempt_includes_the_time_of_the_next_attempt(
 
     (delivery,) = wait_for(account, webhook, lambda items: items and items[0]["attempts"] == 1)
 
-    assert delivery["status"] == "PENDING"
-    assert "finishedAt" not in delivery
+    assert delivery["state"] == "PENDING"
+    assert "endedAt" not in delivery
     (attempt,) = account.ok("GetWebhookDelivery", id=delivery["id"])["attempts"]
     assert (attempt["httpStatus"], attempt["error"]) == (503, "answered 503")
     assert attempt["responseBody"] == "out of \\xff order"
     assert delivery["nextAttemptAt"] > attempt["startedAt"]
     account.ok("UpdateWebhook", id=webhook["id"], enabled=False)
-    (delivery,) = deliveries(account, webhook, status="PENDING")
+    (delivery,) = deliveries(account, webhook, state="PENDING")
     assert "nextAttemptAt" not in delivery
 
 
@@ -103,7 +103,7 @@ def test_next_attempt_is_at_the_end_of_a_pause_or_when_a_request_ends_it(
 
 
 def statuses(items: list[Row], delivery_id: str) -> list[str]:
-    return [item["status"] for item in items if item["id"] == delivery_id]
+    return [item["state"] for item in items if item["id"] == delivery_id]
 
 
 def page_of_two(account: Account, **filters: Any) -> Response:
@@ -113,17 +113,17 @@ def page_of_two(account: Account, **filters: Any) -> Response:
     return response
 
 
-@pytest.mark.parametrize("filters", [{}, {"eventType": "tag.created"}, {"status": "SUCCEEDED"}])
+@pytest.mark.parametrize("filters", [{}, {"eventType": "tag.created"}, {"state": "SUCCEEDED"}])
 def test_page_token_continues_the_list_after_new_deliveries(
     account: Account, receiver: Receiver, filters: dict[str, str]
 ) -> None:
     webhook = create_webhook(account, receiver.url)
     create_tags(account, "a", "b", "c", "d", "e")
-    events = events_of(wait_for_statuses(account, webhook, *["SUCCEEDED"] * 5))
+    events = events_of(wait_for_states(account, webhook, *["SUCCEEDED"] * 5))
 
     pages = [page_of_two(account, id=webhook["id"], **filters)]
     create_tags(account, "f")
-    wait_for_statuses(account, webhook, *["SUCCEEDED"] * 6)
+    wait_for_states(account, webhook, *["SUCCEEDED"] * 6)
     while pages[-1].next:
         pages.append(page_of_two(account, id=webhook["id"], pageToken=pages[-1].next, **filters))
 
@@ -136,7 +136,7 @@ def test_page_token_continues_the_list_after_new_deliveries(
 def test_delivery_filters_are_combined(account: Account, receiver: Receiver) -> None:
     webhook = create_webhook(account, receiver.url)
     tag = account.ok("CreateTag", name="vip")["tag"]
-    wait_for_statuses(account, webhook, "SUCCEEDED")
+    wait_for_states(account, webhook, "SUCCEEDED")
     receiver.replies = [BROKEN]
     account.ok("DeleteTag", id=tag["id"])
     deleted, created = wait_for(
@@ -144,23 +144,23 @@ def test_delivery_filters_are_combined(account: Account, receiver: Receiver) -> 
     )
 
     expected: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
-        ({"status": "SUCCEEDED"}, [created]),
-        ({"status": "PENDING"}, [deleted]),
-        ({"status": "FAILED"}, []),
-        ({"status": "SENDING"}, []),
+        ({"state": "SUCCEEDED"}, [created]),
+        ({"state": "PENDING"}, [deleted]),
+        ({"state": "FAILED"}, []),
+        ({"state": "SENDING"}, []),
         ({"eventType": "tag.deleted"}, [deleted]),
-        ({"eventType": "tag.deleted", "status": "SUCCEEDED"}, []),
+        ({"eventType": "tag.deleted", "state": "SUCCEEDED"}, []),
         ({"eventType": "tag.*"}, [deleted, created]),
-        ({"eventType": "tag.*", "status": "SUCCEEDED"}, [created]),
+        ({"eventType": "tag.*", "state": "SUCCEEDED"}, [created]),
         ({"eventType": "subscriber.*"}, []),
         ({"eventId": created["eventId"]}, [created]),
-        ({"eventId": created["eventId"], "status": "SUCCEEDED"}, [created]),
+        ({"eventId": created["eventId"], "state": "SUCCEEDED"}, [created]),
         ({"eventId": created["eventId"], "eventType": "tag.deleted"}, []),
         ({"eventId": "evt_none"}, []),
         ({"createdAfter": created["createdAt"]}, [deleted]),
         ({"createdBefore": deleted["createdAt"]}, [created]),
         ({"createdBefore": created["createdAt"]}, []),
-        ({"createdAfter": "2020-01-01T00:00:00Z", "status": "PENDING"}, [deleted]),
+        ({"createdAfter": "2020-01-01T00:00:00Z", "state": "PENDING"}, [deleted]),
     ]
     assert [(f, deliveries(account, webhook, **f)) for f, _ in expected] == expected
 
@@ -175,9 +175,9 @@ def test_retried_delivery_is_sent_immediately(account: Account, receiver: Receiv
 
     assert response.status == 202
     retried = response.body["delivery"]
-    assert (retried["id"], retried["status"]) == (before["id"], "PENDING")
+    assert (retried["id"], retried["state"]) == (before["id"], "PENDING")
     assert retried["nextAttemptAt"] < before["nextAttemptAt"]
-    (after,) = wait_for_statuses(account, webhook, "SUCCEEDED")
+    (after,) = wait_for_states(account, webhook, "SUCCEEDED")
     attempts = account.ok("GetWebhookDelivery", id=after["id"])["attempts"]
     assert [attempt["number"] for attempt in attempts] == [1, 2]
     first, second = receiver.received
@@ -192,13 +192,13 @@ def test_retry_does_not_change_a_delivery_that_is_being_sent(
     retried = []
 
     def retry() -> None:
-        (delivery,) = wait_for_statuses(account, webhook, "SENDING")
+        (delivery,) = wait_for_states(account, webhook, "SENDING")
         retried.append(account.ok("RetryWebhookDelivery", id=delivery["id"])["delivery"])
 
     receiver.replies = [Reply(before=retry)]
     create_tags(account, "vip")
 
-    (delivery,) = wait_for_statuses(account, webhook, "SUCCEEDED")
-    assert [item["status"] for item in retried] == ["SENDING"]
+    (delivery,) = wait_for_states(account, webhook, "SUCCEEDED")
+    assert [item["state"] for item in retried] == ["SENDING"]
     assert "nextAttemptAt" not in retried[0]
     assert (delivery["attempts"], len(receiver.received)) == (1, 1)

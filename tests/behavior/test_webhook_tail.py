@@ -23,7 +23,7 @@ from .deliveries import (
     deliveries,
     tail,
     tail_call,
-    wait_for_statuses,
+    wait_for_states,
 )
 from .helpers import over_http
 from .streams import export
@@ -41,8 +41,8 @@ def test_tail_returns_attempts_when_they_finish(account: Account, receiver: Rece
         create_tags(account, "vip")
         received = [next(records), next(records)]
         finished = [
-            *wait_for_statuses(account, first, "SUCCEEDED"),
-            *wait_for_statuses(account, second, "SUCCEEDED"),
+            *wait_for_states(account, first, "SUCCEEDED"),
+            *wait_for_states(account, second, "SUCCEEDED"),
         ]
         account.ok("RetryWebhookDelivery", id=finished[0]["id"])
         retried = next(records)
@@ -68,7 +68,7 @@ def test_tail_returns_failures_with_the_current_delivery(
         record = next(records)
 
     assert [record["delivery"]] == deliveries(account, webhook, eventType="tag.created")
-    assert (record["delivery"]["status"], record["delivery"]["attempts"]) == ("PENDING", 1)
+    assert (record["delivery"]["state"], record["delivery"]["attempts"]) == ("PENDING", 1)
     assert (record["attempt"]["httpStatus"], record["attempt"]["error"]) == (503, "answered 503")
 
 
@@ -78,7 +78,7 @@ def test_tail_of_one_webhook_excludes_others(account: Account, receiver: Receive
 
     with tail(account, webhookId=webhook["id"]) as records:
         tag = account.ok("CreateTag", name="vip")["tag"]
-        wait_for_statuses(account, other, "SUCCEEDED")
+        wait_for_states(account, other, "SUCCEEDED")
         account.ok("DeleteTag", id=tag["id"])
         record = next(records)
 
@@ -94,7 +94,7 @@ def test_tail_excludes_other_accounts(
 
     with tail(account) as records:
         create_tags(other_account, "vip")
-        wait_for_statuses(other_account, theirs, "SUCCEEDED")
+        wait_for_states(other_account, theirs, "SUCCEEDED")
         create_tags(account, "vip")
         record = next(records)
 

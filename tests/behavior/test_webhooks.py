@@ -130,11 +130,11 @@ def test_test_delivery_sends_a_signed_event_and_returns_the_result(
     assert account.ok("ListEvents")["events"] == [event]
     delivery, attempt = response.body["delivery"], response.body["attempt"]
     assert set(delivery) == {
-        *("id", "webhookId", "eventId", "eventType", "status", "attempts", "createdAt"),
-        "finishedAt",
+        *("id", "webhookId", "eventId", "eventType", "state", "attempts", "createdAt"),
+        "endedAt",
     }
     assert (delivery["webhookId"], delivery["eventId"]) == (webhook["id"], event["id"])
-    assert (delivery["eventType"], delivery["status"]) == ("webhook.test", "SUCCEEDED")
+    assert (delivery["eventType"], delivery["state"]) == ("webhook.test", "SUCCEEDED")
     assert delivery["attempts"] == attempt["number"] == 1
     assert (attempt["httpStatus"], attempt["responseBody"]) == (200, "ok")
     assert "error" not in attempt
@@ -150,7 +150,7 @@ def test_failed_test_delivery_is_not_retried_and_does_not_change_the_webhook_hea
 
     body = account.ok("TestWebhook", id=webhook["id"])
 
-    assert (body["delivery"]["status"], body["delivery"]["attempts"]) == ("FAILED", 1)
+    assert (body["delivery"]["state"], body["delivery"]["attempts"]) == ("FAILED", 1)
     assert "nextAttemptAt" not in body["delivery"]
     assert (body["attempt"]["httpStatus"], body["attempt"]["error"]) == (410, "answered 410")
     assert body["attempt"]["responseBody"] == "gone \\xff\\x00"
@@ -168,7 +168,7 @@ def test_test_delivery_reaches_a_disabled_webhook_with_other_event_types(
 ) -> None:
     webhook = create_webhook(account, receiver.url, enabled=False, eventTypes=["tag.*"])
 
-    assert account.ok("TestWebhook", id=webhook["id"])["delivery"]["status"] == "SUCCEEDED"
+    assert account.ok("TestWebhook", id=webhook["id"])["delivery"]["state"] == "SUCCEEDED"
     assert len(receiver.received) == 1
 
 
@@ -252,8 +252,8 @@ def final_status(account: Account, webhook: dict[str, Any]) -> str:
         deliveries = account.ok("ListWebhookDeliveries", id=webhook["id"])["deliveries"]
         return next(iter(deliveries), {})
 
-    wait_until(lambda: "finishedAt" in delivery(), "the test has no result")
-    return str(delivery()["status"])
+    wait_until(lambda: "endedAt" in delivery(), "the test has no result")
+    return str(delivery()["state"])
 
 
 def test_test_delivery_continues_after_its_deadline(
@@ -292,5 +292,5 @@ def test_test_delivery_continues_after_the_client_disconnects(
 
     assert final_status(account, webhook) == "SUCCEEDED"
     repeated = send(account, "POST", path, headers={"Idempotency-Key": "a"})
-    assert (repeated.status, repeated.body["delivery"]["status"]) == (200, "SUCCEEDED")
+    assert (repeated.status, repeated.body["delivery"]["state"]) == (200, "SUCCEEDED")
     assert len(receiver.received) == 1

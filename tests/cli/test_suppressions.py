@@ -14,7 +14,7 @@ from .transfers import transfer
 
 
 def reason(account: Account, email: str) -> str:
-    return str(account.ok("GetSuppression", email=email)["suppression"]["reason"])
+    return str(account.ok("GetSuppression", id=email)["suppression"]["reason"])
 
 
 def test_added_addresses_are_suppressed(http_account: Account) -> None:
@@ -82,7 +82,7 @@ def test_columns_and_cells_of_a_list_are_read_as_the_options_say(
     assert "Suppressed: 3." in done.stdout
     assert "column When: 1, such as '12/31/2023'. There is no such day" in done.stdout
     assert "with --date-format dmy" in done.stdout
-    found = http_account.ok("GetSuppression", email="x@b.io")["suppression"]
+    found = http_account.ok("GetSuppression", id="x@b.io")["suppression"]
     assert found["createdAt"] == "2023-12-31T00:00:00.000Z"
 
 

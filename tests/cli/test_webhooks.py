@@ -16,8 +16,8 @@ import pytest
 from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.serving.console import ExitCode
 
-from ..behavior.deliveries import create_tags, create_webhook, deliveries
-from ..behavior.helpers import MISSING_ID
+from ..behavior.deliveries import create_tags, create_webhook, deliveries, wait_for
+from ..behavior.helpers import MISSING_ID, create_field
 from ..components import free_port
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver, Reply
@@ -162,11 +162,16 @@ def test_list_is_not_truncated_without_a_terminal(http_account: Account) -> None
     assert done.stdout.splitlines()[1].split() == [webhook["id"], "enabled", url, "all"]
 
 
-def test_list_prints_webhooks_and_their_state(http_account: Account) -> None:
+def test_list_prints_webhooks_and_their_state(http_account: Account, receiver: Receiver) -> None:
     first = create_webhook(
         http_account, "https://example.com/a", eventTypes=["tag.*", "subscriber.*"]
     )
     second = create_webhook(http_account, "https://example.com/b", enabled=False)
+    third = create_webhook(http_account, receiver.url, eventTypes=["custom_field.*"])
+    receiver.replies = [Reply(503)]
+    create_field(http_account, "Plan")
+    wait_for(http_account, third, lambda items: items and items[0]["attempts"] == 1)
+    third = http_account.ok("GetWebhook", id=third["id"])["webhook"]
 
     done, plain = (transfer(http_account, "webhooks", "list", *more) for more in ((), ("--json",)))
 
@@ -175,5 +180,6 @@ def test_list_prints_webhooks_and_their_state(http_account: Account) -> None:
     assert lines == [
         [first["id"], "enabled", "https://example.com/a", "tag.*", "subscriber.*"],
         [second["id"], "disabled", "https://example.com/b", "all"],
+        [third["id"], "paused", receiver.url, "custom_field.*"],
     ]
-    assert json.loads(plain.stdout) == {"webhooks": [first, second], "total": 2}
+    assert json.loads(plain.stdout) == {"webhooks": [first, second, third], "total": 3}

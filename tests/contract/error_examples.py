@@ -31,7 +31,6 @@ from rosterd.http_gateway.streams import client_stream
 from rosterd.server.app import SERVICES
 from rosterd.server.features.operations.rules import MAX_RUNNING
 from rosterd.server.features.segments.store import MAX_SEGMENTS
-from rosterd.server.features.webhooks.delivery.store_replays import MAX_REPLAYS
 from rosterd.server.features.webhooks.delivery.store_test_deliveries import RETRY_AFTER_SECONDS
 from rosterd.server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ENDPOINT
 from rosterd.server.rpc import errors
@@ -76,7 +75,6 @@ NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "TEST_DELIVERY_LIMIT_REACHED": errors.TestDeliveryLimitReached(
         MAX_IN_FLIGHT_PER_ENDPOINT, RETRY_AFTER_SECONDS
     ),
-    "REPLAY_LIMIT_REACHED": errors.ReplayLimitReached(MAX_REPLAYS),
     "STREAM_LIMIT_REACHED": errors.StreamLimitReached(MAX_STREAMS_OF_ACCOUNT, 1),
     "CPU_SHARE_EXCEEDED": errors.CpuShareExceeded(1),
     "TOO_MANY_INVALID_KEYS": errors.TooManyInvalidKeys(1),
@@ -158,8 +156,7 @@ def operations() -> Iterator[Operation]:
 
 def _fill_path(method: MethodDescriptor, path: str) -> str:
     for variable in method.input_type.fields:
-        value = MISSING_EMAIL if variable.name == "email" else MISSING
-        path = path.replace(f"{{{variable.json_name}}}", value)
+        path = path.replace(f"{{{variable.json_name}}}", MISSING)
     return path
 
 

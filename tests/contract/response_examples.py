@@ -27,6 +27,7 @@ from rosterd.http_gateway.responses import JSON
 from rosterd.http_gateway.streams.server_sent_events import CONTENT_TYPE as EVENT_STREAM
 from rosterd.server.app import SERVICES
 
+from ..behavior.helpers import confirm_token, unsubscribe_token
 from ..conftest import Account, new_account
 from ..features.webhooks.receiver import listening
 from ..fronts import METHODS, HttpFront
@@ -120,9 +121,10 @@ def _create(account: Account, name: str, **fields: Any) -> str:
 
 
 def _tokens(account: Account, subscriber: str) -> dict[str, str]:
-    links = account.ok("CreateSubscriberLinks", id=subscriber)
-    urls = {CONFIRM_TOKEN: links["confirmUrl"], UNSUBSCRIBE_TOKEN: links["unsubscribeUrl"]}
-    return {token: url.rpartition("/")[2] for token, url in urls.items()}
+    return {
+        CONFIRM_TOKEN: confirm_token(account, subscriber),
+        UNSUBSCRIBE_TOKEN: unsubscribe_token(account, subscriber),
+    }
 
 
 def _operation(account: Account) -> str:

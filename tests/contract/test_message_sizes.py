@@ -13,6 +13,7 @@ import pytest
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from roster.v1 import deliveries_pb2 as deliveries
 from roster.v1 import merge_tags_pb2 as merge_tags
 from roster.v1 import (
     operations_pb2,
@@ -71,7 +72,7 @@ def page_of_subscribers(count: int, tags: list[str]) -> subscribers.ListSubscrib
     )
 
 
-def event() -> webhooks.Event:
+def event() -> deliveries.Event:
     json_subscriber: dict[str, Any] = {
         "id": ID,
         "email": wide(254),
@@ -85,7 +86,7 @@ def event() -> webhooks.Event:
     data, previous = Struct(), Struct()
     data.update({"subscriber": json_subscriber})
     previous.update(json_subscriber)
-    return webhooks.Event(
+    return deliveries.Event(
         id=ID,
         type="subscriber.unsubscribed",
         timestamp=TIMESTAMP,
@@ -95,18 +96,18 @@ def event() -> webhooks.Event:
     )
 
 
-def delivery() -> webhooks.WebhookDelivery:
-    return webhooks.WebhookDelivery(
+def delivery() -> deliveries.WebhookDelivery:
+    return deliveries.WebhookDelivery(
         id=ID,
         webhook_id=ID,
         event_id=ID,
         event_type="subscriber.unsubscribed",
-        status=webhooks.WebhookDelivery.FAILED,
+        state=deliveries.WebhookDelivery.FAILED,
         attempts=NUMBER,
         next_attempt_at=TIMESTAMP,
-        replay_id=ID,
+        operation_id=ID,
         created_at=TIMESTAMP,
-        finished_at=TIMESTAMP,
+        ended_at=TIMESTAMP,
     )
 
 

@@ -163,4 +163,4 @@ def test_delete_against_a_new_subscriber_never_lets_an_opt_out_be_forgotten(
     codes = {answer.code for answer in answers[:-1]}
     assert codes <= {"SubscriberAlreadyExists", "SubscriberSuppressed"}
     assert emails(account) == []
-    account.ok("GetSuppression", email="ada@example.com")
+    account.ok("GetSuppression", id="ada@example.com")

@@ -11,7 +11,7 @@ import pytest
 from google.api import annotations_pb2
 from google.protobuf import json_format
 
-from ..behavior.deliveries import create_webhook, deliveries, replays_left
+from ..behavior.deliveries import create_webhook, deliveries, running_operations
 from ..behavior.helpers import MISSING_ID, call_concurrently, unsubscribe_token
 from ..components import wait_until
 from ..conftest import Account
@@ -171,8 +171,8 @@ def call_with_key(
 
 
 def contents(account: Account) -> list[Any]:
-    """Returns the resources of the account once its replays have finished."""
-    wait_until(lambda: not replays_left(account), "a replay does not end")
+    """Returns the resources of the account once its operations have ended."""
+    wait_until(lambda: not running_operations(account), "an operation does not end")
     lists = (
         *("ListSubscribers", "ListTags", "ListCustomFields", "ListApiKeys", "ListSuppressions"),
         *("ListWebhooks", "ListEvents"),

@@ -24,7 +24,7 @@ from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.query.plan import Order, PagePosition
 from rosterd.server.features.subscribers.query.store_pages import ids_after, page_without_total
 from rosterd.server.features.webhooks.delivery import store_pages as deliveries
-from rosterd.server.features.webhooks.rules import DeliveryStatus
+from rosterd.server.features.webhooks.rules import DeliveryState
 from rosterd.server.storage.citus.distribution import REFERENCE_TABLES
 from rosterd.server.storage.dialects import PostgresDialect
 from rosterd.server.storage.resource import LargeDeletion, Resource
@@ -177,7 +177,7 @@ def delivery_page_statements() -> dict[str, Statement]:
     """Returns the delivery page statements for all statuses and combinations of filters."""
     every = {"event_types": ["tag.deleted"], "event_id": OURS, "first_id": OURS, "end_id": OURS}
     found = {}
-    for status in (None, *DeliveryStatus):
+    for status in (None, *DeliveryState):
         for chosen in chain.from_iterable(combinations(every, n) for n in range(len(every) + 1)):
             recorder = Recorder()
             filters = deliveries.Filter(status, **{name: every[name] for name in chosen})

@@ -16,6 +16,9 @@ from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.events import store_reading as events
 from rosterd.server.features.events.store import has_webhooks
 from rosterd.server.features.events.store_subscriber import events_about
+from rosterd.server.features.operations import store as operations
+from rosterd.server.features.operations.store import event_key
+from rosterd.server.features.operations.store_steps import Selection, Steps
 from rosterd.server.features.statistics.rules import STATUS, TAG
 from rosterd.server.features.statistics.store import flows, tag_totals, totals
 from rosterd.server.features.subscribers.counters.store_pages import total
@@ -25,6 +28,7 @@ from rosterd.server.features.subscribers.store_reading import find
 from rosterd.server.features.subscribers.value_keys import value_keys
 from rosterd.server.features.webhooks.delivery import store_deliveries as deliveries
 from rosterd.server.features.webhooks.delivery.store_queue import Queue, lock
+from rosterd.server.features.webhooks.delivery.store_replays import ReplayStore
 from rosterd.server.rpc.idempotency import store as idempotency
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage import migrate as migrations
@@ -33,7 +37,7 @@ from rosterd.server.storage.postgres import connection
 from rosterd.server.storage.sqlite.file import connect, prepare
 
 from .filters import FIELDS
-from .helpers import OURS, THEIRS, select
+from .helpers import OURS, SUPPRESSIONS, THEIRS, select
 
 # A table, and the values of a row by column.
 Row = tuple[str, dict[str, Any]]
@@ -210,3 +214,24 @@ def test_rows_of_renamed_tables_and_columns_are_kept(stored: Stored) -> None:
         ((delivered, attempt),) = deliveries.attempts_after(OURS, "", 2, 1, tx).records
         assert delivered.event_type == "tag.created"
         assert attempt == deliveries.AttemptRow(1, 5, 84, 503, "answered 503", "busy")
+
+
+def test_running_replays_become_operations_that_continue(stored: Stored) -> None:
+    numbers = {"after_sequence": 7, "until_sequence": 9, "created_at": 5}
+    replay = {"account_id": OURS, "id": "01R", "webhook_id": "01W", "only_failed": True, **numbers}
+    row = ("webhook_replay", {**replay, "event_types": '["tag.*"]'})
+    url = stored("0020_changed_and_unchanged", [row])
+
+    with unit_of_work(url) as tx:
+        (operation,) = operations.running(OURS, tx)
+        selection = Steps(SUPPRESSIONS, ReplayStore()).select_next(OURS, "", 100, tx)
+    assert selection == Selection("01R", [event_key(8), event_key(9)], is_last=True)
+    shown = operation.as_json()
+    assert (shown["type"], shown["state"], shown["total"]) == ("WEBHOOK_REPLAY", "RUNNING", 2)
+    assert shown["replay"] == {
+        "webhookId": "01W",
+        "eventTypes": ["tag.*"],
+        "onlyFailed": True,
+        "deliveries": 0,
+    }
+    assert "actor" not in shown

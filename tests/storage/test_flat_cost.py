@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rosterd.server.features.operations.rules import ReplayRequest
 from rosterd.server.features.tags import store as tags
 from rosterd.server.features.webhooks import store, store_retention
 from rosterd.server.features.webhooks.delivery import (
@@ -16,7 +17,7 @@ from rosterd.server.features.webhooks.delivery import (
     store_test_deliveries,
 )
 from rosterd.server.features.webhooks.delivery.store_leases import find_leases
-from rosterd.server.features.webhooks.delivery.store_replays import ReplayFilter
+from rosterd.server.features.webhooks.delivery.store_replays import ReplayFilter, ReplayStore
 from rosterd.server.features.webhooks.delivery.store_results import FinishedAttempt, run_cycle
 from rosterd.server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ACCOUNT
 from rosterd.server.features.webhooks.store_retention import PurgeLimits
@@ -73,11 +74,12 @@ def begin_test_delivery(webhook_id: str, tx: Transaction) -> None:
 
 
 def replay(webhook_id: str, tx: Transaction) -> None:
-    newest = store_replays.create(
-        OURS, webhook_id, ReplayFilter("9", None, [], only_failed=False), tx
-    )
-    assert newest.webhook_id == webhook_id
-    deliver(tx)
+    stored = {"webhookId": webhook_id, "eventTypes": [], "onlyFailed": True}
+    row = store_replays.create(OURS, ReplayFilter("0", None, stored), "", tx)
+    request = row.content
+    assert isinstance(request, ReplayRequest)
+    ReplayStore().is_waiting(OURS, webhook_id, tx)
+    ReplayStore().deliver(OURS, row.id, request, 0, 20, tx)
 
 
 def find_startup_leases(webhook_id: str, tx: Transaction) -> None:

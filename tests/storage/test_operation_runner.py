@@ -13,12 +13,8 @@ import pytest
 from rosterd.server.features.operations import runner, store
 from rosterd.server.features.operations.rules import BatchRequest, State
 from rosterd.server.features.operations.runner import OperationRunner
-from rosterd.server.features.operations.store_steps import (
-    Selection,
-    StepOutcome,
-    Steps,
-    select_next,
-)
+from rosterd.server.features.operations.store_steps import Selection, StepOutcome, Steps
+from rosterd.server.features.webhooks.delivery.store_replays import ReplayStore
 from rosterd.server.rpc.errors import StatementTimeout
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.sqlite.database import SqliteDatabase
@@ -38,7 +34,7 @@ class RecordedSteps(Steps):
     """
 
     def __init__(self, failing: int = 0, canceled_at: int = 0) -> None:
-        super().__init__(SUPPRESSIONS)
+        super().__init__(SUPPRESSIONS, ReplayStore())
         self.accounts: list[str] = []
         self.failing = failing
         self.canceled_at = canceled_at
@@ -150,7 +146,7 @@ def test_pauses_are_longer_while_calls_arrive(
                 if has_calls:
                     await database.read(partial(store.running, THEIRS))
 
-            steps = Steps(SUPPRESSIONS)
+            steps = Steps(SUPPRESSIONS, ReplayStore())
             operations = OperationRunner(database, steps, others_serve=others_serve)
             operations.notify([OURS])
             monkeypatch.setattr(asyncio, "sleep", recorded)
@@ -208,14 +204,15 @@ def test_more_subscribers_are_selected_after_a_slow_selection(
 ) -> None:
     limits: list[int] = []
 
-    def recorded(
-        account_id: str, name: str, limit: int, tx: Transaction, span: int | None
-    ) -> Selection | None:
-        if account_id == OURS:
-            limits.append(limit)
-        return select_next(account_id, name, limit, tx, span)
+    class LimitedSteps(Steps):
+        def select_next(
+            self, account_id: str, runner: str, limit: int, tx: Transaction, span: int | None = None
+        ) -> Selection | None:
+            if account_id == OURS:
+                limits.append(limit)
+            return super().select_next(account_id, runner, limit, tx, span)
 
-    monkeypatch.setattr(runner, "select_next", recorded)
+    steps = LimitedSteps(SUPPRESSIONS, ReplayStore())
     monkeypatch.setattr(runner, "FIRST_SELECTED", 10)
     monkeypatch.setattr(runner, "SLOW_SELECT_SECONDS", seconds)
     monkeypatch.setattr(runner, "MAX_SELECTED", 160)
@@ -223,7 +220,7 @@ def test_more_subscribers_are_selected_after_a_slow_selection(
 
     async def run() -> None:
         async with opened(tmp_path) as database:
-            operations = OperationRunner(database, Steps(SUPPRESSIONS), poll_seconds=60.0)
+            operations = OperationRunner(database, steps, poll_seconds=60.0)
             operations.notify([OURS])
             async with operations.running():
                 await until_ended(database, OURS)
@@ -249,14 +246,15 @@ def test_a_selection_that_times_out_continues_among_fewer_subscribers_or_ends_th
     state: State,
     processed: int,
 ) -> None:
-    def select(
-        account_id: str, name: str, limit: int, tx: Transaction, span: int | None
-    ) -> Selection | None:
-        if account_id == OURS and (span is None or span > longest):
-            raise StatementTimeout
-        return select_next(account_id, name, limit, tx, span)
+    class SlowSteps(Steps):
+        def select_next(
+            self, account_id: str, runner: str, limit: int, tx: Transaction, span: int | None = None
+        ) -> Selection | None:
+            if account_id == OURS and (span is None or span > longest):
+                raise StatementTimeout
+            return super().select_next(account_id, runner, limit, tx, span)
 
-    monkeypatch.setattr(runner, "select_next", select)
+    steps = SlowSteps(SUPPRESSIONS, ReplayStore())
     monkeypatch.setattr(runner, "FIRST_SPAN", 40)
     monkeypatch.setattr(runner, "MIN_SPAN", 10)
     batch = TAG._replace(texts=[text])
@@ -266,7 +264,7 @@ def test_a_selection_that_times_out_continues_among_fewer_subscribers_or_ends_th
             (first,) = await database.read(partial(store.running, OURS))
             await database.write(partial(store.cancel, OURS, first.id))
             await database.write(partial(store.create, OURS, batch, None, 50))
-            operations = OperationRunner(database, Steps(SUPPRESSIONS), poll_seconds=0.01)
+            operations = OperationRunner(database, steps, poll_seconds=0.01)
             async with asyncio.timeout(PATIENCE), operations.running():
                 row = await until_ended(database, OURS)
         assert (row.state, row.processed) == (state, processed)

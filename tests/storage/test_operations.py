@@ -16,11 +16,11 @@ from rosterd.server.features.operations.store_steps import (
     Selection,
     StepResult,
     Steps,
-    select_next,
 )
 from rosterd.server.features.subscribers.models import Subscriber
 from rosterd.server.features.subscribers.rules import ConsentRecord
 from rosterd.server.features.subscribers.store_reading import IN_ACCOUNT, find
+from rosterd.server.features.webhooks.delivery.store_replays import ReplayStore
 from rosterd.server.rpc.errors import OperationLimitReached
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.statements import Statement, param
@@ -36,7 +36,7 @@ _OF_EARLIER_VERSION = Statement(
         IN_ACCOUNT & (Subscriber.id == param("id"))
     )
 )
-STEPS = Steps(SUPPRESSIONS)
+STEPS = Steps(SUPPRESSIONS, ReplayStore())
 ONE, OTHER = "one process", "another process"
 LIMIT = 100
 
@@ -51,7 +51,7 @@ def start(tx: Transaction, text: str = "email:*", tag: str = "vip") -> Operation
 
 
 def select(tx: Transaction, runner: str = ONE) -> Selection:
-    selection = select_next(OURS, runner, LIMIT, tx)
+    selection = STEPS.select_next(OURS, runner, LIMIT, tx)
     assert selection is not None
     return selection
 
@@ -181,7 +181,7 @@ def test_another_process_waits_until_the_lease_ends(tx: Transaction) -> None:
     selection = select(tx)
     STEPS.run(OURS, selection._replace(ids=ids[:1], is_last=False), ONE, tx)
 
-    assert select_next(OURS, OTHER, LIMIT, tx) is None
+    assert STEPS.select_next(OURS, OTHER, LIMIT, tx) is None
     assert STEPS.run(OURS, selection, OTHER, tx).result is StepResult.TAKEN
     tx.now += LEASE_MILLISECONDS
     assert select(tx, OTHER).ids == ids[1:]

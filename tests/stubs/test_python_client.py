@@ -125,3 +125,15 @@ def test_error_contains_reason_and_field_violations(grpc_account: Account, calle
     assert error.details[0].message
     assert error.message == refused.value.details()
     assert error.request_id
+    assert error.metadata == {}
+
+
+def test_error_contains_the_variables_of_its_message(grpc_account: Account, caller: Caller) -> None:
+    reader = grpc_account.new_key("read")
+
+    with pytest.raises(grpc.RpcError) as refused:
+        caller(grpc_account.service.grpc, reader, "CreateTag", CreateTagRequest(name="vip"))
+
+    error = client.error_of(refused.value)
+    assert (error.reason, error.details) == (Error.FORBIDDEN, ())
+    assert error.metadata == {"neededScope": "write", "scope": "read"}

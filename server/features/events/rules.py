@@ -86,8 +86,8 @@ class EventType(StrEnum):
     )
     OPERATION_COMPLETED = (
         "operation.completed",
-        "An operation on many subscribers ended or was canceled. It follows the events of the"
-        " subscribers. Dry runs cause no event.",
+        "An operation, which changed many subscribers or replayed events, ended or was canceled. It"
+        " follows the events of the subscribers. Dry runs cause no event.",
     )
     WEBHOOK_DISABLED = (
         "webhook.disabled",

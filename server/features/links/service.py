@@ -35,14 +35,17 @@ class LinkService(LinkServiceServicer):
         row = await self._database.read(partial(find, account, reference))
         now = self._clock()
         urls = urls_of(account, row, self._links, now, can_confirm=True)
+        expires_at = timestamp(now + CONFIRM_TIME)
+        links = (
+            pb.SubscriberLink(
+                purpose=pb.Link.CONFIRM, url=urls.confirm_url or "", expires_at=expires_at
+            ),
+            pb.SubscriberLink(purpose=pb.Link.UNSUBSCRIBE, url=urls.unsubscribe_url),
+        )
         purposes = request.purposes or list(Purpose)
-        reply = pb.CreateSubscriberLinksResponse()
-        if Purpose.CONFIRM in purposes and urls.confirm_url is not None:
-            reply.confirm_url = urls.confirm_url
-            reply.confirm_expires_at.CopyFrom(timestamp(now + CONFIRM_TIME))
-        if Purpose.UNSUBSCRIBE in purposes:
-            reply.unsubscribe_url = urls.unsubscribe_url
-        return reply
+        return pb.CreateSubscriberLinksResponse(
+            links=[link for link in links if link.purpose in purposes]
+        )
 
     async def GetLink(self, request: pb.GetLinkRequest, _context: Context) -> pb.GetLinkResponse:
         token = self._own_token(request.token)

@@ -6,7 +6,7 @@ from peewee import SQL, BigIntegerField, CompositeKey, Model, SmallIntegerField,
 
 
 class Operation(Model):
-    """A change of many subscribers; see `OperationRow` for the columns.
+    """Long work that runs in the background; see `OperationRow` for the columns.
 
     `ids` is a JSON list of the selected subscribers, or null if a filter selects them.
     """

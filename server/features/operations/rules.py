@@ -1,4 +1,4 @@
-"""The requests and states of operations."""
+"""The requests, types and states of operations."""
 
 from __future__ import annotations
 
@@ -17,8 +17,15 @@ class State(IntEnum):
     FAILED = 4
 
 
+class Type(IntEnum):
+    """What an operation does; the numbers of Operation.Type."""
+
+    SUBSCRIBERS_BATCH = 1
+    WEBHOOK_REPLAY = 2
+
+
 class BatchRequest(NamedTuple):
-    """A request for an operation, as it is stored.
+    """A request for a change of many subscribers, as it is stored.
 
     `message` is the request in JSON, without its IDs. `texts` are the filter, and the filter
     of the segment at the start. `key_id` and `by_admin` describe the caller. `revision` is the last
@@ -60,13 +67,34 @@ class BatchRequest(NamedTuple):
         return self.message.get("dryRun", False)  # type: ignore[no-any-return]
 
 
-def stored_request(stored: Any) -> BatchRequest:
+class ReplayRequest(NamedTuple):
+    """A request for a replay, as it is stored.
+
+    `replay` is the JSON of Operation.Replay, without the number of deliveries. The last event is
+    `until_sequence`. `key_id` and `key_name` are those of the API key.
+    """
+
+    replay: dict[str, Any]
+    until_sequence: int
+    key_id: str
+    key_name: str = ""
+
+    @property
+    def webhook_id(self) -> str:
+        return str(self.replay["webhookId"])
+
+    @property
+    def dry_run(self) -> bool:
+        return False
+
+
+def stored_request(stored: Any) -> BatchRequest | ReplayRequest:
     """Returns a request from its stored JSON, which is a list in operations of earlier versions."""
     if isinstance(stored, dict):
+        kind: type[BatchRequest | ReplayRequest]
+        kind = ReplayRequest if "replay" in stored else BatchRequest
         # Without members that a later version adds.
-        return BatchRequest(
-            **{name: stored[name] for name in BatchRequest._fields if name in stored}
-        )
+        return kind(**{name: stored[name] for name in kind._fields if name in stored})
     action, value, text, segment, texts, dry_run, key_id, by_admin = stored
     message = {"action": {action: value}, "filter": text, "segment": segment, "dryRun": dry_run}
     return BatchRequest(message, texts, key_id, by_admin)

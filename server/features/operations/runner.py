@@ -2,8 +2,8 @@
 
 Accounts take turns, one step each, so that a long operation does not delay those of others. After
 each step the runner sleeps, so that calls get the writer and the CPU. It sleeps longer while calls
-use the database. Every second it polls for operations that other processes started, or whose
-process died.
+use the database. Every second it polls for operations that other processes started, whose process
+died, or that had to wait.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...rpc.errors import Internal, OperationNotFound, StatementTimeout, Unavail
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from .store import ids_of_any_account_with_running
-from .store_steps import Selection, StepOutcome, StepResult, Steps, select_next
+from .store_steps import Selection, StepOutcome, StepResult, Steps
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class OperationRunner:
             limit = self._select_limits.get(account_id, FIRST_SELECTED)
             limit = min(limit, max(MAX_SELECTED // (len(self._selections) + 1), MAX_STEP))
             span = self._select_spans.get(account_id)
-            select = partial(_select, account_id, self._runner, limit, span)
+            select = partial(_select, self._steps, account_id, self._runner, limit, span)
             try:
                 selection, seconds = await self._database.read(select)
             except StatementTimeout:
@@ -214,11 +214,11 @@ class OperationRunner:
 
 
 def _select(
-    account_id: str, runner: str, limit: int, span: int | None, tx: Transaction
+    steps: Steps, account_id: str, runner: str, limit: int, span: int | None, tx: Transaction
 ) -> tuple[Selection | None, float]:
     """Returns the next selection, and its duration in seconds without the wait for a thread."""
     started = time.monotonic()
-    return select_next(account_id, runner, limit, tx, span), time.monotonic() - started
+    return steps.select_next(account_id, runner, limit, tx, span), time.monotonic() - started
 
 
 def _next_size(size: int, seconds: float) -> int:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.json_format import MessageToDict
 
 from roster.v1 import operations_pb2 as pb
 from roster.v1.operations_pb2_grpc import OperationServiceServicer
@@ -25,6 +25,7 @@ from ...values.ids import checked_id
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.store_pages import count_matches
 from . import store
+from .messages import operation
 from .rules import BatchRequest, State
 from .store_actions import ACTIONS
 from .store_filters import name_revision
@@ -89,7 +90,7 @@ class OperationService(OperationServiceServicer):
             if texts and name_revision(account, tx) != names_before:
                 # The filter could match other subscribers than those that were counted.
                 row = store.end(account, row, State.FAILED, tx)
-            return with_etag(pb.BatchChangeSubscribersResponse(operation=_operation(row)))
+            return with_etag(pb.BatchChangeSubscribersResponse(operation=operation(row)))
 
         reply = await self._database.write(create)
         self._notify([account])
@@ -101,7 +102,7 @@ class OperationService(OperationServiceServicer):
         account, page = account_id(), page_in("operations", request)
         rows, total, following = await self._database.read(partial(store.page, account, page))
         reply = pb.ListOperationsResponse(
-            operations=map(_operation, rows),
+            operations=map(operation, rows),
             total=total,
             page=page.number,
             limit=page.limit,
@@ -114,7 +115,7 @@ class OperationService(OperationServiceServicer):
         self, request: pb.GetOperationRequest, _context: Context
     ) -> pb.GetOperationResponse:
         row = await self._find(request.id)
-        return with_etag(pb.GetOperationResponse(operation=_operation(row)))
+        return with_etag(pb.GetOperationResponse(operation=operation(row)))
 
     async def CancelOperation(
         self, request: pb.CancelOperationRequest, _context: Context
@@ -122,9 +123,9 @@ class OperationService(OperationServiceServicer):
         account, operation_id = account_id(), checked_id(request.id, OperationNotFound)
 
         def cancel(tx: Transaction) -> pb.CancelOperationResponse:
-            check_etag(request, lambda: etag_of(_operation(store.find(account, operation_id, tx))))
+            check_etag(request, lambda: etag_of(operation(store.find(account, operation_id, tx))))
             row = store.cancel(account, operation_id, tx)
-            return with_etag(pb.CancelOperationResponse(operation=_operation(row)))
+            return with_etag(pb.CancelOperationResponse(operation=operation(row)))
 
         return await self._database.write(cancel)
 
@@ -133,14 +134,14 @@ class OperationService(OperationServiceServicer):
     ) -> AsyncIterator[pb.WatchOperationResponse]:
         row = await self._find(request.id)
         await accept(context)
-        yield pb.WatchOperationResponse(operation=_operation(row))
+        yield pb.WatchOperationResponse(operation=operation(row))
         while row.state == State.RUNNING:
             await self._pause()
             before = row
             with suppress(Unavailable):
                 row = await self._find(request.id)
             if row != before:
-                yield pb.WatchOperationResponse(operation=_operation(row))
+                yield pb.WatchOperationResponse(operation=operation(row))
 
     async def _find(self, text: str) -> store.OperationRow:
         operation_id = checked_id(text, OperationNotFound)
@@ -164,8 +165,3 @@ def _action(message: pb.BatchAction) -> tuple[str, Any]:
         raise invalid("action", code, f"must have exactly one of {names}")
     ((field, value),) = fields
     return field.json_name, ACTIONS[field.json_name].value_of(value)
-
-
-def _operation(row: store.OperationRow) -> pb.Operation:
-    # A later version can have stored another action.
-    return ParseDict(row.as_json(), pb.Operation(), ignore_unknown_fields=True)

@@ -20,7 +20,7 @@ from ..events.store import record
 from ..subscribers.store_reading import greatest_id
 from ..subscribers.store_revisions import last_revision
 from .models import Operation
-from .rules import MAX_RUNNING, BatchRequest, State, stored_request
+from .rules import MAX_RUNNING, BatchRequest, ReplayRequest, State, Type, stored_request
 
 RETENTION_MILLISECONDS = 30 * 24 * 3600 * 1000
 
@@ -28,11 +28,12 @@ RETENTION_MILLISECONDS = 30 * 24 * 3600 * 1000
 class OperationRow(NamedTuple):
     """A stored operation.
 
-    `request` and `failed` are JSON: a BatchRequest, and the subscribers that could not be changed,
-    by reason with the IDs of the first ones. `changed` subscribers were changed, or would be
-    without the dry run, and `unchanged` ones already were as the action leaves them; None if an
-    earlier version started the operation. Subscribers up to the ID `after_id` are processed.
-    `runner` is the process that runs it. Timestamps are in milliseconds.
+    `request` and `failed` are JSON: a BatchRequest or ReplayRequest, and the subscribers that could
+    not be changed, by reason with the IDs of the first ones. `changed` subscribers were changed, or
+    would be without the dry run, and `unchanged` ones already were as the action leaves them; None
+    if an earlier version started the operation. Subscribers up to the ID `after_id` are processed.
+    Of a replay, `changed` is the number of deliveries, and `after_id` the last event that was
+    processed, as `event_key`. `runner` is the process that runs it. Timestamps are in milliseconds.
     """
 
     id: str
@@ -50,9 +51,16 @@ class OperationRow(NamedTuple):
     unchanged: int | None
 
     @property
-    def batch(self) -> BatchRequest:
+    def content(self) -> BatchRequest | ReplayRequest:
         """The request."""
         return stored_request(orjson.loads(self.request))
+
+    @property
+    def batch(self) -> BatchRequest:
+        """The request of a change of subscribers."""
+        content = self.content
+        assert isinstance(content, BatchRequest)
+        return content
 
     @property
     def failures(self) -> ReasonCounts:
@@ -66,13 +74,11 @@ class OperationRow(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Returns the operation as the API returns it."""
-        batch = self.batch
+        content = self.content
         operation: dict[str, Any] = {
             "id": self.id,
-            "action": batch.message["action"],
-            "filter": batch.filter,
-            "segmentId": batch.segment_id,
-            "dryRun": batch.dry_run,
+            **self._request_as_json(content),
+            "dryRun": content.dry_run,
             "state": State(self.state).name,
             "done": self.state != State.RUNNING,
             "total": self.total,
@@ -83,14 +89,25 @@ class OperationRow(NamedTuple):
         }
         if self.ended_at is not None:
             operation["endedAt"] = iso8601(self.ended_at)
-        if self.changed is not None:
-            operation["wouldChange" if batch.dry_run else "changed"] = self.changed
+        if self.changed is not None and isinstance(content, BatchRequest):
+            operation["wouldChange" if content.dry_run else "changed"] = self.changed
             operation["unchanged"] = self.unchanged
-        if batch.key_id:
-            operation["actor"] = {"type": "API_KEY", "id": batch.key_id}
-            if batch.key_name:
-                operation["actor"]["name"] = batch.key_name
+        if content.key_id:
+            operation["actor"] = {"type": "API_KEY", "id": content.key_id}
+            if content.key_name:
+                operation["actor"]["name"] = content.key_name
         return operation
+
+    def _request_as_json(self, content: BatchRequest | ReplayRequest) -> dict[str, Any]:
+        if isinstance(content, ReplayRequest):
+            replay = {**content.replay, "deliveries": self.changed}
+            return {"type": Type.WEBHOOK_REPLAY.name, "replay": replay, "filter": "", "segmentId": ""}
+        return {
+            "type": Type.SUBSCRIBERS_BATCH.name,
+            "action": content.message["action"],
+            "filter": content.filter,
+            "segmentId": content.segment_id,
+        }
 
 
 _OPERATIONS = Resource(
@@ -126,7 +143,6 @@ _ALL_RUNNING = Statement(
         Operation.select(*_OPERATIONS.columns)
         .where(IN_ACCOUNT & _RUNNING)
         .order_by(Operation.account_id, Operation.id)
-        .limit(param("limit"))
     )
 )
 _OLD = IN_ACCOUNT & (Operation.ended_at < param("before"))
@@ -145,21 +161,46 @@ def create(
     total: int,
     tx: Transaction,
 ) -> OperationRow:
-    """Stores a new operation.
+    """Stores a new change of subscribers.
 
     Adds the revision and the name of the API key to the request. Raises OperationLimitReached if
     too many operations of the account have not ended.
     """
-    if tx.scalar(_COUNT_RUNNING, account_id=account_id) >= MAX_RUNNING:
-        raise OperationLimitReached(MAX_RUNNING)
     # No ID is between an ID and this text.
     end_id = f"{greatest_id(account_id, tx)}0"
+    request = request._replace(revision=last_revision(account_id, tx), end_id=end_id)
+    return _insert(account_id, request, total, tx, ids=ids)
+
+
+def create_replay(
+    account_id: str, request: ReplayRequest, after: int, tx: Transaction
+) -> OperationRow:
+    """Stores a new replay of the events after a sequence number.
+
+    Adds the name of the API key to the request. Raises OperationLimitReached.
+    """
+    total = max(request.until_sequence - after, 0)
+    return _insert(account_id, request, total, tx, after_id=event_key(after))
+
+
+def event_key(sequence: int) -> str:
+    """Returns the sequence number of an event as a text in the same order, for `after_id`."""
+    return f"{sequence:016}"
+
+
+def _insert(
+    account_id: str,
+    request: BatchRequest | ReplayRequest,
+    total: int,
+    tx: Transaction,
+    *,
+    ids: Sequence[str] | None = None,
+    after_id: str = "",
+) -> OperationRow:
+    if tx.scalar(_COUNT_RUNNING, account_id=account_id) >= MAX_RUNNING:
+        raise OperationLimitReached(MAX_RUNNING)
     names = key_names(account_id, {request.key_id} - {""}, tx)
-    request = request._replace(
-        revision=last_revision(account_id, tx),
-        end_id=end_id,
-        key_name=names.get(request.key_id, ""),
-    )
+    request = request._replace(key_name=names.get(request.key_id, ""))
     row = OperationRow(
         id=tx.new_id(),
         state=State.RUNNING,
@@ -167,7 +208,7 @@ def create(
         total=total,
         processed=0,
         failed="[]",
-        after_id="",
+        after_id=after_id,
         runner="",
         created_at=tx.now,
         updated_at=tx.now,
@@ -180,7 +221,7 @@ def create(
     return row
 
 
-def as_text(request: BatchRequest) -> str:
+def as_text(request: BatchRequest | ReplayRequest) -> str:
     """Returns a request as it is stored."""
     return orjson.dumps(request._asdict()).decode()
 
@@ -191,17 +232,22 @@ def selected_ids(account_id: str, operation_id: str, tx: Transaction) -> list[st
     return None if text is None else orjson.loads(text)
 
 
-def running(account_id: str, tx: Transaction, limit: int = MAX_RUNNING) -> list[OperationRow]:
+def running(account_id: str, tx: Transaction) -> list[OperationRow]:
     """Returns the operations of an account that have not ended, in the order in which they run."""
-    rows = tx.all(_ALL_RUNNING, account_id=account_id, limit=limit)
-    return [OperationRow._make(row) for row in rows]
+    return [OperationRow._make(row) for row in tx.all(_ALL_RUNNING, account_id=account_id)]
+
+
+def running_batches(account_id: str, tx: Transaction) -> list[OperationRow]:
+    """Returns the changes of subscribers of an account that have not ended."""
+    rows = running(account_id, tx)
+    return [row for row in rows if isinstance(row.content, BatchRequest)]
 
 
 def end(account_id: str, row: OperationRow, state: State, tx: Transaction) -> OperationRow:
     """Ends a running operation and returns it. Records its event, unless it is a dry run."""
     row = row._replace(state=state, ended_at=tx.now, updated_at=tx.now)
     put(account_id, row, tx)
-    if not row.batch.dry_run:
+    if not row.content.dry_run:
         record(account_id, [created(EventType.OPERATION_COMPLETED, row)], tx)
     return row
 

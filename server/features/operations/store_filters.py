@@ -64,7 +64,7 @@ class OperationFilters:
             return not is_name and names_tag(each, key) != names_tag(each, new_key)
 
         _end(account_id, lambda batch: any(map(moves_into_or_out_of, _terms(batch))), tx)
-        for row in store.running(account_id, tx):
+        for row in store.running_batches(account_id, tx):
             changed = _with_renamed_tag(row.batch, key, name)
             if changed != row.batch:
                 request = store.as_text(changed)
@@ -118,6 +118,6 @@ def _terms(batch: BatchRequest) -> list[Any]:
 def _end(account_id: str, is_affected: Callable[[BatchRequest], bool], tx: Transaction) -> None:
     """Ends the running operations that a change affects, and counts the change."""
     tx.run(_COUNT_CHANGE, account_id=account_id, revision=1)
-    for row in store.running(account_id, tx):
+    for row in store.running_batches(account_id, tx):
         if is_affected(row.batch):
             store.end(account_id, row, State.FAILED, tx)

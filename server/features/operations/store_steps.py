@@ -1,8 +1,12 @@
 """Runs operations in steps, each of which is one transaction.
 
-The next subscribers are selected outside of the transactions that change them. Each step checks
-again that they match, and skips those that an earlier step has processed, so that a step can be
-repeated and several processes can run one operation.
+The next subscribers, or events of a replay, are selected outside of the transactions that process
+them. Each step checks again that they match, and skips those that an earlier step has processed, so
+that a step can be repeated and several processes can run one operation.
+
+Operations of an account run in the order of their start. A replay whose webhook has many due
+deliveries is skipped until they are sent, so that it delays neither new events nor other
+operations.
 """
 
 from __future__ import annotations
@@ -15,7 +19,13 @@ from typing import Any, NamedTuple
 import orjson
 from peewee import SQL
 
-from ...rpc.errors import DeadlineExceeded, RosterError, SubscriberNotFound, ValidationError
+from ...rpc.errors import (
+    DeadlineExceeded,
+    RosterError,
+    SubscriberNotFound,
+    ValidationError,
+    WebhookNotFound,
+)
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ...values.ids import is_id
@@ -30,13 +40,16 @@ from ..subscribers.query.tree import EVERYONE, And, joined, within
 from ..subscribers.store_reading import IN_ACCOUNT, find_each
 from ..suppressions.store import Suppressions
 from . import store
-from .rules import BatchRequest, State
-from .store import OperationRow
+from .replays import Replays
+from .rules import BatchRequest, ReplayRequest, State
+from .store import OperationRow, event_key
 from .store_actions import ACTIONS, Scope
 
 # Milliseconds after which another process continues an operation. If the clock of its process is
 # ahead by more, it does so immediately; steps can be repeated.
 LEASE_MILLISECONDS = 5_000
+# Events of a replay that are selected ahead. Their deliveries are due at once.
+MAX_REPLAYED_EVENTS = 500
 # Selects the IDs that were stored when an operation started. Processes of an earlier version store
 # no revision of the insertion.
 _STORED_AT_START = Statement(
@@ -55,7 +68,8 @@ _STORED_AT_START = Statement(
 class Selection(NamedTuple):
     """The next subscribers of an operation, and whether no others follow.
 
-    `up_to` is the last ID of the range if it was searched to its end and other ranges follow.
+    Of a replay, `ids` are the keys of events. `up_to` is the last ID of the range if it was
+    searched to its end and other ranges follow.
     """
 
     operation_id: str
@@ -79,18 +93,17 @@ class StepOutcome(NamedTuple):
     processed: int = 0
 
 
-def select_next(
-    account_id: str, runner: str, limit: int, tx: Transaction, span: int | None = None
-) -> Selection | None:
-    """Returns at most `limit` next subscribers of the oldest operation of an account.
+def _next_events(row: OperationRow, request: ReplayRequest, limit: int) -> Selection:
+    """Returns the next events of a replay. Their sequence has no gaps."""
+    after, until = int(row.after_id), request.until_sequence
+    last = min(after + limit, until)
+    keys = [event_key(sequence) for sequence in range(after + 1, last + 1)]
+    return Selection(row.id, keys, is_last=last >= until)
 
-    With `span`, they are selected among that many subscribers of the account. Returns None if no
-    operation is running, or if another process runs it.
-    """
-    oldest = store.running(account_id, tx, limit=1)
-    if not oldest or _is_taken(oldest[0], runner, tx):
-        return None
-    (row,) = oldest
+
+def _next_subscribers(
+    account_id: str, row: OperationRow, limit: int, tx: Transaction, span: int | None
+) -> Selection:
     ids = store.selected_ids(account_id, row.id, tx)
     if ids is not None:
         return Selection(row.id, [each for each in ids if each > row.after_id], is_last=True)
@@ -114,51 +127,53 @@ def select_next(
 
 
 class Steps:
-    """Changes the selected subscribers, or counts the changes of a dry run."""
+    """Changes the selected subscribers, or counts the changes of a dry run, and delivers events."""
 
-    def __init__(self, suppressions: Suppressions) -> None:
+    def __init__(self, suppressions: Suppressions, replays: Replays) -> None:
         self._suppressions = suppressions
+        self._replays = replays
+
+    def select_next(
+        self, account_id: str, runner: str, limit: int, tx: Transaction, span: int | None = None
+    ) -> Selection | None:
+        """Returns at most `limit` next subscribers or events of an account.
+
+        With `span`, subscribers are selected among that many of the account. Returns None if all
+        operations wait, or if another process runs them.
+        """
+        row = self._next_operation(account_id, runner, tx)
+        if row is None:
+            return None
+        content = row.content
+        if isinstance(content, ReplayRequest):
+            return _next_events(row, content, min(limit, MAX_REPLAYED_EVENTS))
+        return _next_subscribers(account_id, row, limit, tx, span)
 
     def run(
         self, account_id: str, selection: Selection, runner: str, tx: Transaction
     ) -> StepOutcome:
-        """Processes selected subscribers and stores the progress. Ends after the last selection."""
+        """Processes what is selected and stores the progress. Ends after the last selection."""
         row = store.find(account_id, selection.operation_id, tx)
         if row.state != State.RUNNING:
             return StepOutcome(StepResult.ENDED)
         if _is_taken(row, runner, tx):
             return StepOutcome(StepResult.TAKEN)
+        ids = [each for each in selection.ids if each > row.after_id]
+        content, before = row.content, row.processed
         try:
-            tree = _tree(account_id, row, tx) if row.batch.texts else None
-        except ValidationError as error:
+            if isinstance(content, ReplayRequest):
+                row = self._deliver(account_id, row, content, ids, tx)
+            else:
+                row = self._change(account_id, row, content, ids, tx)
+        except (ValidationError, WebhookNotFound) as error:
             _fail(account_id, row, error.reason, tx)
             return StepOutcome(StepResult.ENDED)
-        ids = [each for each in selection.ids if each > row.after_id]
-        failures = row.failures
-        processed = 0
-        if ids:
-            rows = self._matching(account_id, _at_start(account_id, row, ids, tx), tree, tx)
-            processed = len(rows)
-            if tree is None:
-                processed = len(ids)
-                found = {each.id for each in rows}
-                for each in ids:
-                    if each not in found:
-                        # Another text could be an address, which is not stored as an example.
-                        failures.add(SubscriberNotFound.reason, each if is_id(each) else None)
-            outcomes = self._apply(account_id, row.batch, rows, tx)
-            for subscriber, outcome in zip(rows, outcomes, strict=True):
-                if isinstance(outcome, RosterError):
-                    failures.add(outcome.reason, subscriber.id)
-            accepted = sum(not isinstance(each, RosterError) for each in outcomes)
-            row = _with_counts(row, accepted, sum(map(eq, outcomes, rows)))
         row = row._replace(
-            processed=row.processed + processed,
-            failed=orjson.dumps(failures.as_json()).decode(),
             after_id=max(row.after_id, selection.up_to, *ids[-1:]),
             runner=runner,
             updated_at=tx.now,
         )
+        processed = row.processed - before
         if selection.is_last:
             store.end(account_id, row, State.SUCCEEDED, tx)
             return StepOutcome(StepResult.ENDED, processed)
@@ -166,10 +181,68 @@ class Steps:
         return StepOutcome(StepResult.CONTINUES, processed)
 
     def fail(self, account_id: str, runner: str, tx: Transaction) -> None:
-        """Ends the oldest operation of an account, whose subscribers cannot be selected in time."""
-        for row in store.running(account_id, tx, limit=1):
-            if not _is_taken(row, runner, tx):
-                _fail(account_id, row, DeadlineExceeded.reason, tx)
+        """Ends the next operation of an account, whose subscribers cannot be selected in time."""
+        row = self._next_operation(account_id, runner, tx)
+        if row is not None and isinstance(row.content, BatchRequest):
+            _fail(account_id, row, DeadlineExceeded.reason, tx)
+
+    def _next_operation(self, account_id: str, runner: str, tx: Transaction) -> OperationRow | None:
+        """Returns the oldest operation that does not wait; None if another process runs it."""
+        for row in store.running(account_id, tx):
+            if _is_taken(row, runner, tx):
+                return None
+            content = row.content
+            if not isinstance(content, ReplayRequest):
+                return row
+            if not self._replays.is_waiting(account_id, content.webhook_id, tx):
+                return row
+        return None
+
+    def _deliver(
+        self,
+        account_id: str,
+        row: OperationRow,
+        request: ReplayRequest,
+        keys: Sequence[str],
+        tx: Transaction,
+    ) -> OperationRow:
+        """Creates the deliveries of selected events. Raises WebhookNotFound."""
+        if not keys:
+            return row
+        after, until = int(keys[0]) - 1, int(keys[-1])
+        created = self._replays.deliver(account_id, row.id, request, after, until, tx)
+        processed, deliveries = row.processed + len(keys), (row.changed or 0) + created
+        return row._replace(processed=processed, changed=deliveries)
+
+    def _change(
+        self,
+        account_id: str,
+        row: OperationRow,
+        batch: BatchRequest,
+        ids: Sequence[str],
+        tx: Transaction,
+    ) -> OperationRow:
+        """Changes selected subscribers. Raises ValidationError if the filter is no longer valid."""
+        tree = _tree(account_id, row, tx) if batch.texts else None
+        if not ids:
+            return row
+        rows = self._matching(account_id, _at_start(account_id, row, ids, tx), tree, tx)
+        failures, processed = row.failures, len(rows)
+        if tree is None:
+            processed = len(ids)
+            found = {each.id for each in rows}
+            for each in ids:
+                if each not in found:
+                    # Another text could be an address, which is not stored as an example.
+                    failures.add(SubscriberNotFound.reason, each if is_id(each) else None)
+        outcomes = self._apply(account_id, batch, rows, tx)
+        for subscriber, outcome in zip(rows, outcomes, strict=True):
+            if isinstance(outcome, RosterError):
+                failures.add(outcome.reason, subscriber.id)
+        accepted = sum(not isinstance(each, RosterError) for each in outcomes)
+        row = _with_counts(row, accepted, sum(map(eq, outcomes, rows)))
+        failed = orjson.dumps(failures.as_json()).decode()
+        return row._replace(processed=row.processed + processed, failed=failed)
 
     def _matching(
         self, account_id: str, ids: Sequence[str], tree: Any, tx: Transaction

@@ -8,8 +8,8 @@ from typing import Protocol
 from google.protobuf.message import Message
 
 from roster.v1 import subscribers_pb2 as pb
-from roster.v1 import webhooks_pb2
 from roster.v1.actors_pb2 import Actor
+from roster.v1.deliveries_pb2 import Event
 
 from ...rpc.caller import account_id
 from ...rpc.messages import MAX_STREAMED_BYTES, Context, check_page, timestamp
@@ -32,7 +32,7 @@ class PersonalData(Protocol):
 
     def read(
         self, account_id: str, subscriber_id: str, sequence: int, delivery_id: str, tx: Transaction
-    ) -> Iterator[tuple[int, str, webhooks_pb2.Event | pb.PersonalDelivery]]: ...
+    ) -> Iterator[tuple[int, str, Event | pb.PersonalDelivery]]: ...
 
     def responses(self, account_id: str, person: Person, tx: Transaction) -> set[str]: ...
 

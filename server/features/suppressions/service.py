@@ -24,7 +24,7 @@ from ...values.emails import parse_email
 from .columns import HEADER
 from .imports import MAX_REPEATED, SuppressionImport, SuppressionWriter, reason_of
 from .rules import NewSuppression, Reason
-from .store import SuppressionRow, Suppressions
+from .store import SuppressionRow, Suppressions, is_hash
 from .subscribers import SuppressedSubscribers
 
 # The maximum number of suppressions in one read of an export.
@@ -44,8 +44,8 @@ class SuppressionService(SuppressionServiceServicer):
     async def GetSuppression(
         self, request: pb.GetSuppressionRequest, _context: Context
     ) -> pb.GetSuppressionResponse:
-        account, key = account_id(), _email_key(request.email)
-        row = await self._database.read(lambda tx: self._suppressions.find(account, key, tx))
+        account, reference = account_id(), _reference(request.id)
+        row = await self._database.read(lambda tx: self._suppressions.find(account, reference, tx))
         return with_etag(pb.GetSuppressionResponse(suppression=_suppression(row)))
 
     async def ListSuppressions(
@@ -66,14 +66,14 @@ class SuppressionService(SuppressionServiceServicer):
     async def DeleteSuppression(
         self, request: pb.DeleteSuppressionRequest, _context: Context
     ) -> pb.DeleteSuppressionResponse:
-        account, key = account_id(), _email_key(request.email)
+        account, reference = account_id(), _reference(request.id)
         key_id = current().key_id
 
         def lift(tx: Transaction) -> None:
             find = self._suppressions.find
-            check_etag(request, lambda: etag_of(_suppression(find(account, key, tx))))
-            self._suppressions.delete(account, key, tx)
-            self._subscribers.record_lifted(account, key, key_id, tx)
+            check_etag(request, lambda: etag_of(_suppression(find(account, reference, tx))))
+            self._suppressions.delete(account, reference, tx)
+            self._subscribers.record_lifted(account, reference, key_id, tx)
 
         await self._database.write(lift)
         return pb.DeleteSuppressionResponse()
@@ -144,8 +144,10 @@ class SuppressionService(SuppressionServiceServicer):
         )
 
 
-def _email_key(text: str) -> str:
-    """Returns the email key. Raises SuppressionNotFound if the text is not an address."""
+def _reference(text: str) -> str:
+    """Returns a hash, or the email key of an address. Raises SuppressionNotFound for other text."""
+    if is_hash(text):
+        return text
     email = parse_email(text)
     if email is None:
         raise SuppressionNotFound

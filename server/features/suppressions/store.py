@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from .models import Suppression
 from .rules import STRICTNESS, NewSuppression, Reason, strictest
 
 _PURPOSE = "suppression"
+_HASH = re.compile("[0-9a-f]{64}")
 
 
 class SuppressionRow(NamedTuple):
@@ -108,15 +110,21 @@ class Suppressions:
         rows = tx.all(_AMONG, account_id=account_id, hashes=list(keys))
         return {keys[email_hash] for (email_hash,) in rows}
 
-    def find(self, account_id: str, email_key: str, tx: Transaction) -> SuppressionRow:
-        """Returns the suppression of an address. Raises SuppressionNotFound."""
-        email_hash = self._hash(account_id, email_key)
-        return _ROWS.find(account_id, email_hash, tx)
+    def find(self, account_id: str, reference: str, tx: Transaction) -> SuppressionRow:
+        """Returns the suppression of an address or a hash. Raises SuppressionNotFound."""
+        return _ROWS.find(account_id, self._hash_of(account_id, reference), tx)
 
-    def delete(self, account_id: str, email_key: str, tx: Transaction) -> None:
-        """Deletes the suppression of an address. Raises SuppressionNotFound."""
-        email_hash = self._hash(account_id, email_key)
-        _ROWS.delete(account_id, email_hash, tx)
+    def delete(self, account_id: str, reference: str, tx: Transaction) -> None:
+        """Deletes the suppression of an address or a hash. Raises SuppressionNotFound."""
+        _ROWS.delete(account_id, self._hash_of(account_id, reference), tx)
+
+    def _hash_of(self, account_id: str, reference: str) -> str:
+        return reference if is_hash(reference) else self._hash(account_id, reference)
 
     def _hash(self, account_id: str, email_key: str) -> str:
         return self._encryption.digest(_PURPOSE, account_id, email_key)
+
+
+def is_hash(reference: str) -> bool:
+    """Whether a reference to a suppression is the hash of an address, which has no @."""
+    return _HASH.fullmatch(reference) is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import orjson
 from google.protobuf.json_format import ParseDict
 
-from roster.v1 import webhooks_pb2 as pb
+from roster.v1 import deliveries_pb2 as pb
+from roster.v1.webhooks_pb2 import Webhook
 
 from ...rpc.messages import timestamp
 from ..events.rules import LINKS
@@ -13,9 +14,9 @@ from .delivery.store_deliveries import AttemptRow, DeliveryRow
 from .endpoints.store_reading import WebhookRow
 
 
-def webhook(row: WebhookRow) -> pb.Webhook:
+def webhook(row: WebhookRow) -> Webhook:
     """Builds a webhook, without its secrets."""
-    return ParseDict(row.as_json(), pb.Webhook())
+    return ParseDict(row.as_json(), Webhook())
 
 
 def delivery(row: DeliveryRow) -> pb.WebhookDelivery:
@@ -24,15 +25,15 @@ def delivery(row: DeliveryRow) -> pb.WebhookDelivery:
         webhook_id=row.webhook_id,
         event_id=row.event_id,
         event_type=row.event_type,
-        status=pb.WebhookDelivery.Status.ValueType(row.status),
+        state=pb.WebhookDelivery.State.ValueType(row.status),
         attempts=row.attempts,
-        replay_id=row.replay_id or None,
+        operation_id=row.replay_id or None,
         created_at=timestamp(row.created_at),
     )
     if row.next_attempt_at is not None:
         message.next_attempt_at.CopyFrom(timestamp(row.next_attempt_at))
     if row.finished_at is not None:
-        message.finished_at.CopyFrom(timestamp(row.finished_at))
+        message.ended_at.CopyFrom(timestamp(row.finished_at))
     return message
 
 

@@ -1,4 +1,4 @@
-"""The tables of webhooks, their deliveries, attempts and replays."""
+"""The tables of webhooks, their deliveries and attempts."""
 
 from __future__ import annotations
 
@@ -63,8 +63,9 @@ class DeliveryQueue(Model):
 
 
 class Delivery(Model):
-    """The delivery of an event to a webhook; `replay_id` is empty outside of replays.
+    """The delivery of an event to a webhook, with its state in `status`.
 
+    `replay_id` is the operation that created it, and empty outside of replays.
     `due_at` is the time of the next attempt of a pending delivery, and the end of the lease
     of one that is being sent. `fence` rises with each lease; results with an older fence are
     rejected. `step` is the next position in the retry schedule.
@@ -95,7 +96,7 @@ class Delivery(Model):
         without_rowid = True
 
 
-# Values of `rules.DeliveryStatus`, as constants in SQL.
+# Values of `rules.DeliveryState`, as constants in SQL.
 PENDING, SENDING, FAILED = SQL("1"), SQL("2"), SQL("4")
 
 Delivery.add_index(
@@ -147,25 +148,4 @@ class DeliveryAttempt(Model):
         table_name = "delivery_attempt"
         primary_key = CompositeKey("account_id", "delivery_id", "number")
         indexes = ((("account_id", "position"), True),)
-        without_rowid = True
-
-
-class Replay(Model):
-    """A running replay. Events up to `after_sequence` have their deliveries.
-
-    The row is deleted when all events are expanded.
-    """
-
-    account_id = TextField()
-    id = TextField()
-    webhook_id = TextField()
-    event_types = TextField()
-    only_failed = BooleanField()
-    after_sequence = BigIntegerField()
-    until_sequence = BigIntegerField()
-    created_at = BigIntegerField()
-
-    class Meta:
-        table_name = "webhook_replay"
-        primary_key = CompositeKey("account_id", "id")
         without_rowid = True

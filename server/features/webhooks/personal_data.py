@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 
 from roster.v1 import subscribers_pb2 as pb
-from roster.v1 import webhooks_pb2
+from roster.v1.deliveries_pb2 import Event
 
 from ...rpc.idempotency.idempotent_database import IdempotentDatabase
 from ...storage.transaction import Transaction
@@ -29,7 +29,7 @@ class PersonalData:
 
     def read(
         self, account_id: str, subscriber_id: str, sequence: int, delivery_id: str, tx: Transaction
-    ) -> Iterator[tuple[int, str, webhooks_pb2.Event | pb.PersonalDelivery]]:
+    ) -> Iterator[tuple[int, str, Event | pb.PersonalDelivery]]:
         """Yields events and deliveries after a position, and the position of each.
 
         A position is the sequence number of an event, and the ID of a delivery, or an empty

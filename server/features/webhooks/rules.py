@@ -38,8 +38,8 @@ GONE = 410
 _NO_EVENT_TYPE = "must be an event type such as subscriber.created, or a group such as subscriber.*"
 
 
-class DeliveryStatus(IntEnum):
-    """Status of a delivery, with the numbers of WebhookDelivery.Status."""
+class DeliveryState(IntEnum):
+    """State of a delivery, with the numbers of WebhookDelivery.State."""
 
     PENDING = 1
     SENDING = 2

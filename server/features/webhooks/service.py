@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -47,8 +47,9 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         client: Client,
         egress_policy: EgressPolicy,
         clock: Clock,
+        notify: Callable[[Collection[str]], None],
     ) -> None:
-        super().__init__(database)
+        super().__init__(database, notify)
         self._secrets = secrets
         self._egress_policy = egress_policy
         self._sender = Sender(client, secrets, clock)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Collection
 
 from roster.v1 import webhooks_pb2 as pb
 
 from ...rpc.caller import account_id, current
 from ...rpc.errors import WebhookDeliveryNotFound, WebhookNotFound, invalid
+from ...rpc.etags import with_etag
 from ...rpc.idempotency.idempotent_database import IdempotentDatabase
-from ...rpc.messages import Context, created_range, first_id_at_or_after, timestamp
+from ...rpc.messages import Context, created_range, first_id_at_or_after, milliseconds
 from ...rpc.paging import page_in, token_of
 from ...rpc.streams import accept
 from ...storage.transaction import Transaction
+from ...values.clock import iso8601
 from ...values.ids import checked_id
+from ..operations.messages import operation
 from .delivery import store_deliveries as deliveries
 from .delivery import store_pages as pages
 from .delivery import store_replays as replays
@@ -26,8 +29,12 @@ from .rules import check_event_types, check_filter
 class DeliveryMethods:
     """Returns and retries the deliveries to the webhooks of the caller's account."""
 
-    def __init__(self, database: IdempotentDatabase) -> None:
+    def __init__(
+        self, database: IdempotentDatabase, notify: Callable[[Collection[str]], None]
+    ) -> None:
+        """`notify` starts operations of accounts."""
         self._database = database
+        self._notify = notify
         self._tails = Tails(database)
 
     def serve(self, *, serving: bool) -> None:
@@ -83,13 +90,16 @@ class DeliveryMethods:
     async def ReplayWebhook(
         self, request: pb.ReplayWebhookRequest, _context: Context
     ) -> pb.ReplayWebhookResponse:
-        account, replay_filter = account_id(), _replay_filter(request)
-        webhook_id = checked_id(request.id, WebhookNotFound)
-        return await self._database.write(
-            lambda tx: pb.ReplayWebhookResponse(
-                replay=_replay(replays.create(account, webhook_id, replay_filter, tx))
-            )
-        )
+        account, key_id = account_id(), current().key_id
+        replay_filter = _replay_filter(request)
+
+        def create(tx: Transaction) -> pb.ReplayWebhookResponse:
+            row = replays.create(account, replay_filter, key_id, tx)
+            return with_etag(pb.ReplayWebhookResponse(operation=operation(row)))
+
+        reply = await self._database.write(create)
+        self._notify([account])
+        return reply
 
     async def TailWebhookDeliveries(
         self, request: pb.TailWebhookDeliveriesRequest, context: Context
@@ -110,7 +120,7 @@ def _filter(request: pb.ListWebhookDeliveriesRequest) -> pages.Filter:
     """Returns the filter of a list request. Raises ValidationError."""
     first_id, end_id = created_range(request)
     return pages.Filter(
-        status=request.status or None,
+        status=request.state or None,
         event_types=check_filter("eventType", request.event_type) or None,
         event_id=request.event_id or None,
         first_id=first_id,
@@ -119,19 +129,20 @@ def _filter(request: pb.ListWebhookDeliveriesRequest) -> pages.Filter:
 
 
 def _replay_filter(request: pb.ReplayWebhookRequest) -> replays.ReplayFilter:
-    """Returns the filter of a replay. Raises ValidationError."""
+    """Returns the filter of a replay. Raises ValidationError or WebhookNotFound."""
     since, until = request.since, request.until
-    if request.HasField("until") and until.ToNanoseconds() <= since.ToNanoseconds():
+    has_end = request.HasField("until")
+    if has_end and until.ToNanoseconds() <= since.ToNanoseconds():
         raise invalid("until", "OUT_OF_RANGE", "must be later than since")
+    event_types = check_event_types(list(request.event_types))
     return replays.ReplayFilter(
         first_id=first_id_at_or_after(since),
-        end_id=first_id_at_or_after(until) if request.HasField("until") else None,
-        event_types=check_event_types(list(request.event_types)),
-        only_failed=request.only_failed,
-    )
-
-
-def _replay(row: replays.ReplayRow) -> pb.WebhookReplay:
-    return pb.WebhookReplay(
-        id=row.id, webhook_id=row.webhook_id, created_at=timestamp(row.created_at)
+        end_id=first_id_at_or_after(until) if has_end else None,
+        stored={
+            "webhookId": checked_id(request.id, WebhookNotFound),
+            "since": iso8601(milliseconds(since)),
+            **({"until": iso8601(milliseconds(until))} if has_end else {}),
+            "eventTypes": event_types,
+            "onlyFailed": request.only_failed,
+        },
     )

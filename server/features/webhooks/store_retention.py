@@ -1,22 +1,19 @@
 """Deletes old attempts, and old events with their deliveries.
 
 Rows are stored oldest first, so the first rows show whether there is anything to delete. A
-delivery is deleted with its event, regardless of its status, because there is nothing left to send.
-Replays that were created as long ago are deleted too.
+delivery is deleted with its event, regardless of its state, because there is nothing left to send.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from peewee import SQL
-
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ...values.ids import first_id_at
 from ..events.models import Event
 from .delivery.store_queue import IN_ACCOUNT, QueueStatement, lock_queue_only
-from .models import Delivery, DeliveryAttempt, Replay, Webhook
+from .models import Delivery, DeliveryAttempt, Webhook
 
 # Retention of attempts, and of everything else, in milliseconds.
 ATTEMPT_RETENTION = 14 * 24 * 3_600_000
@@ -33,7 +30,6 @@ class PurgeLimits(NamedTuple):
 _LIMITS = PurgeLimits()
 _OF_EVENT = Event.account_id == param("account_id")
 _OF_ATTEMPT = DeliveryAttempt.account_id == param("account_id")
-_OLD_REPLAYS = (Replay.account_id == param("account_id")) & (Replay.id < param("end_id"))
 
 _OLDEST_EVENTS = QueueStatement(
     lambda _: (
@@ -58,9 +54,6 @@ _OLD_DELIVERIES = QueueStatement(
         .order_by(Delivery.account_id, Delivery.id)
         .limit(param("limit"))
     )
-)
-_ONE_OLD_REPLAY = QueueStatement(
-    lambda _: Replay.select(Replay.id).where(_OLD_REPLAYS).limit(SQL("1"))
 )
 _PURGE_ATTEMPTS = QueueStatement(
     lambda _: DeliveryAttempt.delete().where(
@@ -91,17 +84,15 @@ _PURGE_DELIVERIES_OF_EVENTS = QueueStatement(
 _PURGE_DELIVERIES = QueueStatement(
     lambda dialect: Delivery.delete().where(IN_ACCOUNT & dialect.any_of(Delivery.id, "ids"))
 )
-_PURGE_REPLAYS = QueueStatement(lambda _: Replay.delete().where(_OLD_REPLAYS))
 
 
 def has_old(account_id: str, tx: Transaction) -> bool:
-    """Whether `purge` would delete anything. At most four statements."""
+    """Whether `purge` would delete anything. At most three statements."""
     old = {"account_id": account_id, "end_id": first_id_at(tx.now - EVENT_RETENTION)}
     return (
         _last_old(_OLDEST_ATTEMPTS, account_id, ATTEMPT_RETENTION, 1, tx) is not None
         or _last_old(_OLDEST_EVENTS, account_id, EVENT_RETENTION, 1, tx) is not None
         or tx.one(_OLD_DELIVERIES, **old, limit=1) is not None
-        or tx.one(_ONE_OLD_REPLAY, **old) is not None
     )
 
 
@@ -109,7 +100,7 @@ def purge(account_id: str, tx: Transaction, limits: PurgeLimits = _LIMITS) -> in
     """Deletes some old rows, the oldest first, and returns their number; 0 if none are left."""
     lock_queue_only(account_id, tx)
     old = {"account_id": account_id, "end_id": first_id_at(tx.now - EVENT_RETENTION)}
-    purged = tx.run(_PURGE_REPLAYS, **old)
+    purged = 0
     attempt = _last_old(_OLDEST_ATTEMPTS, account_id, ATTEMPT_RETENTION, limits.rows, tx)
     if attempt is not None:
         purged += tx.run(_PURGE_ATTEMPTS, account_id=account_id, last=attempt)

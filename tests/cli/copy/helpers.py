@@ -13,7 +13,7 @@ import pytest
 
 from rosterd.server.features.accounts import store as accounts
 from rosterd.server.features.operations import store as operations
-from rosterd.server.features.operations.rules import BatchRequest
+from rosterd.server.features.operations.rules import BatchRequest, ReplayRequest
 from rosterd.server.features.operations.store_filters import OperationFilters
 from rosterd.server.features.segments import store as segments
 from rosterd.server.features.subscribers.fields import Status
@@ -23,7 +23,7 @@ from rosterd.server.features.suppressions.rules import NewSuppression, Reason
 from rosterd.server.features.tags import store as tags
 from rosterd.server.features.webhooks import store as webhooks
 from rosterd.server.features.webhooks.delivery import store_replays
-from rosterd.server.features.webhooks.delivery.store_replays import ReplayFilter
+from rosterd.server.features.webhooks.delivery.store_replays import ReplayStore
 from rosterd.server.features.webhooks.delivery.store_results import (
     FinishedAttempt,
     record_attempts,
@@ -39,9 +39,9 @@ from rosterd.server.storage.databases import reading, unit_of_work
 from rosterd.server.storage.installation import save_key_fingerprint
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.database_url import PostgresUrl, parse_database_url
-from rosterd.server.values.ids import first_id_at
 
 from ...citus.cluster import Cluster
+from ...features.webhooks.replays import everything
 from ...postgres import Postgres
 from ...storage.helpers import ENCRYPTION, SUBSCRIBERS, SUPPRESSIONS, field, new, select
 from ..commands import roster
@@ -142,8 +142,10 @@ def create_deliveries(account_id: str, hook: str, tx: Transaction) -> None:
     record_attempts(account_id, finished, tx)
     tags.create(account_id, "leased", "", tx)
     run_cycle(account_id, [], 1, tx)
-    everything = ReplayFilter(first_id_at(0), None, [], only_failed=False)
-    store_replays.create(account_id, webhook.id, everything, tx)
+    replay = store_replays.create(account_id, everything(webhook.id), "", tx)
+    request = replay.content
+    assert isinstance(request, ReplayRequest)
+    ReplayStore().deliver(account_id, replay.id, request, 0, request.until_sequence, tx)
     tags.create(account_id, "not expanded", "", tx)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from rosterd.server.features.accounts import store as accounts
 from rosterd.server.features.webhooks.models import Delivery
-from rosterd.server.features.webhooks.rules import LEASE_DURATION, DeliveryStatus
+from rosterd.server.features.webhooks.rules import LEASE_DURATION, DeliveryState
 from rosterd.server.serving.console import ExitCode
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.sqlite.file import file_lock
@@ -65,7 +65,7 @@ def test_copy_sends_the_pending_deliveries_of_the_source(
         async with running_worker(Location(target, clock)) as worker:
             await worker.wait_for_rows(
                 Delivery,
-                lambda items: [row["status"] for row in items] == [DeliveryStatus.SUCCEEDED] * 7,
+                lambda items: [row["status"] for row in items] == [DeliveryState.SUCCEEDED] * 7,
             )
 
     asyncio.run(run())

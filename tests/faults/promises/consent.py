@@ -99,8 +99,8 @@ class Calls:
             time.sleep(0.02)
         if exchange.status == 404:
             return {}
-        urls = {purpose: exchange.body[f"{purpose.lower()}Url"] for purpose in PURPOSES}
-        return {purpose: url.rpartition("/")[2] for purpose, url in urls.items()}
+        links = exchange.body["links"]
+        return {link["purpose"]: link["url"].rpartition("/")[2] for link in links}
 
     def _with_token(self, operation: Operation) -> Operation:
         """Returns an operation that follows a link with the token of a new link."""

@@ -260,7 +260,7 @@ class Operations:
 
     def _lift(self) -> Operation:
         address = self._address()
-        request = {"email": address}
+        request = {"id": address}
         return Operation("DeleteSuppression", request, lifted(address), by_admin=True)
 
     def _suppress(self) -> Operation:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from ...behavior.helpers import MISSING_ID, error_of
 from ...behavior.requests import (
-    MISSING,
     REFERENCES,
     REQUESTS,
     all_lists,
@@ -89,7 +88,7 @@ def compare_calls(account: Account, rpc: str, theirs: str, repetitions: int) -> 
     """Calls an operation in turns with a foreign id and with a missing one."""
     comparisons, name = CallComparison(), REFERENCES[rpc]
     for _ in range(WARMUP + repetitions):
-        for kind, named in enumerate((theirs, MISSING.get(name, MISSING_ID))):
+        for kind, named in enumerate((theirs, MISSING_ID)):
             began = time.perf_counter()
             response = account.call(rpc, **{name: named}, **REQUESTS.get(rpc, {}))
             comparisons.seconds[kind].append(time.perf_counter() - began)

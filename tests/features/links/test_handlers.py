@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser
 
-from ...behavior.deliveries import wait_for, wait_for_statuses
+from ...behavior.deliveries import wait_for, wait_for_states
 from ...behavior.helpers import create_subscriber
 from ...components import free_port
 from ...conftest import Account
@@ -119,7 +119,7 @@ def test_mail_is_sent_again_after_the_mail_server_rejected_it(
 
     assert mailbox.receive()["To"] == EMAIL
     assert mailbox.rejections == 0
-    (delivery,) = wait_for_statuses(account, webhook(account), "SUCCEEDED")
+    (delivery,) = wait_for_states(account, webhook(account), "SUCCEEDED")
     first, _ = account.ok("GetWebhookDelivery", id=delivery["id"])["attempts"]
     assert first["httpStatus"] == 503
     assert "Try again later" in first["responseBody"]
@@ -131,7 +131,7 @@ def test_mail_that_is_refused_for_good_is_no_failure(account: Account, mailbox: 
     for email in ("a@example.com", "b@example.com", EMAIL):
         create_subscriber(account, email=email)
 
-    found = wait_for_statuses(account, webhook(account), *["SUCCEEDED"] * 3)
+    found = wait_for_states(account, webhook(account), *["SUCCEEDED"] * 3)
     assert [delivery["attempts"] for delivery in found] == [1, 1, 1]
     assert mailbox.receive()["To"] == EMAIL
     assert mailbox.mails.empty()
@@ -148,7 +148,7 @@ def test_person_who_decided_before_the_mail_gets_none(
     account.ok("ChangeSubscriberStatus", id=EMAIL, status=decision)
     account.ok("RetryWebhookDelivery", id=delivery["id"])
 
-    wait_for_statuses(account, webhook(account), "SUCCEEDED")
+    wait_for_states(account, webhook(account), "SUCCEEDED")
     assert mailbox.mails.empty()
 
 
@@ -157,12 +157,12 @@ def test_replayed_event_and_other_events_cause_no_mail(account: Account, mailbox
     create_subscriber(account, "bea@example.com", isConfirmed=True)
     sign_up(account)
     mailbox.receive()
-    wait_for_statuses(account, webhook(account), *["SUCCEEDED"] * 3)
+    wait_for_states(account, webhook(account), *["SUCCEEDED"] * 3)
 
     account.ok("ReplayWebhook", id=webhook(account)["id"], since="2026-01-01T00:00:00Z")
 
-    assert result["delivery"]["status"] == "SUCCEEDED"
-    wait_for_statuses(account, webhook(account), *["SUCCEEDED"] * 5)
+    assert result["delivery"]["state"] == "SUCCEEDED"
+    wait_for_states(account, webhook(account), *["SUCCEEDED"] * 5)
     assert mailbox.mails.empty()
 
 

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from rosterd.server.features.links import pages
 from rosterd.server.features.links.pages import LANGUAGES, View
 
-from ...behavior.helpers import create_subscriber
+from ...behavior.helpers import create_subscriber, link_urls
 from ...browser import TIMEOUT, violations
 from ...conftest import Account
 
@@ -41,8 +41,7 @@ class Person:
         self.texts = texts(language)
         self.account = account
         self.id = create_subscriber(account, "ada@example.com")["id"]
-        links = account.ok("CreateSubscriberLinks", id=self.id)
-        self.confirm_url, self.unsubscribe_url = links["confirmUrl"], links["unsubscribeUrl"]
+        self.confirm_url, self.unsubscribe_url = link_urls(account, self.id)
         # The URLs of all requests, and all messages on the console.
         self.requests: list[str] = []
         self.messages: list[str] = []
@@ -119,7 +118,7 @@ def test_pages_have_no_accessibility_violation(
         http_account.ok("ChangeSubscriberStatus", id=person.id, status="COMPLAINED")
         person.open(person.confirm_url)
         check(View.ENDED)
-        person.open(http_account.ok("CreateSubscriberLinks", id=person.id)["confirmUrl"])
+        person.open(link_urls(http_account, person.id)[0])
         check(View.NOT_CONFIRMABLE)
         person.open(f"{person.confirm_url[:-1]}!")
         check(View.INVALID)

@@ -20,7 +20,7 @@ from rosterd.server.features.webhooks.rules import (
     MAX_IN_FLIGHT_PER_ENDPOINT,
     MIN_PAUSE,
     RETRY_DELAYS,
-    DeliveryStatus,
+    DeliveryState,
     DisabledReason,
 )
 from rosterd.server.rpc.errors import Unavailable
@@ -36,7 +36,7 @@ from .worker import (
     running_worker,
 )
 
-PENDING, SENDING, SUCCEEDED, FAILED = DeliveryStatus
+PENDING, SENDING, SUCCEEDED, FAILED = DeliveryState
 BROKEN = responding("HTTP/1.1 503 Broken\nContent-Length: 2\nConnection: close", b"no")
 
 

@@ -11,9 +11,10 @@ from functools import partial
 import pytest
 
 from rosterd.server.features.events.models import Event
+from rosterd.server.features.operations.rules import ReplayRequest
 from rosterd.server.features.webhooks import store, store_retention
 from rosterd.server.features.webhooks.delivery import store_replays
-from rosterd.server.features.webhooks.models import Delivery, DeliveryAttempt, Replay
+from rosterd.server.features.webhooks.models import Delivery, DeliveryAttempt
 from rosterd.server.features.webhooks.store_retention import (
     ATTEMPT_RETENTION,
     EVENT_RETENTION,
@@ -24,9 +25,8 @@ from rosterd.server.storage.database import Database
 from rosterd.server.storage.transaction import Transaction
 
 from .raw_receivers import Handler, Receiver, ok, running_receiver
+from .replays import everything
 from .worker import ACCOUNT_ID, Location, Worker, running_worker
-
-ALL_EVENTS = store_replays.ReplayFilter("0" * 26, None, [], only_failed=False)
 
 
 @asynccontextmanager
@@ -114,13 +114,20 @@ async def test_many_rows_are_deleted_in_small_batches(location: Location) -> Non
         assert batches[-1] == 0
 
 
+def replayed(webhook_id: str, tx: Transaction) -> None:
+    """Creates the delivery of a replay of the first event."""
+    replay = store_replays.create(ACCOUNT_ID, everything(webhook_id), "", tx)
+    request = replay.content
+    assert isinstance(request, ReplayRequest)
+    store_replays.ReplayStore().deliver(ACCOUNT_ID, replay.id, request, 0, 1, tx)
+
+
 async def test_delivery_of_a_late_replay_is_deleted_with_its_event(location: Location) -> None:
     async with delivering(location) as (worker, receiver):
         webhook = await worker.add_webhook(receiver.url)
         await deliver_tags(worker, "a")
         worker.clock.advance(EVENT_RETENTION - 1)
-        replay = partial(store_replays.create, ACCOUNT_ID, webhook.id, ALL_EVENTS)
-        await worker.database.write(replay)
+        await worker.database.write(partial(replayed, webhook.id))
         await worker.wait_for_deliveries(3, 3)
         worker.clock.advance(2)
 
@@ -134,16 +141,14 @@ async def test_rows_of_a_deleted_webhook_are_deleted(location: Location) -> None
         webhook = await worker.add_webhook(receiver.url)
         await deliver_tags(worker, "a", "b")
         await worker.update(webhook.id, enabled=False)
-        replay = partial(store_replays.create, ACCOUNT_ID, webhook.id, ALL_EVENTS)
         for _ in range(2):
-            await worker.database.write(replay)
+            await worker.database.write(partial(replayed, webhook.id))
         await worker.database.write(partial(store.delete, ACCOUNT_ID, webhook.id))
         worker.clock.advance(EVENT_RETENTION + 1)
 
         await purge_old_rows(worker.database)
 
         assert await remaining(worker) == ([], [], [])
-        assert await worker.rows(Replay) == []
 
 
 async def test_concurrent_purges_delete_each_row_once_while_others_write(

@@ -10,7 +10,7 @@ from rosterd.server.features.webhooks.delivery import store_deliveries
 from rosterd.server.features.webhooks.delivery import store_pages as pages
 from rosterd.server.features.webhooks.delivery.store_pages import Filter
 from rosterd.server.features.webhooks.models import Delivery, DeliveryQueue
-from rosterd.server.features.webhooks.rules import RETRY_DELAYS, DeliveryStatus
+from rosterd.server.features.webhooks.rules import RETRY_DELAYS, DeliveryState
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.transaction import Transaction
 
@@ -31,13 +31,13 @@ async def test_retry_restarts_the_schedule_of_a_failed_delivery(location: Locati
             await worker.record(leased.delivery, 503)
             worker.clock.advance(RETRY_DELAYS[-1] * 2_000)
         (failed,) = await worker.rows(Delivery)
-        assert (failed["status"], failed["step"]) == (DeliveryStatus.FAILED, len(RETRY_DELAYS) + 1)
+        assert (failed["status"], failed["step"]) == (DeliveryState.FAILED, len(RETRY_DELAYS) + 1)
 
         await worker.database.write(partial(store_deliveries.retry, ACCOUNT_ID, failed["id"]))
         (row,) = await worker.rows(Delivery)
 
         now = worker.clock.now
-        assert (row["status"], row["step"], row["due_at"]) == (DeliveryStatus.PENDING, 0, now)
+        assert (row["status"], row["step"], row["due_at"]) == (DeliveryState.PENDING, 0, now)
         assert (row["attempts"], row["finished_at"]) == (len(RETRY_DELAYS) + 1, None)
         (queue,) = await worker.rows(DeliveryQueue, "account_id")
         assert queue["due_at"] == now
@@ -77,12 +77,12 @@ def fill(tx: Transaction) -> None:
     "filters",
     [
         Filter(),
-        Filter(status=DeliveryStatus.PENDING),
-        Filter(status=DeliveryStatus.SENDING),
-        Filter(status=DeliveryStatus.FAILED),
-        Filter(status=DeliveryStatus.FAILED, event_types=["tag.created"]),
+        Filter(status=DeliveryState.PENDING),
+        Filter(status=DeliveryState.SENDING),
+        Filter(status=DeliveryState.FAILED),
+        Filter(status=DeliveryState.FAILED, event_types=["tag.created"]),
         Filter(event_id=f"evt_{7:026}"),
-        Filter(event_id=f"evt_{7:026}", status=DeliveryStatus.SUCCEEDED),
+        Filter(event_id=f"evt_{7:026}", status=DeliveryState.SUCCEEDED),
         Filter(first_id=f"A{ROWS - 5:025}"),
     ],
 )

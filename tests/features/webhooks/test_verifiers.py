@@ -14,7 +14,7 @@ import pytest
 from rosterd.server.features.events.envelope import PREFIX
 from rosterd.server.features.webhooks.egress.client import Client
 from rosterd.server.features.webhooks.endpoints.signing import make_secret, sign
-from rosterd.server.features.webhooks.rules import DeliveryStatus
+from rosterd.server.features.webhooks.rules import DeliveryState
 from rosterd.server.values.clock import system_clock
 from rosterd.server.values.ids import Ids
 
@@ -93,7 +93,7 @@ def test_documented_receiver_accepts_deliveries(language: Language, tmp_path: Pa
             with running(language, worker.secret, tmp_path) as receiver:
                 await worker.add_webhook(receiver.url)
                 await worker.create_tags("Zoë")
-                await worker.wait_for_deliveries(DeliveryStatus.SUCCEEDED)
+                await worker.wait_for_deliveries(DeliveryState.SUCCEEDED)
 
                 (line,) = receiver.wait_for_lines(1)
                 assert line.startswith("1 tag.created")

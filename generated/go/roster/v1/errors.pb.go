@@ -150,8 +150,6 @@ const (
 	// after it was read. Nothing was changed. Read it again, and apply the change to its new
 	// state.
 	Error_PRECONDITION_FAILED Error_Reason = 48
-	// The webhook has the maximum number of running replays.
-	Error_REPLAY_LIMIT_REACHED Error_Reason = 49
 	// The webhook has the maximum number of running tests.
 	Error_TEST_DELIVERY_LIMIT_REACHED Error_Reason = 50
 	// The account has the maximum number of running streams of this kind.
@@ -220,7 +218,6 @@ var (
 		42: "PUBLIC_URL_NOT_SET",
 		47: "IDEMPOTENT_RESPONSE_ERASED",
 		48: "PRECONDITION_FAILED",
-		49: "REPLAY_LIMIT_REACHED",
 		50: "TEST_DELIVERY_LIMIT_REACHED",
 		51: "STREAM_LIMIT_REACHED",
 		52: "CPU_SHARE_EXCEEDED",
@@ -277,7 +274,6 @@ var (
 		"PUBLIC_URL_NOT_SET":          42,
 		"IDEMPOTENT_RESPONSE_ERASED":  47,
 		"PRECONDITION_FAILED":         48,
-		"REPLAY_LIMIT_REACHED":        49,
 		"TEST_DELIVERY_LIMIT_REACHED": 50,
 		"STREAM_LIMIT_REACHED":        51,
 		"CPU_SHARE_EXCEEDED":          52,
@@ -710,7 +706,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\x9c\x14\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\x93\x14\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -742,7 +738,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x06IN_USE\x10\x10\x12\x14\n" +
 	"\x10NAME_NOT_ALLOWED\x10\x11\x12\x12\n" +
-	"\x0eCONSENT_COLUMN\x10\x12\"\xba\x0f\n" +
+	"\x0eCONSENT_COLUMN\x10\x12\"\xb1\x0f\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -791,8 +787,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x12PUBLIC_URL_NOT_SET\x10*\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12)\n" +
 	"\x1aIDEMPOTENT_RESPONSE_ERASED\x10/\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\"\n" +
 	"\x13PRECONDITION_FAILED\x100\x1a\t\x8a\xb5\x18\x05\b\n" +
-	"\x10\x9c\x03\x12#\n" +
-	"\x14REPLAY_LIMIT_REACHED\x101\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12*\n" +
+	"\x10\x9c\x03\x12*\n" +
 	"\x1bTEST_DELIVERY_LIMIT_REACHED\x102\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12#\n" +
 	"\x14STREAM_LIMIT_REACHED\x103\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12!\n" +
 	"\x12CPU_SHARE_EXCEEDED\x104\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12$\n" +
@@ -801,7 +796,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x10TOO_MANY_SIGNUPS\x107\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12&\n" +
 	"\x17API_KEY_SCOPE_TOO_BROAD\x108\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12)\n" +
 	"\x1aCUSTOM_FIELD_BEING_DELETED\x109\x1a\t\x8a\xb5\x18\x05\b\x06\x10\x99\x03\x12 \n" +
-	"\x11RESPONSE_NOT_READ\x10:\x1a\t\x8a\xb5\x18\x05\b\x04\x10\x98\x03\"?\n" +
+	"\x11RESPONSE_NOT_READ\x10:\x1a\t\x8a\xb5\x18\x05\b\x04\x10\x98\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

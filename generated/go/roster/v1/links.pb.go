@@ -77,7 +77,7 @@ func (x Link_Purpose) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Link_Purpose.Descriptor instead.
 func (Link_Purpose) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{2, 0}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{3, 0}
 }
 
 // Request message for CreateSubscriberLinks.
@@ -135,22 +135,82 @@ func (x *CreateSubscriberLinksRequest) GetPurposes() []Link_Purpose {
 	return nil
 }
 
+// A link of a subscriber, to be put into a mail.
+type SubscriberLink struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the link does.
+	Purpose Link_Purpose `protobuf:"varint,1,opt,name=purpose,proto3,enum=roster.v1.Link_Purpose" json:"purpose,omitempty"`
+	// URL of the page that confirms the subscription or unsubscribes.
+	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
+	// Time at which the link expires. Absent if it does not expire, as one that unsubscribes.
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubscriberLink) Reset() {
+	*x = SubscriberLink{}
+	mi := &file_roster_v1_links_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubscriberLink) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubscriberLink) ProtoMessage() {}
+
+func (x *SubscriberLink) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_links_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubscriberLink.ProtoReflect.Descriptor instead.
+func (*SubscriberLink) Descriptor() ([]byte, []int) {
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SubscriberLink) GetPurpose() Link_Purpose {
+	if x != nil {
+		return x.Purpose
+	}
+	return Link_PURPOSE_UNSPECIFIED
+}
+
+func (x *SubscriberLink) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *SubscriberLink) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
 // The links of a subscriber.
 type CreateSubscriberLinksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// URL of the page that confirms the subscription, if requested.
-	ConfirmUrl *string `protobuf:"bytes,1,opt,name=confirm_url,json=confirmUrl,proto3,oneof" json:"confirm_url,omitempty"`
-	// Time at which the URL that confirms expires, if requested.
-	ConfirmExpiresAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=confirm_expires_at,json=confirmExpiresAt,proto3" json:"confirm_expires_at,omitempty"`
-	// URL of the page that unsubscribes, if requested. It does not expire.
-	UnsubscribeUrl *string `protobuf:"bytes,3,opt,name=unsubscribe_url,json=unsubscribeUrl,proto3,oneof" json:"unsubscribe_url,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The requested links, one of each purpose, in the order of the purposes.
+	Links         []*SubscriberLink `protobuf:"bytes,4,rep,name=links,proto3" json:"links,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateSubscriberLinksResponse) Reset() {
 	*x = CreateSubscriberLinksResponse{}
-	mi := &file_roster_v1_links_proto_msgTypes[1]
+	mi := &file_roster_v1_links_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -162,7 +222,7 @@ func (x *CreateSubscriberLinksResponse) String() string {
 func (*CreateSubscriberLinksResponse) ProtoMessage() {}
 
 func (x *CreateSubscriberLinksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[1]
+	mi := &file_roster_v1_links_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -175,28 +235,14 @@ func (x *CreateSubscriberLinksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSubscriberLinksResponse.ProtoReflect.Descriptor instead.
 func (*CreateSubscriberLinksResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{1}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *CreateSubscriberLinksResponse) GetConfirmUrl() string {
-	if x != nil && x.ConfirmUrl != nil {
-		return *x.ConfirmUrl
-	}
-	return ""
-}
-
-func (x *CreateSubscriberLinksResponse) GetConfirmExpiresAt() *timestamppb.Timestamp {
+func (x *CreateSubscriberLinksResponse) GetLinks() []*SubscriberLink {
 	if x != nil {
-		return x.ConfirmExpiresAt
+		return x.Links
 	}
 	return nil
-}
-
-func (x *CreateSubscriberLinksResponse) GetUnsubscribeUrl() string {
-	if x != nil && x.UnsubscribeUrl != nil {
-		return *x.UnsubscribeUrl
-	}
-	return ""
 }
 
 // A valid link, and the status of its subscriber.
@@ -223,7 +269,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_roster_v1_links_proto_msgTypes[2]
+	mi := &file_roster_v1_links_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -235,7 +281,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[2]
+	mi := &file_roster_v1_links_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -248,7 +294,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{2}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Link) GetPurpose() Link_Purpose {
@@ -304,7 +350,7 @@ type GetLinkRequest struct {
 
 func (x *GetLinkRequest) Reset() {
 	*x = GetLinkRequest{}
-	mi := &file_roster_v1_links_proto_msgTypes[3]
+	mi := &file_roster_v1_links_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -316,7 +362,7 @@ func (x *GetLinkRequest) String() string {
 func (*GetLinkRequest) ProtoMessage() {}
 
 func (x *GetLinkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[3]
+	mi := &file_roster_v1_links_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -329,7 +375,7 @@ func (x *GetLinkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLinkRequest.ProtoReflect.Descriptor instead.
 func (*GetLinkRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{3}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetLinkRequest) GetToken() string {
@@ -350,7 +396,7 @@ type GetLinkResponse struct {
 
 func (x *GetLinkResponse) Reset() {
 	*x = GetLinkResponse{}
-	mi := &file_roster_v1_links_proto_msgTypes[4]
+	mi := &file_roster_v1_links_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -362,7 +408,7 @@ func (x *GetLinkResponse) String() string {
 func (*GetLinkResponse) ProtoMessage() {}
 
 func (x *GetLinkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[4]
+	mi := &file_roster_v1_links_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -375,7 +421,7 @@ func (x *GetLinkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLinkResponse.ProtoReflect.Descriptor instead.
 func (*GetLinkResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{4}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetLinkResponse) GetLink() *Link {
@@ -402,7 +448,7 @@ type FollowLinkRequest struct {
 
 func (x *FollowLinkRequest) Reset() {
 	*x = FollowLinkRequest{}
-	mi := &file_roster_v1_links_proto_msgTypes[5]
+	mi := &file_roster_v1_links_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -414,7 +460,7 @@ func (x *FollowLinkRequest) String() string {
 func (*FollowLinkRequest) ProtoMessage() {}
 
 func (x *FollowLinkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[5]
+	mi := &file_roster_v1_links_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -427,7 +473,7 @@ func (x *FollowLinkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowLinkRequest.ProtoReflect.Descriptor instead.
 func (*FollowLinkRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{5}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FollowLinkRequest) GetToken() string {
@@ -462,7 +508,7 @@ type FollowLinkResponse struct {
 
 func (x *FollowLinkResponse) Reset() {
 	*x = FollowLinkResponse{}
-	mi := &file_roster_v1_links_proto_msgTypes[6]
+	mi := &file_roster_v1_links_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +520,7 @@ func (x *FollowLinkResponse) String() string {
 func (*FollowLinkResponse) ProtoMessage() {}
 
 func (x *FollowLinkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[6]
+	mi := &file_roster_v1_links_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +533,7 @@ func (x *FollowLinkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowLinkResponse.ProtoReflect.Descriptor instead.
 func (*FollowLinkResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{6}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FollowLinkResponse) GetLink() *Link {
@@ -508,7 +554,7 @@ type GetConfirmPageRequest struct {
 
 func (x *GetConfirmPageRequest) Reset() {
 	*x = GetConfirmPageRequest{}
-	mi := &file_roster_v1_links_proto_msgTypes[7]
+	mi := &file_roster_v1_links_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -520,7 +566,7 @@ func (x *GetConfirmPageRequest) String() string {
 func (*GetConfirmPageRequest) ProtoMessage() {}
 
 func (x *GetConfirmPageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[7]
+	mi := &file_roster_v1_links_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -533,7 +579,7 @@ func (x *GetConfirmPageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfirmPageRequest.ProtoReflect.Descriptor instead.
 func (*GetConfirmPageRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{7}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetConfirmPageRequest) GetToken() string {
@@ -556,7 +602,7 @@ type SubmitConfirmPageRequest struct {
 
 func (x *SubmitConfirmPageRequest) Reset() {
 	*x = SubmitConfirmPageRequest{}
-	mi := &file_roster_v1_links_proto_msgTypes[8]
+	mi := &file_roster_v1_links_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +614,7 @@ func (x *SubmitConfirmPageRequest) String() string {
 func (*SubmitConfirmPageRequest) ProtoMessage() {}
 
 func (x *SubmitConfirmPageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[8]
+	mi := &file_roster_v1_links_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +627,7 @@ func (x *SubmitConfirmPageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitConfirmPageRequest.ProtoReflect.Descriptor instead.
 func (*SubmitConfirmPageRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{8}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SubmitConfirmPageRequest) GetToken() string {
@@ -609,7 +655,7 @@ type GetUnsubscribePageRequest struct {
 
 func (x *GetUnsubscribePageRequest) Reset() {
 	*x = GetUnsubscribePageRequest{}
-	mi := &file_roster_v1_links_proto_msgTypes[9]
+	mi := &file_roster_v1_links_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -621,7 +667,7 @@ func (x *GetUnsubscribePageRequest) String() string {
 func (*GetUnsubscribePageRequest) ProtoMessage() {}
 
 func (x *GetUnsubscribePageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[9]
+	mi := &file_roster_v1_links_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -634,7 +680,7 @@ func (x *GetUnsubscribePageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUnsubscribePageRequest.ProtoReflect.Descriptor instead.
 func (*GetUnsubscribePageRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{9}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetUnsubscribePageRequest) GetToken() string {
@@ -658,7 +704,7 @@ type SubmitUnsubscribePageRequest struct {
 
 func (x *SubmitUnsubscribePageRequest) Reset() {
 	*x = SubmitUnsubscribePageRequest{}
-	mi := &file_roster_v1_links_proto_msgTypes[10]
+	mi := &file_roster_v1_links_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -670,7 +716,7 @@ func (x *SubmitUnsubscribePageRequest) String() string {
 func (*SubmitUnsubscribePageRequest) ProtoMessage() {}
 
 func (x *SubmitUnsubscribePageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[10]
+	mi := &file_roster_v1_links_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -683,7 +729,7 @@ func (x *SubmitUnsubscribePageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitUnsubscribePageRequest.ProtoReflect.Descriptor instead.
 func (*SubmitUnsubscribePageRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{10}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SubmitUnsubscribePageRequest) GetToken() string {
@@ -707,14 +753,14 @@ const file_roster_v1_links_proto_rawDesc = "" +
 	"\x15roster/v1/links.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\xa9\x01\n" +
 	"\x1cCreateSubscriberLinksRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12d\n" +
-	"\bpurposes\x18\x02 \x03(\x0e2\x17.roster.v1.Link.PurposeB/\xbaH\x0e\x92\x01\v\x10\x02\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x1a[\"CONFIRM\", \"UNSUBSCRIBE\"]R\bpurposes\"\xf7\x02\n" +
-	"\x1dCreateSubscriberLinksResponse\x12`\n" +
-	"\vconfirm_url\x18\x01 \x01(\tB:\xaa\xb5\x183https://news.example.com/c/Ed4YkG7vLq2mWnR8sXbT5cZp\x80\x01\x01H\x00R\n" +
-	"confirmUrl\x88\x01\x01\x12f\n" +
-	"\x12confirm_expires_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-12-21T03:33:16.247ZR\x10confirmExpiresAt\x12h\n" +
-	"\x0funsubscribe_url\x18\x03 \x01(\tB:\xaa\xb5\x183https://news.example.com/u/EhQ3fJ9tVb6rKzP1wMxC7yNs\x80\x01\x01H\x01R\x0eunsubscribeUrl\x88\x01\x01B\x0e\n" +
-	"\f_confirm_urlB\x12\n" +
-	"\x10_unsubscribe_url\"\xe4\x03\n" +
+	"\bpurposes\x18\x02 \x03(\x0e2\x17.roster.v1.Link.PurposeB/\xbaH\x0e\x92\x01\v\x10\x02\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x1a[\"CONFIRM\", \"UNSUBSCRIBE\"]R\bpurposes\"\xf7\x01\n" +
+	"\x0eSubscriberLink\x12>\n" +
+	"\apurpose\x18\x01 \x01(\x0e2\x17.roster.v1.Link.PurposeB\v\xaa\xb5\x18\aCONFIRMR\apurpose\x12L\n" +
+	"\x03url\x18\x02 \x01(\tB:\xaa\xb5\x183https://news.example.com/c/Ed4YkG7vLq2mWnR8sXbT5cZp\x80\x01\x01R\x03url\x12W\n" +
+	"\n" +
+	"expires_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-12-21T03:33:16.247ZR\texpiresAt\"\x88\x01\n" +
+	"\x1dCreateSubscriberLinksResponse\x12/\n" +
+	"\x05links\x18\x04 \x03(\v2\x19.roster.v1.SubscriberLinkR\x05linksJ\x04\b\x01\x10\x04R\vconfirm_urlR\x12confirm_expires_atR\x0funsubscribe_url\"\xe4\x03\n" +
 	"\x04Link\x12B\n" +
 	"\apurpose\x18\x01 \x01(\x0e2\x17.roster.v1.Link.PurposeB\x0f\xaa\xb5\x18\vUNSUBSCRIBER\apurpose\x12C\n" +
 	"\rsubscriber_id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\x128\n" +
@@ -779,54 +825,57 @@ func file_roster_v1_links_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_links_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_roster_v1_links_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_roster_v1_links_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_roster_v1_links_proto_goTypes = []any{
 	(Link_Purpose)(0),                     // 0: roster.v1.Link.Purpose
 	(*CreateSubscriberLinksRequest)(nil),  // 1: roster.v1.CreateSubscriberLinksRequest
-	(*CreateSubscriberLinksResponse)(nil), // 2: roster.v1.CreateSubscriberLinksResponse
-	(*Link)(nil),                          // 3: roster.v1.Link
-	(*GetLinkRequest)(nil),                // 4: roster.v1.GetLinkRequest
-	(*GetLinkResponse)(nil),               // 5: roster.v1.GetLinkResponse
-	(*FollowLinkRequest)(nil),             // 6: roster.v1.FollowLinkRequest
-	(*FollowLinkResponse)(nil),            // 7: roster.v1.FollowLinkResponse
-	(*GetConfirmPageRequest)(nil),         // 8: roster.v1.GetConfirmPageRequest
-	(*SubmitConfirmPageRequest)(nil),      // 9: roster.v1.SubmitConfirmPageRequest
-	(*GetUnsubscribePageRequest)(nil),     // 10: roster.v1.GetUnsubscribePageRequest
-	(*SubmitUnsubscribePageRequest)(nil),  // 11: roster.v1.SubmitUnsubscribePageRequest
-	(*timestamppb.Timestamp)(nil),         // 12: google.protobuf.Timestamp
-	(Subscriber_Status)(0),                // 13: roster.v1.Subscriber.Status
-	(*httpbody.HttpBody)(nil),             // 14: google.api.HttpBody
+	(*SubscriberLink)(nil),                // 2: roster.v1.SubscriberLink
+	(*CreateSubscriberLinksResponse)(nil), // 3: roster.v1.CreateSubscriberLinksResponse
+	(*Link)(nil),                          // 4: roster.v1.Link
+	(*GetLinkRequest)(nil),                // 5: roster.v1.GetLinkRequest
+	(*GetLinkResponse)(nil),               // 6: roster.v1.GetLinkResponse
+	(*FollowLinkRequest)(nil),             // 7: roster.v1.FollowLinkRequest
+	(*FollowLinkResponse)(nil),            // 8: roster.v1.FollowLinkResponse
+	(*GetConfirmPageRequest)(nil),         // 9: roster.v1.GetConfirmPageRequest
+	(*SubmitConfirmPageRequest)(nil),      // 10: roster.v1.SubmitConfirmPageRequest
+	(*GetUnsubscribePageRequest)(nil),     // 11: roster.v1.GetUnsubscribePageRequest
+	(*SubmitUnsubscribePageRequest)(nil),  // 12: roster.v1.SubmitUnsubscribePageRequest
+	(*timestamppb.Timestamp)(nil),         // 13: google.protobuf.Timestamp
+	(Subscriber_Status)(0),                // 14: roster.v1.Subscriber.Status
+	(*httpbody.HttpBody)(nil),             // 15: google.api.HttpBody
 }
 var file_roster_v1_links_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.CreateSubscriberLinksRequest.purposes:type_name -> roster.v1.Link.Purpose
-	12, // 1: roster.v1.CreateSubscriberLinksResponse.confirm_expires_at:type_name -> google.protobuf.Timestamp
-	0,  // 2: roster.v1.Link.purpose:type_name -> roster.v1.Link.Purpose
-	13, // 3: roster.v1.Link.status:type_name -> roster.v1.Subscriber.Status
-	12, // 4: roster.v1.Link.expires_at:type_name -> google.protobuf.Timestamp
-	12, // 5: roster.v1.Link.undo_until:type_name -> google.protobuf.Timestamp
-	3,  // 6: roster.v1.GetLinkResponse.link:type_name -> roster.v1.Link
-	3,  // 7: roster.v1.FollowLinkResponse.link:type_name -> roster.v1.Link
-	14, // 8: roster.v1.SubmitConfirmPageRequest.form:type_name -> google.api.HttpBody
-	14, // 9: roster.v1.SubmitUnsubscribePageRequest.form:type_name -> google.api.HttpBody
-	1,  // 10: roster.v1.LinkService.CreateSubscriberLinks:input_type -> roster.v1.CreateSubscriberLinksRequest
-	4,  // 11: roster.v1.LinkService.GetLink:input_type -> roster.v1.GetLinkRequest
-	6,  // 12: roster.v1.LinkService.FollowLink:input_type -> roster.v1.FollowLinkRequest
-	8,  // 13: roster.v1.LinkPageService.GetConfirmPage:input_type -> roster.v1.GetConfirmPageRequest
-	9,  // 14: roster.v1.LinkPageService.SubmitConfirmPage:input_type -> roster.v1.SubmitConfirmPageRequest
-	10, // 15: roster.v1.LinkPageService.GetUnsubscribePage:input_type -> roster.v1.GetUnsubscribePageRequest
-	11, // 16: roster.v1.LinkPageService.SubmitUnsubscribePage:input_type -> roster.v1.SubmitUnsubscribePageRequest
-	2,  // 17: roster.v1.LinkService.CreateSubscriberLinks:output_type -> roster.v1.CreateSubscriberLinksResponse
-	5,  // 18: roster.v1.LinkService.GetLink:output_type -> roster.v1.GetLinkResponse
-	7,  // 19: roster.v1.LinkService.FollowLink:output_type -> roster.v1.FollowLinkResponse
-	14, // 20: roster.v1.LinkPageService.GetConfirmPage:output_type -> google.api.HttpBody
-	14, // 21: roster.v1.LinkPageService.SubmitConfirmPage:output_type -> google.api.HttpBody
-	14, // 22: roster.v1.LinkPageService.GetUnsubscribePage:output_type -> google.api.HttpBody
-	14, // 23: roster.v1.LinkPageService.SubmitUnsubscribePage:output_type -> google.api.HttpBody
-	17, // [17:24] is the sub-list for method output_type
-	10, // [10:17] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	0,  // 1: roster.v1.SubscriberLink.purpose:type_name -> roster.v1.Link.Purpose
+	13, // 2: roster.v1.SubscriberLink.expires_at:type_name -> google.protobuf.Timestamp
+	2,  // 3: roster.v1.CreateSubscriberLinksResponse.links:type_name -> roster.v1.SubscriberLink
+	0,  // 4: roster.v1.Link.purpose:type_name -> roster.v1.Link.Purpose
+	14, // 5: roster.v1.Link.status:type_name -> roster.v1.Subscriber.Status
+	13, // 6: roster.v1.Link.expires_at:type_name -> google.protobuf.Timestamp
+	13, // 7: roster.v1.Link.undo_until:type_name -> google.protobuf.Timestamp
+	4,  // 8: roster.v1.GetLinkResponse.link:type_name -> roster.v1.Link
+	4,  // 9: roster.v1.FollowLinkResponse.link:type_name -> roster.v1.Link
+	15, // 10: roster.v1.SubmitConfirmPageRequest.form:type_name -> google.api.HttpBody
+	15, // 11: roster.v1.SubmitUnsubscribePageRequest.form:type_name -> google.api.HttpBody
+	1,  // 12: roster.v1.LinkService.CreateSubscriberLinks:input_type -> roster.v1.CreateSubscriberLinksRequest
+	5,  // 13: roster.v1.LinkService.GetLink:input_type -> roster.v1.GetLinkRequest
+	7,  // 14: roster.v1.LinkService.FollowLink:input_type -> roster.v1.FollowLinkRequest
+	9,  // 15: roster.v1.LinkPageService.GetConfirmPage:input_type -> roster.v1.GetConfirmPageRequest
+	10, // 16: roster.v1.LinkPageService.SubmitConfirmPage:input_type -> roster.v1.SubmitConfirmPageRequest
+	11, // 17: roster.v1.LinkPageService.GetUnsubscribePage:input_type -> roster.v1.GetUnsubscribePageRequest
+	12, // 18: roster.v1.LinkPageService.SubmitUnsubscribePage:input_type -> roster.v1.SubmitUnsubscribePageRequest
+	3,  // 19: roster.v1.LinkService.CreateSubscriberLinks:output_type -> roster.v1.CreateSubscriberLinksResponse
+	6,  // 20: roster.v1.LinkService.GetLink:output_type -> roster.v1.GetLinkResponse
+	8,  // 21: roster.v1.LinkService.FollowLink:output_type -> roster.v1.FollowLinkResponse
+	15, // 22: roster.v1.LinkPageService.GetConfirmPage:output_type -> google.api.HttpBody
+	15, // 23: roster.v1.LinkPageService.SubmitConfirmPage:output_type -> google.api.HttpBody
+	15, // 24: roster.v1.LinkPageService.GetUnsubscribePage:output_type -> google.api.HttpBody
+	15, // 25: roster.v1.LinkPageService.SubmitUnsubscribePage:output_type -> google.api.HttpBody
+	19, // [19:26] is the sub-list for method output_type
+	12, // [12:19] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_links_proto_init() }
@@ -836,14 +885,13 @@ func file_roster_v1_links_proto_init() {
 	}
 	file_roster_v1_http_proto_init()
 	file_roster_v1_subscribers_proto_init()
-	file_roster_v1_links_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_links_proto_rawDesc), len(file_roster_v1_links_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -4,7 +4,7 @@
 // 	protoc        v7.35.1
 // source: roster/v1/operations.proto
 
-// Operations: changes of many subscribers at once, which run in the background.
+// Operations: long work, such as a change of many subscribers, which runs in the background.
 
 package rosterv1
 
@@ -27,6 +27,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What an operation does.
+type Operation_Type int32
+
+const (
+	// Never returned.
+	Operation_TYPE_UNSPECIFIED Operation_Type = 0
+	// Changes many subscribers. Started by BatchChangeSubscribers; see action.
+	Operation_SUBSCRIBERS_BATCH Operation_Type = 1
+	// Delivers past events to a webhook again. Started by ReplayWebhook; see replay.
+	Operation_WEBHOOK_REPLAY Operation_Type = 2
+)
+
+// Enum value maps for Operation_Type.
+var (
+	Operation_Type_name = map[int32]string{
+		0: "TYPE_UNSPECIFIED",
+		1: "SUBSCRIBERS_BATCH",
+		2: "WEBHOOK_REPLAY",
+	}
+	Operation_Type_value = map[string]int32{
+		"TYPE_UNSPECIFIED":  0,
+		"SUBSCRIBERS_BATCH": 1,
+		"WEBHOOK_REPLAY":    2,
+	}
+)
+
+func (x Operation_Type) Enum() *Operation_Type {
+	p := new(Operation_Type)
+	*p = x
+	return p
+}
+
+func (x Operation_Type) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Operation_Type) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_operations_proto_enumTypes[0].Descriptor()
+}
+
+func (Operation_Type) Type() protoreflect.EnumType {
+	return &file_roster_v1_operations_proto_enumTypes[0]
+}
+
+func (x Operation_Type) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Operation_Type.Descriptor instead.
+func (Operation_Type) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_operations_proto_rawDescGZIP(), []int{1, 0}
+}
+
 // The state of an operation.
 type Operation_State int32
 
@@ -35,7 +88,7 @@ const (
 	Operation_STATE_UNSPECIFIED Operation_State = 0
 	// The operation is waiting or running.
 	Operation_RUNNING Operation_State = 1
-	// All selected subscribers were processed.
+	// All selected subscribers or events were processed.
 	Operation_SUCCEEDED Operation_State = 2
 	// The operation was canceled.
 	Operation_CANCELLED Operation_State = 3
@@ -46,7 +99,8 @@ const (
 	// reasons are that the filter is no longer valid, where failed contains the remaining
 	// subscribers; that a tag, custom field or segment of the account was renamed, changed or
 	// deleted while the operation was being created; and that the request contains the address
-	// of a person whose data was erased.
+	// of a person whose data was erased. A replay fails if its webhook is deleted; failed then
+	// contains the remaining events.
 	Operation_FAILED Operation_State = 4
 )
 
@@ -79,11 +133,11 @@ func (x Operation_State) String() string {
 }
 
 func (Operation_State) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_operations_proto_enumTypes[0].Descriptor()
+	return file_roster_v1_operations_proto_enumTypes[1].Descriptor()
 }
 
 func (Operation_State) Type() protoreflect.EnumType {
-	return &file_roster_v1_operations_proto_enumTypes[0]
+	return &file_roster_v1_operations_proto_enumTypes[1]
 }
 
 func (x Operation_State) Number() protoreflect.EnumNumber {
@@ -92,7 +146,7 @@ func (x Operation_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Operation_State.Descriptor instead.
 func (Operation_State) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_operations_proto_rawDescGZIP(), []int{1, 0}
+	return file_roster_v1_operations_proto_rawDescGZIP(), []int{1, 1}
 }
 
 // What is done to each selected subscriber. Exactly one field must be set.
@@ -177,47 +231,53 @@ func (x *BatchAction) GetDelete() bool {
 	return false
 }
 
-// A change of many subscribers.
+// Long work that runs in the background.
 type Operation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier: a ULID, 26 characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What is done to each subscriber.
+	// What the operation does.
+	Type Operation_Type `protobuf:"varint,18,opt,name=type,proto3,enum=roster.v1.Operation_Type" json:"type,omitempty"`
+	// What is done to each subscriber. Present if the type is SUBSCRIBERS_BATCH.
 	Action *Operation_Action `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
+	// What is delivered to the webhook. Present if the type is WEBHOOK_REPLAY.
+	Replay *Operation_Replay `protobuf:"bytes,19,opt,name=replay,proto3" json:"replay,omitempty"`
 	// Filter of the request; empty if it has none. It has the new names of tags that were
 	// renamed, and "erased" in place of the addresses of persons whose data was erased.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Identifier of the segment of the request; empty if it has none.
-	SegmentId string `protobuf:"bytes,4,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
+	// Segment of the request; empty if it has none.
+	Segment string `protobuf:"bytes,4,opt,name=segment,proto3" json:"segment,omitempty"`
 	// Whether the operation changes nothing and only reports what it would change.
 	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// State of the operation.
 	State Operation_State `protobuf:"varint,6,opt,name=state,proto3,enum=roster.v1.Operation_State" json:"state,omitempty"`
 	// Whether the operation has ended.
 	Done bool `protobuf:"varint,7,opt,name=done,proto3" json:"done,omitempty"`
-	// Number of selected subscribers when the operation was started.
+	// Number of selected subscribers when the operation was started. For a replay, the number of
+	// events in its time range.
 	Total int32 `protobuf:"varint,8,opt,name=total,proto3" json:"total,omitempty"`
-	// Number of subscribers processed. It can differ from total if subscribers were changed or
-	// deleted meanwhile.
+	// Number of subscribers or events processed. It can differ from total if subscribers were changed
+	// or deleted meanwhile.
 	Processed int32 `protobuf:"varint,9,opt,name=processed,proto3" json:"processed,omitempty"`
 	// Subscribers that could not be changed, by reason, with the identifiers of the first ones; of a
-	// dry run, those that it could not change.
+	// dry run, those that it could not change; of a replay, events that were not processed, without
+	// identifiers.
 	Failed []*ReasonCount `protobuf:"bytes,10,rep,name=failed,proto3" json:"failed,omitempty"`
-	// Subscribers processed per second, on average since created_at. This includes the time that
+	// Subscribers or events processed per second, on average since created_at. This includes the time that
 	// the operation waits for others.
 	Rate int32 `protobuf:"varint,11,opt,name=rate,proto3" json:"rate,omitempty"`
 	// Time of the start.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// Time of the end. Absent while the operation is running.
 	EndedAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
-	// Number of subscribers processed that were changed. Absent for a dry run.
+	// Number of subscribers processed that were changed. Absent for a dry run and a replay.
 	Changed *int32 `protobuf:"varint,14,opt,name=changed,proto3,oneof" json:"changed,omitempty"`
 	// Number of subscribers processed that a dry run would have changed. Absent if it is no dry
 	// run.
 	WouldChange *int32 `protobuf:"varint,15,opt,name=would_change,json=wouldChange,proto3,oneof" json:"would_change,omitempty"`
 	// Number of subscribers processed that already were as the action leaves them, such as those
-	// that have the tags. Like changed and would_change, absent for an operation that an earlier
-	// version started.
+	// that have the tags. Absent for a replay. Like changed and would_change, absent for an operation
+	// that an earlier version started.
 	Unchanged *int32 `protobuf:"varint,16,opt,name=unchanged,proto3,oneof" json:"unchanged,omitempty"`
 	// Who started the operation: an API key, with its name at that time.
 	Actor         *Actor `protobuf:"bytes,17,opt,name=actor,proto3" json:"actor,omitempty"`
@@ -262,9 +322,23 @@ func (x *Operation) GetId() string {
 	return ""
 }
 
+func (x *Operation) GetType() Operation_Type {
+	if x != nil {
+		return x.Type
+	}
+	return Operation_TYPE_UNSPECIFIED
+}
+
 func (x *Operation) GetAction() *Operation_Action {
 	if x != nil {
 		return x.Action
+	}
+	return nil
+}
+
+func (x *Operation) GetReplay() *Operation_Replay {
+	if x != nil {
+		return x.Replay
 	}
 	return nil
 }
@@ -276,9 +350,9 @@ func (x *Operation) GetFilter() string {
 	return ""
 }
 
-func (x *Operation) GetSegmentId() string {
+func (x *Operation) GetSegment() string {
 	if x != nil {
-		return x.SegmentId
+		return x.Segment
 	}
 	return ""
 }
@@ -380,7 +454,7 @@ type BatchChangeSubscribersRequest struct {
 	// Selects the subscribers that match this expression, as in ListSubscribers.
 	Filter string `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Selects the subscribers of the segment with this identifier.
-	SegmentId string `protobuf:"bytes,2,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
+	Segment string `protobuf:"bytes,2,opt,name=segment,proto3" json:"segment,omitempty"`
 	// Selects the subscribers with these identifiers: at most 10,000. Those that do not exist
 	// count as failed.
 	Ids []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
@@ -431,9 +505,9 @@ func (x *BatchChangeSubscribersRequest) GetFilter() string {
 	return ""
 }
 
-func (x *BatchChangeSubscribersRequest) GetSegmentId() string {
+func (x *BatchChangeSubscribersRequest) GetSegment() string {
 	if x != nil {
-		return x.SegmentId
+		return x.Segment
 	}
 	return ""
 }
@@ -588,7 +662,7 @@ type ListOperationsResponse struct {
 	// Operations on this page. Empty beyond the last page.
 	Operations []*Operation `protobuf:"bytes,1,rep,name=operations,proto3" json:"operations,omitempty"`
 	// Number of retained operations of the account.
-	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
+	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -637,8 +711,8 @@ func (x *ListOperationsResponse) GetOperations() []*Operation {
 }
 
 func (x *ListOperationsResponse) GetTotal() int32 {
-	if x != nil && x.Total != nil {
-		return *x.Total
+	if x != nil {
+		return x.Total
 	}
 	return 0
 }
@@ -1054,6 +1128,98 @@ func (x *Operation_Action) GetDelete() bool {
 	return false
 }
 
+// What a replay delivers, and what it has created.
+type Operation_Replay struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the webhook.
+	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
+	// Start of the time range (inclusive). Absent if an earlier version started the replay.
+	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	// End of the time range (exclusive). Absent if it is the start of the operation.
+	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	// Event types that are delivered: those of the request, or else those that the webhook
+	// subscribed to at the start. Empty for all event types.
+	EventTypes []string `protobuf:"bytes,4,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
+	// Whether only events with a failed delivery and no successful one since are delivered.
+	OnlyFailed bool `protobuf:"varint,5,opt,name=only_failed,json=onlyFailed,proto3" json:"only_failed,omitempty"`
+	// Number of deliveries created so far.
+	Deliveries    int32 `protobuf:"varint,6,opt,name=deliveries,proto3" json:"deliveries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operation_Replay) Reset() {
+	*x = Operation_Replay{}
+	mi := &file_roster_v1_operations_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operation_Replay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operation_Replay) ProtoMessage() {}
+
+func (x *Operation_Replay) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_operations_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operation_Replay.ProtoReflect.Descriptor instead.
+func (*Operation_Replay) Descriptor() ([]byte, []int) {
+	return file_roster_v1_operations_proto_rawDescGZIP(), []int{1, 1}
+}
+
+func (x *Operation_Replay) GetWebhookId() string {
+	if x != nil {
+		return x.WebhookId
+	}
+	return ""
+}
+
+func (x *Operation_Replay) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Operation_Replay) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *Operation_Replay) GetEventTypes() []string {
+	if x != nil {
+		return x.EventTypes
+	}
+	return nil
+}
+
+func (x *Operation_Replay) GetOnlyFailed() bool {
+	if x != nil {
+		return x.OnlyFailed
+	}
+	return false
+}
+
+func (x *Operation_Replay) GetDeliveries() int32 {
+	if x != nil {
+		return x.Deliveries
+	}
+	return 0
+}
+
 var File_roster_v1_operations_proto protoreflect.FileDescriptor
 
 const file_roster_v1_operations_proto_rawDesc = "" +
@@ -1069,13 +1235,14 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\rchange_status\x18\x04 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\b\xbaH\x05\x82\x01\x02\x10\x01H\x00R\fchangeStatus\x88\x01\x01\x12\x1b\n" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01B\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\xff\t\n" +
+	"\a_delete\"\xaa\x0e\n" +
 	"\tOperation\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12;\n" +
-	"\x06action\x18\x02 \x01(\v2\x1b.roster.v1.Operation.ActionB\x06\xbaH\x03\xc8\x01\x01R\x06action\x12.\n" +
-	"\x06filter\x18\x03 \x01(\tB\x16\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12=\n" +
-	"\n" +
-	"segment_id\x18\x04 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\tsegmentId\x12\"\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
+	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
+	"\x06action\x18\x02 \x01(\v2\x1b.roster.v1.Operation.ActionR\x06action\x123\n" +
+	"\x06replay\x18\x13 \x01(\v2\x1b.roster.v1.Operation.ReplayR\x06replay\x12.\n" +
+	"\x06filter\x18\x03 \x01(\tB\x16\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x128\n" +
+	"\asegment\x18\x04 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12\"\n" +
 	"\adry_run\x18\x05 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x12?\n" +
 	"\x05state\x18\x06 \x01(\x0e2\x1a.roster.v1.Operation.StateB\r\xaa\xb5\x18\tSUCCEEDEDR\x05state\x12\x1c\n" +
 	"\x04done\x18\a \x01(\bB\b\xaa\xb5\x18\x04trueR\x04done\x12\x1e\n" +
@@ -1099,7 +1266,23 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\rchange_status\x18\x04 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusH\x00R\fchangeStatus\x88\x01\x01\x12\x1b\n" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01B\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"U\n" +
+	"\a_delete\x1a\xf1\x02\n" +
+	"\x06Replay\x12=\n" +
+	"\n" +
+	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\x12N\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\x05since\x12N\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\x05until\x125\n" +
+	"\vevent_types\x18\x04 \x03(\tB\x14\xaa\xb5\x18\x10[\"subscriber.*\"]R\n" +
+	"eventTypes\x12)\n" +
+	"\vonly_failed\x18\x05 \x01(\bB\b\xaa\xb5\x18\x04trueR\n" +
+	"onlyFailed\x12&\n" +
+	"\n" +
+	"deliveries\x18\x06 \x01(\x05B\x06\xaa\xb5\x18\x0212R\n" +
+	"deliveries\"G\n" +
+	"\x04Type\x12\x14\n" +
+	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11SUBSCRIBERS_BATCH\x10\x01\x12\x12\n" +
+	"\x0eWEBHOOK_REPLAY\x10\x02\"U\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aRUNNING\x10\x01\x12\r\n" +
@@ -1111,11 +1294,10 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\b_changedB\x0f\n" +
 	"\r_would_changeB\f\n" +
 	"\n" +
-	"_unchanged\"\xfb\x01\n" +
+	"_unchanged\"\xf6\x01\n" +
 	"\x1dBatchChangeSubscribersRequest\x12:\n" +
-	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
-	"\n" +
-	"segment_id\x18\x02 \x01(\tR\tsegmentId\x12#\n" +
+	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x18\n" +
+	"\asegment\x18\x02 \x01(\tR\asegment\x12#\n" +
 	"\x03ids\x18\x03 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x90N\"\x06r\x04\x10\x01\x18\x1aR\x03ids\x126\n" +
 	"\x06action\x18\x04 \x01(\v2\x16.roster.v1.BatchActionB\x06\xbaH\x03\xc8\x01\x01R\x06action\x12\"\n" +
 	"\adry_run\x18\x05 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\"\x90\x01\n" +
@@ -1126,16 +1308,15 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xe1\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xd2\x01\n" +
 	"\x16ListOperationsResponse\x124\n" +
 	"\n" +
 	"operations\x18\x01 \x03(\v2\x14.roster.v1.OperationR\n" +
-	"operations\x12 \n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
+	"operations\x12\x1b\n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
-	"\x06_total\"E\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"E\n" +
 	"\x13GetOperationRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x86\x01\n" +
 	"\x14GetOperationResponse\x12:\n" +
@@ -1176,61 +1357,67 @@ func file_roster_v1_operations_proto_rawDescGZIP() []byte {
 	return file_roster_v1_operations_proto_rawDescData
 }
 
-var file_roster_v1_operations_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_roster_v1_operations_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_roster_v1_operations_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_roster_v1_operations_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_roster_v1_operations_proto_goTypes = []any{
-	(Operation_State)(0),                   // 0: roster.v1.Operation.State
-	(*BatchAction)(nil),                    // 1: roster.v1.BatchAction
-	(*Operation)(nil),                      // 2: roster.v1.Operation
-	(*BatchChangeSubscribersRequest)(nil),  // 3: roster.v1.BatchChangeSubscribersRequest
-	(*BatchChangeSubscribersResponse)(nil), // 4: roster.v1.BatchChangeSubscribersResponse
-	(*ListOperationsRequest)(nil),          // 5: roster.v1.ListOperationsRequest
-	(*ListOperationsResponse)(nil),         // 6: roster.v1.ListOperationsResponse
-	(*GetOperationRequest)(nil),            // 7: roster.v1.GetOperationRequest
-	(*GetOperationResponse)(nil),           // 8: roster.v1.GetOperationResponse
-	(*CancelOperationRequest)(nil),         // 9: roster.v1.CancelOperationRequest
-	(*CancelOperationResponse)(nil),        // 10: roster.v1.CancelOperationResponse
-	(*WatchOperationRequest)(nil),          // 11: roster.v1.WatchOperationRequest
-	(*WatchOperationResponse)(nil),         // 12: roster.v1.WatchOperationResponse
-	(*Operation_Action)(nil),               // 13: roster.v1.Operation.Action
-	(*structpb.Struct)(nil),                // 14: google.protobuf.Struct
-	(Subscriber_Status)(0),                 // 15: roster.v1.Subscriber.Status
-	(*ReasonCount)(nil),                    // 16: roster.v1.ReasonCount
-	(*timestamppb.Timestamp)(nil),          // 17: google.protobuf.Timestamp
-	(*Actor)(nil),                          // 18: roster.v1.Actor
+	(Operation_Type)(0),                    // 0: roster.v1.Operation.Type
+	(Operation_State)(0),                   // 1: roster.v1.Operation.State
+	(*BatchAction)(nil),                    // 2: roster.v1.BatchAction
+	(*Operation)(nil),                      // 3: roster.v1.Operation
+	(*BatchChangeSubscribersRequest)(nil),  // 4: roster.v1.BatchChangeSubscribersRequest
+	(*BatchChangeSubscribersResponse)(nil), // 5: roster.v1.BatchChangeSubscribersResponse
+	(*ListOperationsRequest)(nil),          // 6: roster.v1.ListOperationsRequest
+	(*ListOperationsResponse)(nil),         // 7: roster.v1.ListOperationsResponse
+	(*GetOperationRequest)(nil),            // 8: roster.v1.GetOperationRequest
+	(*GetOperationResponse)(nil),           // 9: roster.v1.GetOperationResponse
+	(*CancelOperationRequest)(nil),         // 10: roster.v1.CancelOperationRequest
+	(*CancelOperationResponse)(nil),        // 11: roster.v1.CancelOperationResponse
+	(*WatchOperationRequest)(nil),          // 12: roster.v1.WatchOperationRequest
+	(*WatchOperationResponse)(nil),         // 13: roster.v1.WatchOperationResponse
+	(*Operation_Action)(nil),               // 14: roster.v1.Operation.Action
+	(*Operation_Replay)(nil),               // 15: roster.v1.Operation.Replay
+	(*structpb.Struct)(nil),                // 16: google.protobuf.Struct
+	(Subscriber_Status)(0),                 // 17: roster.v1.Subscriber.Status
+	(*ReasonCount)(nil),                    // 18: roster.v1.ReasonCount
+	(*timestamppb.Timestamp)(nil),          // 19: google.protobuf.Timestamp
+	(*Actor)(nil),                          // 20: roster.v1.Actor
 }
 var file_roster_v1_operations_proto_depIdxs = []int32{
-	14, // 0: roster.v1.BatchAction.set_custom_fields:type_name -> google.protobuf.Struct
-	15, // 1: roster.v1.BatchAction.change_status:type_name -> roster.v1.Subscriber.Status
-	13, // 2: roster.v1.Operation.action:type_name -> roster.v1.Operation.Action
-	0,  // 3: roster.v1.Operation.state:type_name -> roster.v1.Operation.State
-	16, // 4: roster.v1.Operation.failed:type_name -> roster.v1.ReasonCount
-	17, // 5: roster.v1.Operation.created_at:type_name -> google.protobuf.Timestamp
-	17, // 6: roster.v1.Operation.ended_at:type_name -> google.protobuf.Timestamp
-	18, // 7: roster.v1.Operation.actor:type_name -> roster.v1.Actor
-	1,  // 8: roster.v1.BatchChangeSubscribersRequest.action:type_name -> roster.v1.BatchAction
-	2,  // 9: roster.v1.BatchChangeSubscribersResponse.operation:type_name -> roster.v1.Operation
-	2,  // 10: roster.v1.ListOperationsResponse.operations:type_name -> roster.v1.Operation
-	2,  // 11: roster.v1.GetOperationResponse.operation:type_name -> roster.v1.Operation
-	2,  // 12: roster.v1.CancelOperationResponse.operation:type_name -> roster.v1.Operation
-	2,  // 13: roster.v1.WatchOperationResponse.operation:type_name -> roster.v1.Operation
-	14, // 14: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
-	15, // 15: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
-	3,  // 16: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
-	5,  // 17: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
-	7,  // 18: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
-	9,  // 19: roster.v1.OperationService.CancelOperation:input_type -> roster.v1.CancelOperationRequest
-	11, // 20: roster.v1.OperationService.WatchOperation:input_type -> roster.v1.WatchOperationRequest
-	4,  // 21: roster.v1.OperationService.BatchChangeSubscribers:output_type -> roster.v1.BatchChangeSubscribersResponse
-	6,  // 22: roster.v1.OperationService.ListOperations:output_type -> roster.v1.ListOperationsResponse
-	8,  // 23: roster.v1.OperationService.GetOperation:output_type -> roster.v1.GetOperationResponse
-	10, // 24: roster.v1.OperationService.CancelOperation:output_type -> roster.v1.CancelOperationResponse
-	12, // 25: roster.v1.OperationService.WatchOperation:output_type -> roster.v1.WatchOperationResponse
-	21, // [21:26] is the sub-list for method output_type
-	16, // [16:21] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	16, // 0: roster.v1.BatchAction.set_custom_fields:type_name -> google.protobuf.Struct
+	17, // 1: roster.v1.BatchAction.change_status:type_name -> roster.v1.Subscriber.Status
+	0,  // 2: roster.v1.Operation.type:type_name -> roster.v1.Operation.Type
+	14, // 3: roster.v1.Operation.action:type_name -> roster.v1.Operation.Action
+	15, // 4: roster.v1.Operation.replay:type_name -> roster.v1.Operation.Replay
+	1,  // 5: roster.v1.Operation.state:type_name -> roster.v1.Operation.State
+	18, // 6: roster.v1.Operation.failed:type_name -> roster.v1.ReasonCount
+	19, // 7: roster.v1.Operation.created_at:type_name -> google.protobuf.Timestamp
+	19, // 8: roster.v1.Operation.ended_at:type_name -> google.protobuf.Timestamp
+	20, // 9: roster.v1.Operation.actor:type_name -> roster.v1.Actor
+	2,  // 10: roster.v1.BatchChangeSubscribersRequest.action:type_name -> roster.v1.BatchAction
+	3,  // 11: roster.v1.BatchChangeSubscribersResponse.operation:type_name -> roster.v1.Operation
+	3,  // 12: roster.v1.ListOperationsResponse.operations:type_name -> roster.v1.Operation
+	3,  // 13: roster.v1.GetOperationResponse.operation:type_name -> roster.v1.Operation
+	3,  // 14: roster.v1.CancelOperationResponse.operation:type_name -> roster.v1.Operation
+	3,  // 15: roster.v1.WatchOperationResponse.operation:type_name -> roster.v1.Operation
+	16, // 16: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
+	17, // 17: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
+	19, // 18: roster.v1.Operation.Replay.since:type_name -> google.protobuf.Timestamp
+	19, // 19: roster.v1.Operation.Replay.until:type_name -> google.protobuf.Timestamp
+	4,  // 20: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
+	6,  // 21: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
+	8,  // 22: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
+	10, // 23: roster.v1.OperationService.CancelOperation:input_type -> roster.v1.CancelOperationRequest
+	12, // 24: roster.v1.OperationService.WatchOperation:input_type -> roster.v1.WatchOperationRequest
+	5,  // 25: roster.v1.OperationService.BatchChangeSubscribers:output_type -> roster.v1.BatchChangeSubscribersResponse
+	7,  // 26: roster.v1.OperationService.ListOperations:output_type -> roster.v1.ListOperationsResponse
+	9,  // 27: roster.v1.OperationService.GetOperation:output_type -> roster.v1.GetOperationResponse
+	11, // 28: roster.v1.OperationService.CancelOperation:output_type -> roster.v1.CancelOperationResponse
+	13, // 29: roster.v1.OperationService.WatchOperation:output_type -> roster.v1.WatchOperationResponse
+	25, // [25:30] is the sub-list for method output_type
+	20, // [20:25] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_operations_proto_init() }
@@ -1244,7 +1431,6 @@ func file_roster_v1_operations_proto_init() {
 	file_roster_v1_subscribers_proto_init()
 	file_roster_v1_operations_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[1].OneofWrappers = []any{}
-	file_roster_v1_operations_proto_msgTypes[5].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[8].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
@@ -1252,8 +1438,8 @@ func file_roster_v1_operations_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_operations_proto_rawDesc), len(file_roster_v1_operations_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   13,
+			NumEnums:      2,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

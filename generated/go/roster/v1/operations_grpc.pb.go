@@ -4,7 +4,7 @@
 // - protoc             v7.35.1
 // source: roster/v1/operations.proto
 
-// Operations: changes of many subscribers at once, which run in the background.
+// Operations: long work, such as a change of many subscribers, which runs in the background.
 
 package rosterv1
 
@@ -32,20 +32,22 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Changes many subscribers of the authenticated account at once (AIP-151).
+// Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
+// once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
+// ReplayWebhook starts.
 //
-// An operation runs in the background, in transactions of up to 1,000 subscribers. It
-// continues after a restart of the service, and changes no subscriber twice. The rules of
-// the single calls apply to each subscriber, and each change has the same events and
-// history. A subscriber that cannot be changed is counted by the reason, and the others are
-// changed.
+// An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
+// continues after a restart of the service, and processes none of them twice. Operations of an
+// account run one after another, except that a replay waits while many deliveries to its webhook
+// are due. They are retained for 30 days after they end.
 //
-// The operation selects the subscribers that match when they are read, of those that were
-// stored at its start. A subscriber that is imported later is not selected, also if the import
-// states an earlier time of creation. The filter is that of the segment at the start. It gets
-// the new names of tags that it names. If a tag, custom field or segment that it names is
-// deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
-// after they end.
+// For a change of subscribers, the rules of the single calls apply to each subscriber, and each
+// change has the same events and history. A subscriber that cannot be changed is counted by the
+// reason, and the others are changed. The operation selects the subscribers that match when they
+// are read, of those that were stored at its start. A subscriber that is imported later is not
+// selected, also if the import states an earlier time of creation. The filter is that of the
+// segment at the start. It gets the new names of tags that it names. If a tag, custom field or
+// segment that it names is deleted, the operation ends as FAILED.
 //
 // A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
 // earlier operations of the account, as any operation does.
@@ -141,20 +143,22 @@ type OperationService_WatchOperationClient = grpc.ServerStreamingClient[WatchOpe
 // All implementations must embed UnimplementedOperationServiceServer
 // for forward compatibility.
 //
-// Changes many subscribers of the authenticated account at once (AIP-151).
+// Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
+// once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
+// ReplayWebhook starts.
 //
-// An operation runs in the background, in transactions of up to 1,000 subscribers. It
-// continues after a restart of the service, and changes no subscriber twice. The rules of
-// the single calls apply to each subscriber, and each change has the same events and
-// history. A subscriber that cannot be changed is counted by the reason, and the others are
-// changed.
+// An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
+// continues after a restart of the service, and processes none of them twice. Operations of an
+// account run one after another, except that a replay waits while many deliveries to its webhook
+// are due. They are retained for 30 days after they end.
 //
-// The operation selects the subscribers that match when they are read, of those that were
-// stored at its start. A subscriber that is imported later is not selected, also if the import
-// states an earlier time of creation. The filter is that of the segment at the start. It gets
-// the new names of tags that it names. If a tag, custom field or segment that it names is
-// deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
-// after they end.
+// For a change of subscribers, the rules of the single calls apply to each subscriber, and each
+// change has the same events and history. A subscriber that cannot be changed is counted by the
+// reason, and the others are changed. The operation selects the subscribers that match when they
+// are read, of those that were stored at its start. A subscriber that is imported later is not
+// selected, also if the import states an earlier time of creation. The filter is that of the
+// segment at the start. It gets the new names of tags that it names. If a tag, custom field or
+// segment that it names is deleted, the operation ends as FAILED.
 //
 // A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
 // earlier operations of the account, as any operation does.

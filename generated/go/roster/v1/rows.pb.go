@@ -724,7 +724,7 @@ func (x *BulkFailure) GetReason() Row_Reason {
 	return Row_REASON_UNSPECIFIED
 }
 
-// The number of rows of an import, or of subscribers of an operation, with one reason.
+// The number of rows of an import, or of subscribers or events of an operation, with one reason.
 type ReasonCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The reason: of a row a value of Row.Reason. Of a subscriber it is why the single call would

@@ -3981,7 +3981,7 @@ var File_roster_v1_subscribers_proto protoreflect.FileDescriptor
 
 const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
-	"\x1broster/v1/subscribers.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\x1a\x18roster/v1/webhooks.proto\"\xfe\t\n" +
+	"\x1broster/v1/subscribers.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x1aroster/v1/deliveries.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\"\xfe\t\n" +
 	"\n" +
 	"Subscriber\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12)\n" +
@@ -4602,9 +4602,9 @@ func file_roster_v1_subscribers_proto_init() {
 		return
 	}
 	file_roster_v1_actors_proto_init()
+	file_roster_v1_deliveries_proto_init()
 	file_roster_v1_http_proto_init()
 	file_roster_v1_rows_proto_init()
-	file_roster_v1_webhooks_proto_init()
 	file_roster_v1_subscribers_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[5].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[12].OneofWrappers = []any{}

@@ -66,12 +66,13 @@ type SuppressionServiceClient interface {
 	// per line, or text/csv, as for ExportSubscribers. An export contains hashes, which only
 	// the same account of the same deployment can compare with addresses.
 	ExportSuppressions(ctx context.Context, in *ExportSuppressionsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportSuppressionsResponse], error)
-	// Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND.
+	// Returns one suppression. Fails with SUPPRESSION_NOT_FOUND.
 	GetSuppression(ctx context.Context, in *GetSuppressionRequest, opts ...grpc.CallOption) (*GetSuppressionResponse, error)
 	// Returns one page of the account's suppressions, oldest first.
 	ListSuppressions(ctx context.Context, in *ListSuppressionsRequest, opts ...grpc.CallOption) (*ListSuppressionsResponse, error)
-	// Deletes a suppression, so that the address can be subscribed again. Fails with
-	// SUPPRESSION_NOT_FOUND.
+	// Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
+	// address, its history states who deleted the suppression, unless the request has the hash: the
+	// subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
 	DeleteSuppression(ctx context.Context, in *DeleteSuppressionRequest, opts ...grpc.CallOption) (*DeleteSuppressionResponse, error)
 }
 
@@ -191,12 +192,13 @@ type SuppressionServiceServer interface {
 	// per line, or text/csv, as for ExportSubscribers. An export contains hashes, which only
 	// the same account of the same deployment can compare with addresses.
 	ExportSuppressions(*ExportSuppressionsRequest, grpc.ServerStreamingServer[ExportSuppressionsResponse]) error
-	// Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND.
+	// Returns one suppression. Fails with SUPPRESSION_NOT_FOUND.
 	GetSuppression(context.Context, *GetSuppressionRequest) (*GetSuppressionResponse, error)
 	// Returns one page of the account's suppressions, oldest first.
 	ListSuppressions(context.Context, *ListSuppressionsRequest) (*ListSuppressionsResponse, error)
-	// Deletes a suppression, so that the address can be subscribed again. Fails with
-	// SUPPRESSION_NOT_FOUND.
+	// Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
+	// address, its history states who deleted the suppression, unless the request has the hash: the
+	// subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
 	DeleteSuppression(context.Context, *DeleteSuppressionRequest) (*DeleteSuppressionResponse, error)
 	mustEmbedUnimplementedSuppressionServiceServer()
 }

@@ -14,7 +14,6 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
-	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -79,67 +78,6 @@ func (x Webhook_DisabledReason) Number() protoreflect.EnumNumber {
 // Deprecated: Use Webhook_DisabledReason.Descriptor instead.
 func (Webhook_DisabledReason) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{0, 0}
-}
-
-// The status of a delivery.
-type WebhookDelivery_Status int32
-
-const (
-	// Never returned.
-	WebhookDelivery_STATUS_UNSPECIFIED WebhookDelivery_Status = 0
-	// The delivery waits for its next attempt, or for the webhook to be enabled.
-	WebhookDelivery_PENDING WebhookDelivery_Status = 1
-	// An attempt is running.
-	WebhookDelivery_SENDING WebhookDelivery_Status = 2
-	// The endpoint accepted the event.
-	WebhookDelivery_SUCCEEDED WebhookDelivery_Status = 3
-	// The last attempt of the retry schedule failed.
-	WebhookDelivery_FAILED WebhookDelivery_Status = 4
-)
-
-// Enum value maps for WebhookDelivery_Status.
-var (
-	WebhookDelivery_Status_name = map[int32]string{
-		0: "STATUS_UNSPECIFIED",
-		1: "PENDING",
-		2: "SENDING",
-		3: "SUCCEEDED",
-		4: "FAILED",
-	}
-	WebhookDelivery_Status_value = map[string]int32{
-		"STATUS_UNSPECIFIED": 0,
-		"PENDING":            1,
-		"SENDING":            2,
-		"SUCCEEDED":          3,
-		"FAILED":             4,
-	}
-)
-
-func (x WebhookDelivery_Status) Enum() *WebhookDelivery_Status {
-	p := new(WebhookDelivery_Status)
-	*p = x
-	return p
-}
-
-func (x WebhookDelivery_Status) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (WebhookDelivery_Status) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_webhooks_proto_enumTypes[1].Descriptor()
-}
-
-func (WebhookDelivery_Status) Type() protoreflect.EnumType {
-	return &file_roster_v1_webhooks_proto_enumTypes[1]
-}
-
-func (x WebhookDelivery_Status) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use WebhookDelivery_Status.Descriptor instead.
-func (WebhookDelivery_Status) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{2, 0}
 }
 
 // An endpoint that receives events, without its secret.
@@ -260,329 +198,6 @@ func (x *Webhook) GetUpdatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// A change of an account's data: the JSON body of a webhook delivery.
-type Event struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier: evt_ and a ULID. It is the same in every delivery of the event.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Event type, such as subscriber.created.
-	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// Time at which the event occurred.
-	Timestamp *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	// Identifier of the account, by which an endpoint of several accounts distinguishes them.
-	// Absent in deliveries of events that an earlier version of the service recorded.
-	AccountId *string `protobuf:"bytes,7,opt,name=account_id,json=accountId,proto3,oneof" json:"account_id,omitempty"`
-	// Sequence number of the event in its account: an integer that starts at 1 and
-	// increases by 1 with each event.
-	Sequence float64 `protobuf:"fixed64,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// The changed resource under its name, as the API returned it right after the change.
-	// For a deletion, as it was right before.
-	Data *structpb.Struct `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
-	// The changed members of the resource with their previous values. Absent for creations
-	// and deletions.
-	Previous      *structpb.Struct `protobuf:"bytes,6,opt,name=previous,proto3" json:"previous,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Event) Reset() {
-	*x = Event{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Event) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Event) ProtoMessage() {}
-
-func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Event.ProtoReflect.Descriptor instead.
-func (*Event) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *Event) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *Event) GetType() string {
-	if x != nil {
-		return x.Type
-	}
-	return ""
-}
-
-func (x *Event) GetTimestamp() *timestamppb.Timestamp {
-	if x != nil {
-		return x.Timestamp
-	}
-	return nil
-}
-
-func (x *Event) GetAccountId() string {
-	if x != nil && x.AccountId != nil {
-		return *x.AccountId
-	}
-	return ""
-}
-
-func (x *Event) GetSequence() float64 {
-	if x != nil {
-		return x.Sequence
-	}
-	return 0
-}
-
-func (x *Event) GetData() *structpb.Struct {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-func (x *Event) GetPrevious() *structpb.Struct {
-	if x != nil {
-		return x.Previous
-	}
-	return nil
-}
-
-// The delivery of an event to a webhook.
-type WebhookDelivery struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier: a ULID, 26 characters.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Identifier of the webhook.
-	WebhookId string `protobuf:"bytes,2,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
-	// Identifier of the event. Receivers get it in the webhook-id header.
-	EventId string `protobuf:"bytes,3,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
-	// Event type.
-	EventType string `protobuf:"bytes,4,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
-	// Status of the delivery.
-	Status WebhookDelivery_Status `protobuf:"varint,5,opt,name=status,proto3,enum=roster.v1.WebhookDelivery_Status" json:"status,omitempty"`
-	// Number of finished attempts.
-	Attempts int32 `protobuf:"varint,6,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	// Earliest time of the next attempt. Absent if none is scheduled.
-	NextAttemptAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=next_attempt_at,json=nextAttemptAt,proto3" json:"next_attempt_at,omitempty"`
-	// Identifier of the replay that created the delivery. Absent if the event itself did.
-	ReplayId *string `protobuf:"bytes,8,opt,name=replay_id,json=replayId,proto3,oneof" json:"replay_id,omitempty"`
-	// Time of creation.
-	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// Time at which the delivery succeeded or finally failed. Absent until then.
-	FinishedAt    *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WebhookDelivery) Reset() {
-	*x = WebhookDelivery{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WebhookDelivery) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WebhookDelivery) ProtoMessage() {}
-
-func (x *WebhookDelivery) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WebhookDelivery.ProtoReflect.Descriptor instead.
-func (*WebhookDelivery) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *WebhookDelivery) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *WebhookDelivery) GetWebhookId() string {
-	if x != nil {
-		return x.WebhookId
-	}
-	return ""
-}
-
-func (x *WebhookDelivery) GetEventId() string {
-	if x != nil {
-		return x.EventId
-	}
-	return ""
-}
-
-func (x *WebhookDelivery) GetEventType() string {
-	if x != nil {
-		return x.EventType
-	}
-	return ""
-}
-
-func (x *WebhookDelivery) GetStatus() WebhookDelivery_Status {
-	if x != nil {
-		return x.Status
-	}
-	return WebhookDelivery_STATUS_UNSPECIFIED
-}
-
-func (x *WebhookDelivery) GetAttempts() int32 {
-	if x != nil {
-		return x.Attempts
-	}
-	return 0
-}
-
-func (x *WebhookDelivery) GetNextAttemptAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.NextAttemptAt
-	}
-	return nil
-}
-
-func (x *WebhookDelivery) GetReplayId() string {
-	if x != nil && x.ReplayId != nil {
-		return *x.ReplayId
-	}
-	return ""
-}
-
-func (x *WebhookDelivery) GetCreatedAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.CreatedAt
-	}
-	return nil
-}
-
-func (x *WebhookDelivery) GetFinishedAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.FinishedAt
-	}
-	return nil
-}
-
-// One attempt of a delivery. Attempts are retained for 14 days.
-type WebhookAttempt struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the attempt in its delivery, starting at 1.
-	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// Time at which the attempt started.
-	StartedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	// Duration in milliseconds.
-	DurationMs int32 `protobuf:"varint,3,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
-	// HTTP status of the response. Absent if there was no response.
-	HttpStatus *int32 `protobuf:"varint,4,opt,name=http_status,json=httpStatus,proto3,oneof" json:"http_status,omitempty"`
-	// Why the attempt failed, such as "timed out" or "blocked address". Absent if it
-	// succeeded.
-	Error *string `protobuf:"bytes,5,opt,name=error,proto3,oneof" json:"error,omitempty"`
-	// Start of the response body, at most 2 KiB. Bytes that are not text are escaped.
-	ResponseBody  string `protobuf:"bytes,6,opt,name=response_body,json=responseBody,proto3" json:"response_body,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WebhookAttempt) Reset() {
-	*x = WebhookAttempt{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WebhookAttempt) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WebhookAttempt) ProtoMessage() {}
-
-func (x *WebhookAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WebhookAttempt.ProtoReflect.Descriptor instead.
-func (*WebhookAttempt) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *WebhookAttempt) GetNumber() int32 {
-	if x != nil {
-		return x.Number
-	}
-	return 0
-}
-
-func (x *WebhookAttempt) GetStartedAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.StartedAt
-	}
-	return nil
-}
-
-func (x *WebhookAttempt) GetDurationMs() int32 {
-	if x != nil {
-		return x.DurationMs
-	}
-	return 0
-}
-
-func (x *WebhookAttempt) GetHttpStatus() int32 {
-	if x != nil && x.HttpStatus != nil {
-		return *x.HttpStatus
-	}
-	return 0
-}
-
-func (x *WebhookAttempt) GetError() string {
-	if x != nil && x.Error != nil {
-		return *x.Error
-	}
-	return ""
-}
-
-func (x *WebhookAttempt) GetResponseBody() string {
-	if x != nil {
-		return x.ResponseBody
-	}
-	return ""
-}
-
 // Request message for CreateWebhook.
 type CreateWebhookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -602,7 +217,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[4]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -614,7 +229,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[4]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -627,7 +242,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{4}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *CreateWebhookRequest) GetUrl() string {
@@ -675,7 +290,7 @@ type CreateWebhookResponse struct {
 
 func (x *CreateWebhookResponse) Reset() {
 	*x = CreateWebhookResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[5]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -687,7 +302,7 @@ func (x *CreateWebhookResponse) String() string {
 func (*CreateWebhookResponse) ProtoMessage() {}
 
 func (x *CreateWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[5]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -700,7 +315,7 @@ func (x *CreateWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookResponse.ProtoReflect.Descriptor instead.
 func (*CreateWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{5}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CreateWebhookResponse) GetWebhook() *Webhook {
@@ -735,7 +350,7 @@ type GetWebhookRequest struct {
 
 func (x *GetWebhookRequest) Reset() {
 	*x = GetWebhookRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[6]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +362,7 @@ func (x *GetWebhookRequest) String() string {
 func (*GetWebhookRequest) ProtoMessage() {}
 
 func (x *GetWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[6]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +375,7 @@ func (x *GetWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWebhookRequest.ProtoReflect.Descriptor instead.
 func (*GetWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{6}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetWebhookRequest) GetId() string {
@@ -784,7 +399,7 @@ type GetWebhookResponse struct {
 
 func (x *GetWebhookResponse) Reset() {
 	*x = GetWebhookResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[7]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -796,7 +411,7 @@ func (x *GetWebhookResponse) String() string {
 func (*GetWebhookResponse) ProtoMessage() {}
 
 func (x *GetWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[7]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -809,7 +424,7 @@ func (x *GetWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWebhookResponse.ProtoReflect.Descriptor instead.
 func (*GetWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{7}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetWebhookResponse) GetWebhook() *Webhook {
@@ -844,7 +459,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[8]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +471,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[8]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +484,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{8}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListWebhooksRequest) GetLimit() int32 {
@@ -899,7 +514,7 @@ type ListWebhooksResponse struct {
 	// Webhooks on this page. Empty beyond the last page.
 	Webhooks []*Webhook `protobuf:"bytes,1,rep,name=webhooks,proto3" json:"webhooks,omitempty"`
 	// Number of webhooks in the account.
-	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
+	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -912,7 +527,7 @@ type ListWebhooksResponse struct {
 
 func (x *ListWebhooksResponse) Reset() {
 	*x = ListWebhooksResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[9]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +539,7 @@ func (x *ListWebhooksResponse) String() string {
 func (*ListWebhooksResponse) ProtoMessage() {}
 
 func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[9]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +552,7 @@ func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksResponse.ProtoReflect.Descriptor instead.
 func (*ListWebhooksResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{9}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListWebhooksResponse) GetWebhooks() []*Webhook {
@@ -948,8 +563,8 @@ func (x *ListWebhooksResponse) GetWebhooks() []*Webhook {
 }
 
 func (x *ListWebhooksResponse) GetTotal() int32 {
-	if x != nil && x.Total != nil {
-		return *x.Total
+	if x != nil {
+		return x.Total
 	}
 	return 0
 }
@@ -1006,7 +621,7 @@ type UpdateWebhookRequest struct {
 
 func (x *UpdateWebhookRequest) Reset() {
 	*x = UpdateWebhookRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[10]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +633,7 @@ func (x *UpdateWebhookRequest) String() string {
 func (*UpdateWebhookRequest) ProtoMessage() {}
 
 func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[10]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,7 +646,7 @@ func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{10}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *UpdateWebhookRequest) GetId() string {
@@ -1097,7 +712,7 @@ type UpdateWebhookResponse struct {
 
 func (x *UpdateWebhookResponse) Reset() {
 	*x = UpdateWebhookResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[11]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +724,7 @@ func (x *UpdateWebhookResponse) String() string {
 func (*UpdateWebhookResponse) ProtoMessage() {}
 
 func (x *UpdateWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[11]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +737,7 @@ func (x *UpdateWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookResponse.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{11}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *UpdateWebhookResponse) GetWebhook() *Webhook {
@@ -1155,7 +770,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[12]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +782,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[12]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +795,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{12}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteWebhookRequest) GetId() string {
@@ -1206,7 +821,7 @@ type DeleteWebhookResponse struct {
 
 func (x *DeleteWebhookResponse) Reset() {
 	*x = DeleteWebhookResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[13]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1218,7 +833,7 @@ func (x *DeleteWebhookResponse) String() string {
 func (*DeleteWebhookResponse) ProtoMessage() {}
 
 func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[13]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1231,7 +846,7 @@ func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{13}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{10}
 }
 
 // Request message for RotateWebhookSecret.
@@ -1250,7 +865,7 @@ type RotateWebhookSecretRequest struct {
 
 func (x *RotateWebhookSecretRequest) Reset() {
 	*x = RotateWebhookSecretRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[14]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +877,7 @@ func (x *RotateWebhookSecretRequest) String() string {
 func (*RotateWebhookSecretRequest) ProtoMessage() {}
 
 func (x *RotateWebhookSecretRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[14]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +890,7 @@ func (x *RotateWebhookSecretRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookSecretRequest.ProtoReflect.Descriptor instead.
 func (*RotateWebhookSecretRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{14}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RotateWebhookSecretRequest) GetId() string {
@@ -1308,7 +923,7 @@ type RotateWebhookSecretResponse struct {
 
 func (x *RotateWebhookSecretResponse) Reset() {
 	*x = RotateWebhookSecretResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[15]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +935,7 @@ func (x *RotateWebhookSecretResponse) String() string {
 func (*RotateWebhookSecretResponse) ProtoMessage() {}
 
 func (x *RotateWebhookSecretResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[15]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +948,7 @@ func (x *RotateWebhookSecretResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookSecretResponse.ProtoReflect.Descriptor instead.
 func (*RotateWebhookSecretResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{15}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RotateWebhookSecretResponse) GetWebhook() *Webhook {
@@ -1368,7 +983,7 @@ type TestWebhookRequest struct {
 
 func (x *TestWebhookRequest) Reset() {
 	*x = TestWebhookRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[16]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +995,7 @@ func (x *TestWebhookRequest) String() string {
 func (*TestWebhookRequest) ProtoMessage() {}
 
 func (x *TestWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[16]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +1008,7 @@ func (x *TestWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestWebhookRequest.ProtoReflect.Descriptor instead.
 func (*TestWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{16}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TestWebhookRequest) GetId() string {
@@ -1406,7 +1021,7 @@ func (x *TestWebhookRequest) GetId() string {
 // The result of the test.
 type TestWebhookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The delivery, with status SUCCEEDED or FAILED.
+	// The delivery, in state SUCCEEDED or FAILED.
 	Delivery *WebhookDelivery `protobuf:"bytes,1,opt,name=delivery,proto3" json:"delivery,omitempty"`
 	// The only attempt.
 	Attempt       *WebhookAttempt `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -1416,7 +1031,7 @@ type TestWebhookResponse struct {
 
 func (x *TestWebhookResponse) Reset() {
 	*x = TestWebhookResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[17]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +1043,7 @@ func (x *TestWebhookResponse) String() string {
 func (*TestWebhookResponse) ProtoMessage() {}
 
 func (x *TestWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[17]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +1056,7 @@ func (x *TestWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestWebhookResponse.ProtoReflect.Descriptor instead.
 func (*TestWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{17}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TestWebhookResponse) GetDelivery() *WebhookDelivery {
@@ -1479,7 +1094,7 @@ type ReplayWebhookRequest struct {
 
 func (x *ReplayWebhookRequest) Reset() {
 	*x = ReplayWebhookRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[18]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1106,7 @@ func (x *ReplayWebhookRequest) String() string {
 func (*ReplayWebhookRequest) ProtoMessage() {}
 
 func (x *ReplayWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[18]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1119,7 @@ func (x *ReplayWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReplayWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{18}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReplayWebhookRequest) GetId() string {
@@ -1542,82 +1157,21 @@ func (x *ReplayWebhookRequest) GetOnlyFailed() bool {
 	return false
 }
 
-// A repeated delivery of past events to a webhook.
-type WebhookReplay struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier: a ULID, 26 characters. Deliveries of the replay have it as replay_id.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Identifier of the webhook.
-	WebhookId string `protobuf:"bytes,2,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
-	// Time at which the replay was requested.
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WebhookReplay) Reset() {
-	*x = WebhookReplay{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WebhookReplay) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WebhookReplay) ProtoMessage() {}
-
-func (x *WebhookReplay) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[19]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WebhookReplay.ProtoReflect.Descriptor instead.
-func (*WebhookReplay) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{19}
-}
-
-func (x *WebhookReplay) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *WebhookReplay) GetWebhookId() string {
-	if x != nil {
-		return x.WebhookId
-	}
-	return ""
-}
-
-func (x *WebhookReplay) GetCreatedAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.CreatedAt
-	}
-	return nil
-}
-
-// The replay, which runs in the background.
+// The started operation.
 type ReplayWebhookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The replay.
-	Replay        *WebhookReplay `protobuf:"bytes,1,opt,name=replay,proto3" json:"replay,omitempty"`
+	// The operation.
+	Operation *Operation `protobuf:"bytes,2,opt,name=operation,proto3" json:"operation,omitempty"`
+	// Entity tag of the operation: text in quotes, which changes when the operation changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReplayWebhookResponse) Reset() {
 	*x = ReplayWebhookResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[20]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1183,7 @@ func (x *ReplayWebhookResponse) String() string {
 func (*ReplayWebhookResponse) ProtoMessage() {}
 
 func (x *ReplayWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[20]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,29 +1196,36 @@ func (x *ReplayWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayWebhookResponse.ProtoReflect.Descriptor instead.
 func (*ReplayWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{20}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{16}
 }
 
-func (x *ReplayWebhookResponse) GetReplay() *WebhookReplay {
+func (x *ReplayWebhookResponse) GetOperation() *Operation {
 	if x != nil {
-		return x.Replay
+		return x.Operation
 	}
 	return nil
+}
+
+func (x *ReplayWebhookResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for ListWebhookDeliveries.
 type ListWebhookDeliveriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the webhook.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
 	// Maximum number of deliveries to return. Default: 20, also used for 0. Values above 100 are
 	// reduced to 100.
 	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
 	// set.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
-	// Returns only deliveries with this status.
-	Status WebhookDelivery_Status `protobuf:"varint,4,opt,name=status,proto3,enum=roster.v1.WebhookDelivery_Status" json:"status,omitempty"`
+	// Returns only deliveries in this state.
+	State WebhookDelivery_State `protobuf:"varint,4,opt,name=state,proto3,enum=roster.v1.WebhookDelivery_State" json:"state,omitempty"`
 	// Returns only deliveries of this event type, or of all event types of a resource, such
 	// as subscriber.*. Case-insensitive.
 	EventType string `protobuf:"bytes,5,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
@@ -1684,7 +1245,7 @@ type ListWebhookDeliveriesRequest struct {
 
 func (x *ListWebhookDeliveriesRequest) Reset() {
 	*x = ListWebhookDeliveriesRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[21]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +1257,7 @@ func (x *ListWebhookDeliveriesRequest) String() string {
 func (*ListWebhookDeliveriesRequest) ProtoMessage() {}
 
 func (x *ListWebhookDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[21]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,12 +1270,12 @@ func (x *ListWebhookDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhookDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhookDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{21}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{17}
 }
 
-func (x *ListWebhookDeliveriesRequest) GetId() string {
+func (x *ListWebhookDeliveriesRequest) GetWebhookId() string {
 	if x != nil {
-		return x.Id
+		return x.WebhookId
 	}
 	return ""
 }
@@ -1733,11 +1294,11 @@ func (x *ListWebhookDeliveriesRequest) GetPage() int32 {
 	return 0
 }
 
-func (x *ListWebhookDeliveriesRequest) GetStatus() WebhookDelivery_Status {
+func (x *ListWebhookDeliveriesRequest) GetState() WebhookDelivery_State {
 	if x != nil {
-		return x.Status
+		return x.State
 	}
-	return WebhookDelivery_STATUS_UNSPECIFIED
+	return WebhookDelivery_STATE_UNSPECIFIED
 }
 
 func (x *ListWebhookDeliveriesRequest) GetEventType() string {
@@ -1781,7 +1342,7 @@ type ListWebhookDeliveriesResponse struct {
 	// Deliveries on this page. Empty beyond the last page.
 	Deliveries []*WebhookDelivery `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
 	// Number of deliveries that match the filters.
-	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
+	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -1794,7 +1355,7 @@ type ListWebhookDeliveriesResponse struct {
 
 func (x *ListWebhookDeliveriesResponse) Reset() {
 	*x = ListWebhookDeliveriesResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[22]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +1367,7 @@ func (x *ListWebhookDeliveriesResponse) String() string {
 func (*ListWebhookDeliveriesResponse) ProtoMessage() {}
 
 func (x *ListWebhookDeliveriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[22]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +1380,7 @@ func (x *ListWebhookDeliveriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhookDeliveriesResponse.ProtoReflect.Descriptor instead.
 func (*ListWebhookDeliveriesResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{22}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListWebhookDeliveriesResponse) GetDeliveries() []*WebhookDelivery {
@@ -1830,8 +1391,8 @@ func (x *ListWebhookDeliveriesResponse) GetDeliveries() []*WebhookDelivery {
 }
 
 func (x *ListWebhookDeliveriesResponse) GetTotal() int32 {
-	if x != nil && x.Total != nil {
-		return *x.Total
+	if x != nil {
+		return x.Total
 	}
 	return 0
 }
@@ -1869,7 +1430,7 @@ type GetWebhookDeliveryRequest struct {
 
 func (x *GetWebhookDeliveryRequest) Reset() {
 	*x = GetWebhookDeliveryRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[23]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1881,7 +1442,7 @@ func (x *GetWebhookDeliveryRequest) String() string {
 func (*GetWebhookDeliveryRequest) ProtoMessage() {}
 
 func (x *GetWebhookDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[23]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1894,7 +1455,7 @@ func (x *GetWebhookDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWebhookDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*GetWebhookDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{23}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetWebhookDeliveryRequest) GetId() string {
@@ -1917,7 +1478,7 @@ type GetWebhookDeliveryResponse struct {
 
 func (x *GetWebhookDeliveryResponse) Reset() {
 	*x = GetWebhookDeliveryResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[24]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +1490,7 @@ func (x *GetWebhookDeliveryResponse) String() string {
 func (*GetWebhookDeliveryResponse) ProtoMessage() {}
 
 func (x *GetWebhookDeliveryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[24]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +1503,7 @@ func (x *GetWebhookDeliveryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWebhookDeliveryResponse.ProtoReflect.Descriptor instead.
 func (*GetWebhookDeliveryResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{24}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetWebhookDeliveryResponse) GetDelivery() *WebhookDelivery {
@@ -1970,7 +1531,7 @@ type RetryWebhookDeliveryRequest struct {
 
 func (x *RetryWebhookDeliveryRequest) Reset() {
 	*x = RetryWebhookDeliveryRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[25]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +1543,7 @@ func (x *RetryWebhookDeliveryRequest) String() string {
 func (*RetryWebhookDeliveryRequest) ProtoMessage() {}
 
 func (x *RetryWebhookDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[25]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +1556,7 @@ func (x *RetryWebhookDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryWebhookDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*RetryWebhookDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{25}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RetryWebhookDeliveryRequest) GetId() string {
@@ -2016,7 +1577,7 @@ type RetryWebhookDeliveryResponse struct {
 
 func (x *RetryWebhookDeliveryResponse) Reset() {
 	*x = RetryWebhookDeliveryResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[26]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2028,7 +1589,7 @@ func (x *RetryWebhookDeliveryResponse) String() string {
 func (*RetryWebhookDeliveryResponse) ProtoMessage() {}
 
 func (x *RetryWebhookDeliveryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[26]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2041,7 +1602,7 @@ func (x *RetryWebhookDeliveryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryWebhookDeliveryResponse.ProtoReflect.Descriptor instead.
 func (*RetryWebhookDeliveryResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{26}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RetryWebhookDeliveryResponse) GetDelivery() *WebhookDelivery {
@@ -2063,7 +1624,7 @@ type TailWebhookDeliveriesRequest struct {
 
 func (x *TailWebhookDeliveriesRequest) Reset() {
 	*x = TailWebhookDeliveriesRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[27]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2075,7 +1636,7 @@ func (x *TailWebhookDeliveriesRequest) String() string {
 func (*TailWebhookDeliveriesRequest) ProtoMessage() {}
 
 func (x *TailWebhookDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[27]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2088,7 +1649,7 @@ func (x *TailWebhookDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailWebhookDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*TailWebhookDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{27}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TailWebhookDeliveriesRequest) GetWebhookId() string {
@@ -2111,7 +1672,7 @@ type TailWebhookDeliveriesResponse struct {
 
 func (x *TailWebhookDeliveriesResponse) Reset() {
 	*x = TailWebhookDeliveriesResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[28]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +1684,7 @@ func (x *TailWebhookDeliveriesResponse) String() string {
 func (*TailWebhookDeliveriesResponse) ProtoMessage() {}
 
 func (x *TailWebhookDeliveriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[28]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +1697,7 @@ func (x *TailWebhookDeliveriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailWebhookDeliveriesResponse.ProtoReflect.Descriptor instead.
 func (*TailWebhookDeliveriesResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{28}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TailWebhookDeliveriesResponse) GetDelivery() *WebhookDelivery {
@@ -2166,7 +1727,7 @@ type ListEventsRequest struct {
 	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
 	// Returns only events of this type, or of all types of a resource, such as
 	// subscriber.*. Case-insensitive.
-	EventType string `protobuf:"bytes,3,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
+	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
 	// Returns only events with a greater sequence number. To read the event log
 	// continuously, set it to the sequence number of the last event received.
 	AfterSequence float64 `protobuf:"fixed64,4,opt,name=after_sequence,json=afterSequence,proto3" json:"after_sequence,omitempty"`
@@ -2187,7 +1748,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[29]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2199,7 +1760,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[29]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2212,7 +1773,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{29}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListEventsRequest) GetLimit() int32 {
@@ -2229,9 +1790,9 @@ func (x *ListEventsRequest) GetPage() int32 {
 	return 0
 }
 
-func (x *ListEventsRequest) GetEventType() string {
+func (x *ListEventsRequest) GetType() string {
 	if x != nil {
-		return x.EventType
+		return x.Type
 	}
 	return ""
 }
@@ -2277,7 +1838,7 @@ type ListEventsResponse struct {
 	// Events on this page. Empty beyond the last page.
 	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
 	// Number of events that match the filters.
-	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
+	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -2290,7 +1851,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[30]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2302,7 +1863,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[30]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2315,7 +1876,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{30}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -2326,8 +1887,8 @@ func (x *ListEventsResponse) GetEvents() []*Event {
 }
 
 func (x *ListEventsResponse) GetTotal() int32 {
-	if x != nil && x.Total != nil {
-		return *x.Total
+	if x != nil {
+		return x.Total
 	}
 	return 0
 }
@@ -2357,7 +1918,7 @@ var File_roster_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"\x18roster/v1/webhooks.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xca\x05\n" +
+	"\x18roster/v1/webhooks.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1aroster/v1/deliveries.proto\x1a\x14roster/v1/http.proto\x1a\x1aroster/v1/operations.proto\"\xca\x05\n" +
 	"\aWebhook\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x126\n" +
 	"\x03url\x18\x02 \x01(\tB$\xaa\xb5\x18 https://example.com/hooks/rosterR\x03url\x12?\n" +
@@ -2375,54 +1936,7 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x1bDISABLED_REASON_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04GONE\x10\x01\x12\v\n" +
 	"\aFAILING\x10\x02B\x12\n" +
-	"\x10_disabled_reason\"\xcc\x04\n" +
-	"\x05Event\x122\n" +
-	"\x02id\x18\x01 \x01(\tB\"\xaa\xb5\x18\x1eevt_01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
-	"\x04type\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vtag.updatedR\x04type\x12\\\n" +
-	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\ttimestamp\x12B\n" +
-	"\n" +
-	"account_id\x18\a \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5MH\x00R\taccountId\x88\x01\x01\x12<\n" +
-	"\bsequence\x18\x04 \x01(\x01B \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\xf0?\xaa\xb5\x18\x017ȵ\x18\x01R\bsequence\x12\xb0\x01\n" +
-	"\x04data\x18\x05 \x01(\v2\x17.google.protobuf.StructB\x82\x01\xbaH\x03\xc8\x01\x01\xaa\xb5\x18x{\"tag\": {\"id\": \"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"name\": \"vip\", \"description\": \"\", \"createdAt\": \"2026-11-21T03:33:16.247Z\"}}R\x04data\x12H\n" +
-	"\bprevious\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x13\xaa\xb5\x18\x0f{\"name\": \"VIP\"}R\bpreviousB\r\n" +
-	"\v_account_id\"\xff\x05\n" +
-	"\x0fWebhookDelivery\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12=\n" +
-	"\n" +
-	"webhook_id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\x12=\n" +
-	"\bevent_id\x18\x03 \x01(\tB\"\xaa\xb5\x18\x1eevt_01M7Y2MPAQ036JVMBN3RCKGA5KR\aeventId\x12.\n" +
-	"\n" +
-	"event_type\x18\x04 \x01(\tB\x0f\xaa\xb5\x18\vtag.updatedR\teventType\x12F\n" +
-	"\x06status\x18\x05 \x01(\x0e2!.roster.v1.WebhookDelivery.StatusB\v\xaa\xb5\x18\aPENDINGR\x06status\x12!\n" +
-	"\battempts\x18\x06 \x01(\x05B\x05\xaa\xb5\x18\x011R\battempts\x12`\n" +
-	"\x0fnext_attempt_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:21.247ZR\rnextAttemptAt\x12@\n" +
-	"\treplay_id\x18\b \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5HH\x00R\breplayId\x88\x01\x01\x12]\n" +
-	"\n" +
-	"created_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12;\n" +
-	"\vfinished_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"finishedAt\"U\n" +
-	"\x06Status\x12\x16\n" +
-	"\x12STATUS_UNSPECIFIED\x10\x00\x12\v\n" +
-	"\aPENDING\x10\x01\x12\v\n" +
-	"\aSENDING\x10\x02\x12\r\n" +
-	"\tSUCCEEDED\x10\x03\x12\n" +
-	"\n" +
-	"\x06FAILED\x10\x04B\f\n" +
-	"\n" +
-	"_replay_id\"\xe4\x02\n" +
-	"\x0eWebhookAttempt\x12\x1d\n" +
-	"\x06number\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x06number\x12]\n" +
-	"\n" +
-	"started_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tstartedAt\x12'\n" +
-	"\vduration_ms\x18\x03 \x01(\x05B\x06\xaa\xb5\x18\x0284R\n" +
-	"durationMs\x12-\n" +
-	"\vhttp_status\x18\x04 \x01(\x05B\a\xaa\xb5\x18\x03503H\x00R\n" +
-	"httpStatus\x88\x01\x01\x12+\n" +
-	"\x05error\x18\x05 \x01(\tB\x10\xaa\xb5\x18\fanswered 503H\x01R\x05error\x88\x01\x01\x125\n" +
-	"\rresponse_body\x18\x06 \x01(\tB\x10\xaa\xb5\x18\fout of orderR\fresponseBodyB\x0e\n" +
-	"\f_http_statusB\b\n" +
-	"\x06_error\"\xfe\x02\n" +
+	"\x10_disabled_reason\"\xfe\x02\n" +
 	"\x14CreateWebhookRequest\x12L\n" +
 	"\x03url\x18\x01 \x01(\tB:\xbaH\b\xc8\x01\x01r\x03\x18\x80\x10\x90\xb5\x18\x01\xaa\xb5\x18 https://example.com/hooks/roster\xb2\xb5\x18\x03uriR\x03url\x12K\n" +
 	"\vdescription\x18\x02 \x01(\tB)\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x19Keeps the CRM up to date.е\x18\x01R\vdescription\x12R\n" +
@@ -2444,14 +1958,13 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xd9\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xca\x01\n" +
 	"\x14ListWebhooksResponse\x12.\n" +
-	"\bwebhooks\x18\x01 \x03(\v2\x12.roster.v1.WebhookR\bwebhooks\x12 \n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
+	"\bwebhooks\x18\x01 \x03(\v2\x12.roster.v1.WebhookR\bwebhooks\x12\x1b\n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
-	"\x06_total\"\xd0\x04\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xd0\x04\n" +
 	"\x14UpdateWebhookRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12M\n" +
 	"\x03url\x18\x02 \x01(\tB;\xbaH\x05r\x03\x18\x80\x10\x90\xb5\x18\x01\xaa\xb5\x18 https://example.com/hooks/roster\xb2\xb5\x18\x03uri\xb8\xb5\x18\x01R\x03url\x12K\n" +
@@ -2491,36 +2004,31 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\vevent_types\x18\x04 \x03(\tB\"\xbaH\v\x92\x01\b\x102\"\x04r\x02\x182\xaa\xb5\x18\x10[\"subscriber.*\"]R\n" +
 	"eventTypes\x12)\n" +
 	"\vonly_failed\x18\x05 \x01(\bB\b\xaa\xb5\x18\x04trueR\n" +
-	"onlyFailed\"\xdd\x01\n" +
-	"\rWebhookReplay\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5HR\x02id\x12=\n" +
+	"onlyFailed\"\x95\x01\n" +
+	"\x15ReplayWebhookResponse\x12:\n" +
+	"\toperation\x18\x02 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\x122\n" +
+	"\x04etag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etagJ\x04\b\x01\x10\x02R\x06replay\"\xda\x04\n" +
+	"\x1cListWebhookDeliveriesRequest\x12=\n" +
 	"\n" +
-	"webhook_id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\x12]\n" +
-	"\n" +
-	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\"Q\n" +
-	"\x15ReplayWebhookResponse\x128\n" +
-	"\x06replay\x18\x01 \x01(\v2\x18.roster.v1.WebhookReplayB\x06\xbaH\x03\xc8\x01\x01R\x06replay\"\xce\x04\n" +
-	"\x1cListWebhookDeliveriesRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
+	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\x12#\n" +
 	"\x05limit\x18\x02 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
-	"\x04page\x18\x03 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12Q\n" +
-	"\x06status\x18\x04 \x01(\x0e2!.roster.v1.WebhookDelivery.StatusB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\xe0\xb5\x18\x01R\x06status\x125\n" +
+	"\x04page\x18\x03 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12N\n" +
+	"\x05state\x18\x04 \x01(\x0e2 .roster.v1.WebhookDelivery.StateB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\xe0\xb5\x18\x01R\x05state\x125\n" +
 	"\n" +
 	"event_type\x18\x05 \x01(\tB\x16\xbaH\x04r\x02\x182\xaa\xb5\x18\vtag.updatedR\teventType\x12D\n" +
 	"\bevent_id\x18\x06 \x01(\tB)\xbaH\x04r\x02\x182\xaa\xb5\x18\x1eevt_01M7Y2MPAQ036JVMBN3RCKGA5KR\aeventId\x12]\n" +
 	"\rcreated_after\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
 	"\x0ecreated_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\x12'\n" +
 	"\n" +
-	"page_token\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xee\x01\n" +
+	"page_token\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xdf\x01\n" +
 	"\x1dListWebhookDeliveriesResponse\x12:\n" +
 	"\n" +
 	"deliveries\x18\x01 \x03(\v2\x1a.roster.v1.WebhookDeliveryR\n" +
-	"deliveries\x12 \n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
+	"deliveries\x12\x1b\n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
-	"\x06_total\"K\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"K\n" +
 	"\x19GetWebhookDeliveryRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x93\x01\n" +
 	"\x1aGetWebhookDeliveryResponse\x12>\n" +
@@ -2535,25 +2043,23 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\"\x9c\x01\n" +
 	"\x1dTailWebhookDeliveriesResponse\x12>\n" +
 	"\bdelivery\x18\x01 \x01(\v2\x1a.roster.v1.WebhookDeliveryB\x06\xbaH\x03\xc8\x01\x01R\bdelivery\x12;\n" +
-	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xf3\x03\n" +
+	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xe8\x03\n" +
 	"\x11ListEventsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
-	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12/\n" +
-	"\n" +
-	"event_type\x18\x03 \x01(\tB\x10\xbaH\x04r\x02\x182\xaa\xb5\x18\x05tag.*R\teventType\x12G\n" +
+	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12$\n" +
+	"\x04type\x18\x03 \x01(\tB\x10\xbaH\x04r\x02\x182\xaa\xb5\x18\x05tag.*R\x04type\x12G\n" +
 	"\x0eafter_sequence\x18\x04 \x01(\x01B \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\x00\x00\xaa\xb5\x18\x010ȵ\x18\x01R\rafterSequence\x12]\n" +
 	"\rcreated_after\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
 	"\x0ecreated_before\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\x124\n" +
 	"\x05order\x18\a \x01(\tB\x1e\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04desc\xe0\xb5\x18\x01R\x05order\x12'\n" +
 	"\n" +
-	"page_token\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xd1\x01\n" +
+	"page_token\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xc2\x01\n" +
 	"\x12ListEventsResponse\x12(\n" +
-	"\x06events\x18\x01 \x03(\v2\x10.roster.v1.EventR\x06events\x12 \n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
+	"\x06events\x18\x01 \x03(\v2\x10.roster.v1.EventR\x06events\x12\x1b\n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
-	"\x06_total2\xc6\x0e\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken2\xce\x0e\n" +
 	"\x0eWebhookService\x12\x81\x01\n" +
 	"\rCreateWebhook\x12\x1f.roster.v1.CreateWebhookRequest\x1a .roster.v1.CreateWebhookResponse\"-\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x1c\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/api/webhooks\x12t\n" +
@@ -2571,9 +2077,9 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\vTestWebhook\x12\x1d.roster.v1.TestWebhookRequest\x1a\x1e.roster.v1.TestWebhookResponse\"0\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\x1b2\x82\xd3\xe4\x93\x02\x19\"\x17/api/webhooks/{id}/test\x12\x8e\x01\n" +
 	"\rReplayWebhook\x12\x1f.roster.v1.ReplayWebhookRequest\x1a .roster.v1.ReplayWebhookResponse\":\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x02\x1b1\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/webhooks/{id}/replay\x12\xa0\x01\n" +
-	"\x15ListWebhookDeliveries\x12'.roster.v1.ListWebhookDeliveriesRequest\x1a(.roster.v1.ListWebhookDeliveriesResponse\"4\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/webhooks/{id}/deliveries\x12\x96\x01\n" +
+	"\x05write\x9a\xb5\x18\x02\x1b(\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/webhooks/{id}/replay\x12\xa8\x01\n" +
+	"\x15ListWebhookDeliveries\x12'.roster.v1.ListWebhookDeliveriesRequest\x1a(.roster.v1.ListWebhookDeliveriesResponse\"<\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02'\x12%/api/webhooks/{webhook_id}/deliveries\x12\x96\x01\n" +
 	"\x12GetWebhookDelivery\x12$.roster.v1.GetWebhookDeliveryRequest\x1a%.roster.v1.GetWebhookDeliveryResponse\"3\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x1d\x82\xd3\xe4\x93\x02\x1e\x12\x1c/api/webhook-deliveries/{id}\x12\xa8\x01\n" +
 	"\x14RetryWebhookDelivery\x12&.roster.v1.RetryWebhookDeliveryRequest\x1a'.roster.v1.RetryWebhookDeliveryResponse\"?\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
@@ -2596,114 +2102,104 @@ func file_roster_v1_webhooks_proto_rawDescGZIP() []byte {
 	return file_roster_v1_webhooks_proto_rawDescData
 }
 
-var file_roster_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_roster_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_roster_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_roster_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_roster_v1_webhooks_proto_goTypes = []any{
 	(Webhook_DisabledReason)(0),           // 0: roster.v1.Webhook.DisabledReason
-	(WebhookDelivery_Status)(0),           // 1: roster.v1.WebhookDelivery.Status
-	(*Webhook)(nil),                       // 2: roster.v1.Webhook
-	(*Event)(nil),                         // 3: roster.v1.Event
-	(*WebhookDelivery)(nil),               // 4: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),                // 5: roster.v1.WebhookAttempt
-	(*CreateWebhookRequest)(nil),          // 6: roster.v1.CreateWebhookRequest
-	(*CreateWebhookResponse)(nil),         // 7: roster.v1.CreateWebhookResponse
-	(*GetWebhookRequest)(nil),             // 8: roster.v1.GetWebhookRequest
-	(*GetWebhookResponse)(nil),            // 9: roster.v1.GetWebhookResponse
-	(*ListWebhooksRequest)(nil),           // 10: roster.v1.ListWebhooksRequest
-	(*ListWebhooksResponse)(nil),          // 11: roster.v1.ListWebhooksResponse
-	(*UpdateWebhookRequest)(nil),          // 12: roster.v1.UpdateWebhookRequest
-	(*UpdateWebhookResponse)(nil),         // 13: roster.v1.UpdateWebhookResponse
-	(*DeleteWebhookRequest)(nil),          // 14: roster.v1.DeleteWebhookRequest
-	(*DeleteWebhookResponse)(nil),         // 15: roster.v1.DeleteWebhookResponse
-	(*RotateWebhookSecretRequest)(nil),    // 16: roster.v1.RotateWebhookSecretRequest
-	(*RotateWebhookSecretResponse)(nil),   // 17: roster.v1.RotateWebhookSecretResponse
-	(*TestWebhookRequest)(nil),            // 18: roster.v1.TestWebhookRequest
-	(*TestWebhookResponse)(nil),           // 19: roster.v1.TestWebhookResponse
-	(*ReplayWebhookRequest)(nil),          // 20: roster.v1.ReplayWebhookRequest
-	(*WebhookReplay)(nil),                 // 21: roster.v1.WebhookReplay
-	(*ReplayWebhookResponse)(nil),         // 22: roster.v1.ReplayWebhookResponse
-	(*ListWebhookDeliveriesRequest)(nil),  // 23: roster.v1.ListWebhookDeliveriesRequest
-	(*ListWebhookDeliveriesResponse)(nil), // 24: roster.v1.ListWebhookDeliveriesResponse
-	(*GetWebhookDeliveryRequest)(nil),     // 25: roster.v1.GetWebhookDeliveryRequest
-	(*GetWebhookDeliveryResponse)(nil),    // 26: roster.v1.GetWebhookDeliveryResponse
-	(*RetryWebhookDeliveryRequest)(nil),   // 27: roster.v1.RetryWebhookDeliveryRequest
-	(*RetryWebhookDeliveryResponse)(nil),  // 28: roster.v1.RetryWebhookDeliveryResponse
-	(*TailWebhookDeliveriesRequest)(nil),  // 29: roster.v1.TailWebhookDeliveriesRequest
-	(*TailWebhookDeliveriesResponse)(nil), // 30: roster.v1.TailWebhookDeliveriesResponse
-	(*ListEventsRequest)(nil),             // 31: roster.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),            // 32: roster.v1.ListEventsResponse
-	(*timestamppb.Timestamp)(nil),         // 33: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),               // 34: google.protobuf.Struct
-	(*fieldmaskpb.FieldMask)(nil),         // 35: google.protobuf.FieldMask
+	(*Webhook)(nil),                       // 1: roster.v1.Webhook
+	(*CreateWebhookRequest)(nil),          // 2: roster.v1.CreateWebhookRequest
+	(*CreateWebhookResponse)(nil),         // 3: roster.v1.CreateWebhookResponse
+	(*GetWebhookRequest)(nil),             // 4: roster.v1.GetWebhookRequest
+	(*GetWebhookResponse)(nil),            // 5: roster.v1.GetWebhookResponse
+	(*ListWebhooksRequest)(nil),           // 6: roster.v1.ListWebhooksRequest
+	(*ListWebhooksResponse)(nil),          // 7: roster.v1.ListWebhooksResponse
+	(*UpdateWebhookRequest)(nil),          // 8: roster.v1.UpdateWebhookRequest
+	(*UpdateWebhookResponse)(nil),         // 9: roster.v1.UpdateWebhookResponse
+	(*DeleteWebhookRequest)(nil),          // 10: roster.v1.DeleteWebhookRequest
+	(*DeleteWebhookResponse)(nil),         // 11: roster.v1.DeleteWebhookResponse
+	(*RotateWebhookSecretRequest)(nil),    // 12: roster.v1.RotateWebhookSecretRequest
+	(*RotateWebhookSecretResponse)(nil),   // 13: roster.v1.RotateWebhookSecretResponse
+	(*TestWebhookRequest)(nil),            // 14: roster.v1.TestWebhookRequest
+	(*TestWebhookResponse)(nil),           // 15: roster.v1.TestWebhookResponse
+	(*ReplayWebhookRequest)(nil),          // 16: roster.v1.ReplayWebhookRequest
+	(*ReplayWebhookResponse)(nil),         // 17: roster.v1.ReplayWebhookResponse
+	(*ListWebhookDeliveriesRequest)(nil),  // 18: roster.v1.ListWebhookDeliveriesRequest
+	(*ListWebhookDeliveriesResponse)(nil), // 19: roster.v1.ListWebhookDeliveriesResponse
+	(*GetWebhookDeliveryRequest)(nil),     // 20: roster.v1.GetWebhookDeliveryRequest
+	(*GetWebhookDeliveryResponse)(nil),    // 21: roster.v1.GetWebhookDeliveryResponse
+	(*RetryWebhookDeliveryRequest)(nil),   // 22: roster.v1.RetryWebhookDeliveryRequest
+	(*RetryWebhookDeliveryResponse)(nil),  // 23: roster.v1.RetryWebhookDeliveryResponse
+	(*TailWebhookDeliveriesRequest)(nil),  // 24: roster.v1.TailWebhookDeliveriesRequest
+	(*TailWebhookDeliveriesResponse)(nil), // 25: roster.v1.TailWebhookDeliveriesResponse
+	(*ListEventsRequest)(nil),             // 26: roster.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),            // 27: roster.v1.ListEventsResponse
+	(*timestamppb.Timestamp)(nil),         // 28: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),         // 29: google.protobuf.FieldMask
+	(*WebhookDelivery)(nil),               // 30: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),                // 31: roster.v1.WebhookAttempt
+	(*Operation)(nil),                     // 32: roster.v1.Operation
+	(WebhookDelivery_State)(0),            // 33: roster.v1.WebhookDelivery.State
+	(*Event)(nil),                         // 34: roster.v1.Event
 }
 var file_roster_v1_webhooks_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.Webhook.disabled_reason:type_name -> roster.v1.Webhook.DisabledReason
-	33, // 1: roster.v1.Webhook.failing_since:type_name -> google.protobuf.Timestamp
-	33, // 2: roster.v1.Webhook.created_at:type_name -> google.protobuf.Timestamp
-	33, // 3: roster.v1.Webhook.updated_at:type_name -> google.protobuf.Timestamp
-	33, // 4: roster.v1.Event.timestamp:type_name -> google.protobuf.Timestamp
-	34, // 5: roster.v1.Event.data:type_name -> google.protobuf.Struct
-	34, // 6: roster.v1.Event.previous:type_name -> google.protobuf.Struct
-	1,  // 7: roster.v1.WebhookDelivery.status:type_name -> roster.v1.WebhookDelivery.Status
-	33, // 8: roster.v1.WebhookDelivery.next_attempt_at:type_name -> google.protobuf.Timestamp
-	33, // 9: roster.v1.WebhookDelivery.created_at:type_name -> google.protobuf.Timestamp
-	33, // 10: roster.v1.WebhookDelivery.finished_at:type_name -> google.protobuf.Timestamp
-	33, // 11: roster.v1.WebhookAttempt.started_at:type_name -> google.protobuf.Timestamp
-	2,  // 12: roster.v1.CreateWebhookResponse.webhook:type_name -> roster.v1.Webhook
-	2,  // 13: roster.v1.GetWebhookResponse.webhook:type_name -> roster.v1.Webhook
-	2,  // 14: roster.v1.ListWebhooksResponse.webhooks:type_name -> roster.v1.Webhook
-	35, // 15: roster.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	2,  // 16: roster.v1.UpdateWebhookResponse.webhook:type_name -> roster.v1.Webhook
-	2,  // 17: roster.v1.RotateWebhookSecretResponse.webhook:type_name -> roster.v1.Webhook
-	4,  // 18: roster.v1.TestWebhookResponse.delivery:type_name -> roster.v1.WebhookDelivery
-	5,  // 19: roster.v1.TestWebhookResponse.attempt:type_name -> roster.v1.WebhookAttempt
-	33, // 20: roster.v1.ReplayWebhookRequest.since:type_name -> google.protobuf.Timestamp
-	33, // 21: roster.v1.ReplayWebhookRequest.until:type_name -> google.protobuf.Timestamp
-	33, // 22: roster.v1.WebhookReplay.created_at:type_name -> google.protobuf.Timestamp
-	21, // 23: roster.v1.ReplayWebhookResponse.replay:type_name -> roster.v1.WebhookReplay
-	1,  // 24: roster.v1.ListWebhookDeliveriesRequest.status:type_name -> roster.v1.WebhookDelivery.Status
-	33, // 25: roster.v1.ListWebhookDeliveriesRequest.created_after:type_name -> google.protobuf.Timestamp
-	33, // 26: roster.v1.ListWebhookDeliveriesRequest.created_before:type_name -> google.protobuf.Timestamp
-	4,  // 27: roster.v1.ListWebhookDeliveriesResponse.deliveries:type_name -> roster.v1.WebhookDelivery
-	4,  // 28: roster.v1.GetWebhookDeliveryResponse.delivery:type_name -> roster.v1.WebhookDelivery
-	5,  // 29: roster.v1.GetWebhookDeliveryResponse.attempts:type_name -> roster.v1.WebhookAttempt
-	4,  // 30: roster.v1.RetryWebhookDeliveryResponse.delivery:type_name -> roster.v1.WebhookDelivery
-	4,  // 31: roster.v1.TailWebhookDeliveriesResponse.delivery:type_name -> roster.v1.WebhookDelivery
-	5,  // 32: roster.v1.TailWebhookDeliveriesResponse.attempt:type_name -> roster.v1.WebhookAttempt
-	33, // 33: roster.v1.ListEventsRequest.created_after:type_name -> google.protobuf.Timestamp
-	33, // 34: roster.v1.ListEventsRequest.created_before:type_name -> google.protobuf.Timestamp
-	3,  // 35: roster.v1.ListEventsResponse.events:type_name -> roster.v1.Event
-	6,  // 36: roster.v1.WebhookService.CreateWebhook:input_type -> roster.v1.CreateWebhookRequest
-	8,  // 37: roster.v1.WebhookService.GetWebhook:input_type -> roster.v1.GetWebhookRequest
-	10, // 38: roster.v1.WebhookService.ListWebhooks:input_type -> roster.v1.ListWebhooksRequest
-	12, // 39: roster.v1.WebhookService.UpdateWebhook:input_type -> roster.v1.UpdateWebhookRequest
-	14, // 40: roster.v1.WebhookService.DeleteWebhook:input_type -> roster.v1.DeleteWebhookRequest
-	16, // 41: roster.v1.WebhookService.RotateWebhookSecret:input_type -> roster.v1.RotateWebhookSecretRequest
-	18, // 42: roster.v1.WebhookService.TestWebhook:input_type -> roster.v1.TestWebhookRequest
-	20, // 43: roster.v1.WebhookService.ReplayWebhook:input_type -> roster.v1.ReplayWebhookRequest
-	23, // 44: roster.v1.WebhookService.ListWebhookDeliveries:input_type -> roster.v1.ListWebhookDeliveriesRequest
-	25, // 45: roster.v1.WebhookService.GetWebhookDelivery:input_type -> roster.v1.GetWebhookDeliveryRequest
-	27, // 46: roster.v1.WebhookService.RetryWebhookDelivery:input_type -> roster.v1.RetryWebhookDeliveryRequest
-	29, // 47: roster.v1.WebhookService.TailWebhookDeliveries:input_type -> roster.v1.TailWebhookDeliveriesRequest
-	31, // 48: roster.v1.WebhookService.ListEvents:input_type -> roster.v1.ListEventsRequest
-	7,  // 49: roster.v1.WebhookService.CreateWebhook:output_type -> roster.v1.CreateWebhookResponse
-	9,  // 50: roster.v1.WebhookService.GetWebhook:output_type -> roster.v1.GetWebhookResponse
-	11, // 51: roster.v1.WebhookService.ListWebhooks:output_type -> roster.v1.ListWebhooksResponse
-	13, // 52: roster.v1.WebhookService.UpdateWebhook:output_type -> roster.v1.UpdateWebhookResponse
-	15, // 53: roster.v1.WebhookService.DeleteWebhook:output_type -> roster.v1.DeleteWebhookResponse
-	17, // 54: roster.v1.WebhookService.RotateWebhookSecret:output_type -> roster.v1.RotateWebhookSecretResponse
-	19, // 55: roster.v1.WebhookService.TestWebhook:output_type -> roster.v1.TestWebhookResponse
-	22, // 56: roster.v1.WebhookService.ReplayWebhook:output_type -> roster.v1.ReplayWebhookResponse
-	24, // 57: roster.v1.WebhookService.ListWebhookDeliveries:output_type -> roster.v1.ListWebhookDeliveriesResponse
-	26, // 58: roster.v1.WebhookService.GetWebhookDelivery:output_type -> roster.v1.GetWebhookDeliveryResponse
-	28, // 59: roster.v1.WebhookService.RetryWebhookDelivery:output_type -> roster.v1.RetryWebhookDeliveryResponse
-	30, // 60: roster.v1.WebhookService.TailWebhookDeliveries:output_type -> roster.v1.TailWebhookDeliveriesResponse
-	32, // 61: roster.v1.WebhookService.ListEvents:output_type -> roster.v1.ListEventsResponse
-	49, // [49:62] is the sub-list for method output_type
-	36, // [36:49] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	28, // 1: roster.v1.Webhook.failing_since:type_name -> google.protobuf.Timestamp
+	28, // 2: roster.v1.Webhook.created_at:type_name -> google.protobuf.Timestamp
+	28, // 3: roster.v1.Webhook.updated_at:type_name -> google.protobuf.Timestamp
+	1,  // 4: roster.v1.CreateWebhookResponse.webhook:type_name -> roster.v1.Webhook
+	1,  // 5: roster.v1.GetWebhookResponse.webhook:type_name -> roster.v1.Webhook
+	1,  // 6: roster.v1.ListWebhooksResponse.webhooks:type_name -> roster.v1.Webhook
+	29, // 7: roster.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	1,  // 8: roster.v1.UpdateWebhookResponse.webhook:type_name -> roster.v1.Webhook
+	1,  // 9: roster.v1.RotateWebhookSecretResponse.webhook:type_name -> roster.v1.Webhook
+	30, // 10: roster.v1.TestWebhookResponse.delivery:type_name -> roster.v1.WebhookDelivery
+	31, // 11: roster.v1.TestWebhookResponse.attempt:type_name -> roster.v1.WebhookAttempt
+	28, // 12: roster.v1.ReplayWebhookRequest.since:type_name -> google.protobuf.Timestamp
+	28, // 13: roster.v1.ReplayWebhookRequest.until:type_name -> google.protobuf.Timestamp
+	32, // 14: roster.v1.ReplayWebhookResponse.operation:type_name -> roster.v1.Operation
+	33, // 15: roster.v1.ListWebhookDeliveriesRequest.state:type_name -> roster.v1.WebhookDelivery.State
+	28, // 16: roster.v1.ListWebhookDeliveriesRequest.created_after:type_name -> google.protobuf.Timestamp
+	28, // 17: roster.v1.ListWebhookDeliveriesRequest.created_before:type_name -> google.protobuf.Timestamp
+	30, // 18: roster.v1.ListWebhookDeliveriesResponse.deliveries:type_name -> roster.v1.WebhookDelivery
+	30, // 19: roster.v1.GetWebhookDeliveryResponse.delivery:type_name -> roster.v1.WebhookDelivery
+	31, // 20: roster.v1.GetWebhookDeliveryResponse.attempts:type_name -> roster.v1.WebhookAttempt
+	30, // 21: roster.v1.RetryWebhookDeliveryResponse.delivery:type_name -> roster.v1.WebhookDelivery
+	30, // 22: roster.v1.TailWebhookDeliveriesResponse.delivery:type_name -> roster.v1.WebhookDelivery
+	31, // 23: roster.v1.TailWebhookDeliveriesResponse.attempt:type_name -> roster.v1.WebhookAttempt
+	28, // 24: roster.v1.ListEventsRequest.created_after:type_name -> google.protobuf.Timestamp
+	28, // 25: roster.v1.ListEventsRequest.created_before:type_name -> google.protobuf.Timestamp
+	34, // 26: roster.v1.ListEventsResponse.events:type_name -> roster.v1.Event
+	2,  // 27: roster.v1.WebhookService.CreateWebhook:input_type -> roster.v1.CreateWebhookRequest
+	4,  // 28: roster.v1.WebhookService.GetWebhook:input_type -> roster.v1.GetWebhookRequest
+	6,  // 29: roster.v1.WebhookService.ListWebhooks:input_type -> roster.v1.ListWebhooksRequest
+	8,  // 30: roster.v1.WebhookService.UpdateWebhook:input_type -> roster.v1.UpdateWebhookRequest
+	10, // 31: roster.v1.WebhookService.DeleteWebhook:input_type -> roster.v1.DeleteWebhookRequest
+	12, // 32: roster.v1.WebhookService.RotateWebhookSecret:input_type -> roster.v1.RotateWebhookSecretRequest
+	14, // 33: roster.v1.WebhookService.TestWebhook:input_type -> roster.v1.TestWebhookRequest
+	16, // 34: roster.v1.WebhookService.ReplayWebhook:input_type -> roster.v1.ReplayWebhookRequest
+	18, // 35: roster.v1.WebhookService.ListWebhookDeliveries:input_type -> roster.v1.ListWebhookDeliveriesRequest
+	20, // 36: roster.v1.WebhookService.GetWebhookDelivery:input_type -> roster.v1.GetWebhookDeliveryRequest
+	22, // 37: roster.v1.WebhookService.RetryWebhookDelivery:input_type -> roster.v1.RetryWebhookDeliveryRequest
+	24, // 38: roster.v1.WebhookService.TailWebhookDeliveries:input_type -> roster.v1.TailWebhookDeliveriesRequest
+	26, // 39: roster.v1.WebhookService.ListEvents:input_type -> roster.v1.ListEventsRequest
+	3,  // 40: roster.v1.WebhookService.CreateWebhook:output_type -> roster.v1.CreateWebhookResponse
+	5,  // 41: roster.v1.WebhookService.GetWebhook:output_type -> roster.v1.GetWebhookResponse
+	7,  // 42: roster.v1.WebhookService.ListWebhooks:output_type -> roster.v1.ListWebhooksResponse
+	9,  // 43: roster.v1.WebhookService.UpdateWebhook:output_type -> roster.v1.UpdateWebhookResponse
+	11, // 44: roster.v1.WebhookService.DeleteWebhook:output_type -> roster.v1.DeleteWebhookResponse
+	13, // 45: roster.v1.WebhookService.RotateWebhookSecret:output_type -> roster.v1.RotateWebhookSecretResponse
+	15, // 46: roster.v1.WebhookService.TestWebhook:output_type -> roster.v1.TestWebhookResponse
+	17, // 47: roster.v1.WebhookService.ReplayWebhook:output_type -> roster.v1.ReplayWebhookResponse
+	19, // 48: roster.v1.WebhookService.ListWebhookDeliveries:output_type -> roster.v1.ListWebhookDeliveriesResponse
+	21, // 49: roster.v1.WebhookService.GetWebhookDelivery:output_type -> roster.v1.GetWebhookDeliveryResponse
+	23, // 50: roster.v1.WebhookService.RetryWebhookDelivery:output_type -> roster.v1.RetryWebhookDeliveryResponse
+	25, // 51: roster.v1.WebhookService.TailWebhookDeliveries:output_type -> roster.v1.TailWebhookDeliveriesResponse
+	27, // 52: roster.v1.WebhookService.ListEvents:output_type -> roster.v1.ListEventsResponse
+	40, // [40:53] is the sub-list for method output_type
+	27, // [27:40] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_webhooks_proto_init() }
@@ -2711,25 +2207,21 @@ func file_roster_v1_webhooks_proto_init() {
 	if File_roster_v1_webhooks_proto != nil {
 		return
 	}
+	file_roster_v1_deliveries_proto_init()
 	file_roster_v1_http_proto_init()
+	file_roster_v1_operations_proto_init()
 	file_roster_v1_webhooks_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_webhooks_proto_msgTypes[1].OneofWrappers = []any{}
-	file_roster_v1_webhooks_proto_msgTypes[2].OneofWrappers = []any{}
-	file_roster_v1_webhooks_proto_msgTypes[3].OneofWrappers = []any{}
-	file_roster_v1_webhooks_proto_msgTypes[4].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[7].OneofWrappers = []any{}
 	file_roster_v1_webhooks_proto_msgTypes[9].OneofWrappers = []any{}
-	file_roster_v1_webhooks_proto_msgTypes[10].OneofWrappers = []any{}
-	file_roster_v1_webhooks_proto_msgTypes[12].OneofWrappers = []any{}
-	file_roster_v1_webhooks_proto_msgTypes[14].OneofWrappers = []any{}
-	file_roster_v1_webhooks_proto_msgTypes[22].OneofWrappers = []any{}
-	file_roster_v1_webhooks_proto_msgTypes[30].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_webhooks_proto_rawDesc), len(file_roster_v1_webhooks_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   31,
+			NumEnums:      1,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -80,13 +80,17 @@ type WebhookServiceClient interface {
 	// the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
 	// TEST_DELIVERY_LIMIT_REACHED if the webhook already has four running tests.
 	TestWebhook(ctx context.Context, in *TestWebhookRequest, opts ...grpc.CallOption) (*TestWebhookResponse, error)
-	// Starts a replay, which delivers past events to a webhook again, in the background.
-	// The events keep their IDs. New events are delivered at the same time. If the webhook
-	// is disabled, the deliveries stay pending until it is enabled.
+	// Starts an operation of type WEBHOOK_REPLAY, which delivers past events to a webhook again, in
+	// the background. The events keep their IDs. New events are delivered at the same time.
 	//
-	// ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
-	// the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-	// REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
+	// The operation creates the deliveries, and ends when all of them are created. While more than
+	// 100 deliveries to the webhook are due, it waits, and later operations of the account run. So
+	// a replay to a disabled webhook waits until the webhook is enabled, or the operation is
+	// canceled. If the webhook is deleted, the operation ends as FAILED.
+	//
+	// ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
+	// operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+	// of the account have not ended.
 	ReplayWebhook(ctx context.Context, in *ReplayWebhookRequest, opts ...grpc.CallOption) (*ReplayWebhookResponse, error)
 	// Returns one page of the deliveries to a webhook, newest first. If filters are set,
 	// only deliveries that match all of them are returned. Fails with WEBHOOK_NOT_FOUND.
@@ -94,9 +98,9 @@ type WebhookServiceClient interface {
 	// Returns one delivery and its latest attempts, oldest first. Fails with
 	// WEBHOOK_DELIVERY_NOT_FOUND.
 	GetWebhookDelivery(ctx context.Context, in *GetWebhookDeliveryRequest, opts ...grpc.CallOption) (*GetWebhookDeliveryResponse, error)
-	// Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
+	// Retries a delivery immediately, regardless of its state, and restarts its retry schedule.
 	// The delivery stays pending while the webhook is disabled or paused after failures. A
-	// delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+	// delivery in state SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
 	RetryWebhookDelivery(ctx context.Context, in *RetryWebhookDeliveryRequest, opts ...grpc.CallOption) (*RetryWebhookDeliveryResponse, error)
 	// Streams attempts as they finish, until the client disconnects, the API key expires or
 	// is revoked, or the server stops. The response headers (on gRPC, the initial metadata)
@@ -302,13 +306,17 @@ type WebhookServiceServer interface {
 	// the result. There is one attempt and no retry. Fails with WEBHOOK_NOT_FOUND, or with
 	// TEST_DELIVERY_LIMIT_REACHED if the webhook already has four running tests.
 	TestWebhook(context.Context, *TestWebhookRequest) (*TestWebhookResponse, error)
-	// Starts a replay, which delivers past events to a webhook again, in the background.
-	// The events keep their IDs. New events are delivered at the same time. If the webhook
-	// is disabled, the deliveries stay pending until it is enabled.
+	// Starts an operation of type WEBHOOK_REPLAY, which delivers past events to a webhook again, in
+	// the background. The events keep their IDs. New events are delivered at the same time.
 	//
-	// ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
-	// the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-	// REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
+	// The operation creates the deliveries, and ends when all of them are created. While more than
+	// 100 deliveries to the webhook are due, it waits, and later operations of the account run. So
+	// a replay to a disabled webhook waits until the webhook is enabled, or the operation is
+	// canceled. If the webhook is deleted, the operation ends as FAILED.
+	//
+	// ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
+	// operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+	// of the account have not ended.
 	ReplayWebhook(context.Context, *ReplayWebhookRequest) (*ReplayWebhookResponse, error)
 	// Returns one page of the deliveries to a webhook, newest first. If filters are set,
 	// only deliveries that match all of them are returned. Fails with WEBHOOK_NOT_FOUND.
@@ -316,9 +324,9 @@ type WebhookServiceServer interface {
 	// Returns one delivery and its latest attempts, oldest first. Fails with
 	// WEBHOOK_DELIVERY_NOT_FOUND.
 	GetWebhookDelivery(context.Context, *GetWebhookDeliveryRequest) (*GetWebhookDeliveryResponse, error)
-	// Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
+	// Retries a delivery immediately, regardless of its state, and restarts its retry schedule.
 	// The delivery stays pending while the webhook is disabled or paused after failures. A
-	// delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+	// delivery in state SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
 	RetryWebhookDelivery(context.Context, *RetryWebhookDeliveryRequest) (*RetryWebhookDeliveryResponse, error)
 	// Streams attempts as they finish, until the client disconnects, the API key expires or
 	// is revoked, or the server stops. The response headers (on gRPC, the initial metadata)

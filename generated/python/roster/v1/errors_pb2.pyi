@@ -185,8 +185,6 @@ class Error(_message.Message):
         after it was read. Nothing was changed. Read it again, and apply the change to its new
         state.
         """
-        REPLAY_LIMIT_REACHED: Error._Reason.ValueType  # 49
-        """The webhook has the maximum number of running replays."""
         TEST_DELIVERY_LIMIT_REACHED: Error._Reason.ValueType  # 50
         """The webhook has the maximum number of running tests."""
         STREAM_LIMIT_REACHED: Error._Reason.ValueType  # 51
@@ -340,8 +338,6 @@ class Error(_message.Message):
     after it was read. Nothing was changed. Read it again, and apply the change to its new
     state.
     """
-    REPLAY_LIMIT_REACHED: Error.Reason.ValueType  # 49
-    """The webhook has the maximum number of running replays."""
     TEST_DELIVERY_LIMIT_REACHED: Error.Reason.ValueType  # 50
     """The webhook has the maximum number of running tests."""
     STREAM_LIMIT_REACHED: Error.Reason.ValueType  # 51

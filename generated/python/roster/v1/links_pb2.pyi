@@ -51,41 +51,58 @@ class CreateSubscriberLinksRequest(_message.Message):
 Global___CreateSubscriberLinksRequest: _TypeAlias = CreateSubscriberLinksRequest  # noqa: Y015
 
 @_typing.final
+class SubscriberLink(_message.Message):
+    """A link of a subscriber, to be put into a mail."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PURPOSE_FIELD_NUMBER: _builtins.int
+    URL_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    purpose: Global___Link.Purpose.ValueType
+    """What the link does."""
+    url: _builtins.str
+    """URL of the page that confirms the subscription or unsubscribes."""
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """Time at which the link expires. Absent if it does not expire, as one that unsubscribes."""
+
+    def __init__(
+        self,
+        *,
+        purpose: Global___Link.Purpose.ValueType = ...,
+        url: _builtins.str = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "purpose", b"purpose", "url", b"url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubscriberLink: _TypeAlias = SubscriberLink  # noqa: Y015
+
+@_typing.final
 class CreateSubscriberLinksResponse(_message.Message):
     """The links of a subscriber."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    CONFIRM_URL_FIELD_NUMBER: _builtins.int
-    CONFIRM_EXPIRES_AT_FIELD_NUMBER: _builtins.int
-    UNSUBSCRIBE_URL_FIELD_NUMBER: _builtins.int
-    confirm_url: _builtins.str
-    """URL of the page that confirms the subscription, if requested."""
-    unsubscribe_url: _builtins.str
-    """URL of the page that unsubscribes, if requested. It does not expire."""
+    LINKS_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def confirm_expires_at(self) -> _timestamp_pb2.Timestamp:
-        """Time at which the URL that confirms expires, if requested."""
+    def links(self) -> _containers.RepeatedCompositeFieldContainer[Global___SubscriberLink]:
+        """The requested links, one of each purpose, in the order of the purposes."""
 
     def __init__(
         self,
         *,
-        confirm_url: _builtins.str | None = ...,
-        confirm_expires_at: _timestamp_pb2.Timestamp | None = ...,
-        unsubscribe_url: _builtins.str | None = ...,
+        links: _abc.Iterable[Global___SubscriberLink] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_confirm_url", b"_confirm_url", "_unsubscribe_url", b"_unsubscribe_url", "confirm_expires_at", b"confirm_expires_at", "confirm_url", b"confirm_url", "unsubscribe_url", b"unsubscribe_url"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confirm_url", b"_confirm_url", "_unsubscribe_url", b"_unsubscribe_url", "confirm_expires_at", b"confirm_expires_at", "confirm_url", b"confirm_url", "unsubscribe_url", b"unsubscribe_url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["links", b"links"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__confirm_url: _TypeAlias = _typing.Literal["confirm_url"]  # noqa: Y015
-    _WhichOneofArgType__confirm_url: _TypeAlias = _typing.Literal["_confirm_url", b"_confirm_url"]  # noqa: Y015
-    _WhichOneofReturnType__unsubscribe_url: _TypeAlias = _typing.Literal["unsubscribe_url"]  # noqa: Y015
-    _WhichOneofArgType__unsubscribe_url: _TypeAlias = _typing.Literal["_unsubscribe_url", b"_unsubscribe_url"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__confirm_url) -> _WhichOneofReturnType__confirm_url | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__unsubscribe_url) -> _WhichOneofReturnType__unsubscribe_url | None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CreateSubscriberLinksResponse: _TypeAlias = CreateSubscriberLinksResponse  # noqa: Y015
 

@@ -26,20 +26,22 @@ if _version_not_supported:
 
 
 class OperationServiceStub:
-    """Changes many subscribers of the authenticated account at once (AIP-151).
+    """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
+    once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
+    ReplayWebhook starts.
 
-    An operation runs in the background, in transactions of up to 1,000 subscribers. It
-    continues after a restart of the service, and changes no subscriber twice. The rules of
-    the single calls apply to each subscriber, and each change has the same events and
-    history. A subscriber that cannot be changed is counted by the reason, and the others are
-    changed.
+    An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
+    continues after a restart of the service, and processes none of them twice. Operations of an
+    account run one after another, except that a replay waits while many deliveries to its webhook
+    are due. They are retained for 30 days after they end.
 
-    The operation selects the subscribers that match when they are read, of those that were
-    stored at its start. A subscriber that is imported later is not selected, also if the import
-    states an earlier time of creation. The filter is that of the segment at the start. It gets
-    the new names of tags that it names. If a tag, custom field or segment that it names is
-    deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
-    after they end.
+    For a change of subscribers, the rules of the single calls apply to each subscriber, and each
+    change has the same events and history. A subscriber that cannot be changed is counted by the
+    reason, and the others are changed. The operation selects the subscribers that match when they
+    are read, of those that were stored at its start. A subscriber that is imported later is not
+    selected, also if the import states an earlier time of creation. The filter is that of the
+    segment at the start. It gets the new names of tags that it names. If a tag, custom field or
+    segment that it names is deleted, the operation ends as FAILED.
 
     A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
     earlier operations of the account, as any operation does.
@@ -79,20 +81,22 @@ class OperationServiceStub:
 
 
 class OperationServiceServicer:
-    """Changes many subscribers of the authenticated account at once (AIP-151).
+    """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
+    once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
+    ReplayWebhook starts.
 
-    An operation runs in the background, in transactions of up to 1,000 subscribers. It
-    continues after a restart of the service, and changes no subscriber twice. The rules of
-    the single calls apply to each subscriber, and each change has the same events and
-    history. A subscriber that cannot be changed is counted by the reason, and the others are
-    changed.
+    An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
+    continues after a restart of the service, and processes none of them twice. Operations of an
+    account run one after another, except that a replay waits while many deliveries to its webhook
+    are due. They are retained for 30 days after they end.
 
-    The operation selects the subscribers that match when they are read, of those that were
-    stored at its start. A subscriber that is imported later is not selected, also if the import
-    states an earlier time of creation. The filter is that of the segment at the start. It gets
-    the new names of tags that it names. If a tag, custom field or segment that it names is
-    deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
-    after they end.
+    For a change of subscribers, the rules of the single calls apply to each subscriber, and each
+    change has the same events and history. A subscriber that cannot be changed is counted by the
+    reason, and the others are changed. The operation selects the subscribers that match when they
+    are read, of those that were stored at its start. A subscriber that is imported later is not
+    selected, also if the import states an earlier time of creation. The filter is that of the
+    segment at the start. It gets the new names of tags that it names. If a tag, custom field or
+    segment that it names is deleted, the operation ends as FAILED.
 
     A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
     earlier operations of the account, as any operation does.
@@ -178,20 +182,22 @@ def add_OperationServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class OperationService:
-    """Changes many subscribers of the authenticated account at once (AIP-151).
+    """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
+    once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
+    ReplayWebhook starts.
 
-    An operation runs in the background, in transactions of up to 1,000 subscribers. It
-    continues after a restart of the service, and changes no subscriber twice. The rules of
-    the single calls apply to each subscriber, and each change has the same events and
-    history. A subscriber that cannot be changed is counted by the reason, and the others are
-    changed.
+    An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
+    continues after a restart of the service, and processes none of them twice. Operations of an
+    account run one after another, except that a replay waits while many deliveries to its webhook
+    are due. They are retained for 30 days after they end.
 
-    The operation selects the subscribers that match when they are read, of those that were
-    stored at its start. A subscriber that is imported later is not selected, also if the import
-    states an earlier time of creation. The filter is that of the segment at the start. It gets
-    the new names of tags that it names. If a tag, custom field or segment that it names is
-    deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
-    after they end.
+    For a change of subscribers, the rules of the single calls apply to each subscriber, and each
+    change has the same events and history. A subscriber that cannot be changed is counted by the
+    reason, and the others are changed. The operation selects the subscribers that match when they
+    are read, of those that were stored at its start. A subscriber that is imported later is not
+    selected, also if the import states an earlier time of creation. The filter is that of the
+    segment at the start. It gets the new names of tags that it names. If a tag, custom field or
+    segment that it names is deleted, the operation ends as FAILED.
 
     A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
     earlier operations of the account, as any operation does.

@@ -456,7 +456,7 @@ Global___BulkFailure: _TypeAlias = BulkFailure  # noqa: Y015
 
 @_typing.final
 class ReasonCount(_message.Message):
-    """The number of rows of an import, or of subscribers of an operation, with one reason."""
+    """The number of rows of an import, or of subscribers or events of an operation, with one reason."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

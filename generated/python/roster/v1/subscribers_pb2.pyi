@@ -12,9 +12,9 @@ from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from roster.v1 import actors_pb2 as _actors_pb2
+from roster.v1 import deliveries_pb2 as _deliveries_pb2
 from roster.v1 import http_pb2 as _http_pb2
 from roster.v1 import rows_pb2 as _rows_pb2
-from roster.v1 import webhooks_pb2 as _webhooks_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -1432,18 +1432,18 @@ class PersonalDelivery(_message.Message):
     DELIVERY_FIELD_NUMBER: _builtins.int
     ATTEMPTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def delivery(self) -> _webhooks_pb2.WebhookDelivery:
+    def delivery(self) -> _deliveries_pb2.WebhookDelivery:
         """The delivery."""
 
     @_builtins.property
-    def attempts(self) -> _containers.RepeatedCompositeFieldContainer[_webhooks_pb2.WebhookAttempt]:
+    def attempts(self) -> _containers.RepeatedCompositeFieldContainer[_deliveries_pb2.WebhookAttempt]:
         """Its attempts, oldest first, with the responses of the endpoint."""
 
     def __init__(
         self,
         *,
-        delivery: _webhooks_pb2.WebhookDelivery | None = ...,
-        attempts: _abc.Iterable[_webhooks_pb2.WebhookAttempt] | None = ...,
+        delivery: _deliveries_pb2.WebhookDelivery | None = ...,
+        attempts: _abc.Iterable[_deliveries_pb2.WebhookAttempt] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["delivery", b"delivery"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -1503,7 +1503,7 @@ class GetSubscriberPersonalDataResponse(_message.Message):
         """Its history, newest first."""
 
     @_builtins.property
-    def events(self) -> _containers.RepeatedCompositeFieldContainer[_webhooks_pb2.Event]:
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[_deliveries_pb2.Event]:
         """Events about the subscriber, oldest first. They are stored for 30 days."""
 
     @_builtins.property
@@ -1515,7 +1515,7 @@ class GetSubscriberPersonalDataResponse(_message.Message):
         *,
         subscriber: Global___Subscriber | None = ...,
         history: _abc.Iterable[Global___SubscriberHistoryEntry] | None = ...,
-        events: _abc.Iterable[_webhooks_pb2.Event] | None = ...,
+        events: _abc.Iterable[_deliveries_pb2.Event] | None = ...,
         deliveries: _abc.Iterable[Global___PersonalDelivery] | None = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...

@@ -99,17 +99,17 @@ class GetSuppressionRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    EMAIL_FIELD_NUMBER: _builtins.int
-    email: _builtins.str
-    """Email address, compared as on creation of a subscriber."""
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Email address, compared as on creation of a subscriber, or the email_hash of the suppression."""
     def __init__(
         self,
         *,
-        email: _builtins.str = ...,
+        id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["email", b"email"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -229,10 +229,10 @@ class DeleteSuppressionRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    EMAIL_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
-    email: _builtins.str
-    """Email address, compared as on creation of a subscriber."""
+    id: _builtins.str
+    """Email address, compared as on creation of a subscriber, or the email_hash of the suppression."""
     etag: _builtins.str
     """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
     unless the resource has one of these entity tags. They are in quotes and separated by
@@ -242,12 +242,12 @@ class DeleteSuppressionRequest(_message.Message):
     def __init__(
         self,
         *,
-        email: _builtins.str = ...,
+        id: _builtins.str = ...,
         etag: _builtins.str | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "email", b"email", "etag", b"etag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
     _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015

@@ -123,7 +123,7 @@ class SuppressionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetSuppression(self, request, context):
-        """Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND.
+        """Returns one suppression. Fails with SUPPRESSION_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -137,8 +137,9 @@ class SuppressionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteSuppression(self, request, context):
-        """Deletes a suppression, so that the address can be subscribed again. Fails with
-        SUPPRESSION_NOT_FOUND.
+        """Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
+        address, its history states who deleted the suppression, unless the request has the hash: the
+        subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

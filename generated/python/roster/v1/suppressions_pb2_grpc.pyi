@@ -70,12 +70,13 @@ class SuppressionServiceStub:
     the same account of the same deployment can compare with addresses.
     """
     GetSuppression: _grpc.UnaryUnaryMultiCallable[_suppressions_pb2.GetSuppressionRequest, _suppressions_pb2.GetSuppressionResponse]
-    """Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND."""
+    """Returns one suppression. Fails with SUPPRESSION_NOT_FOUND."""
     ListSuppressions: _grpc.UnaryUnaryMultiCallable[_suppressions_pb2.ListSuppressionsRequest, _suppressions_pb2.ListSuppressionsResponse]
     """Returns one page of the account's suppressions, oldest first."""
     DeleteSuppression: _grpc.UnaryUnaryMultiCallable[_suppressions_pb2.DeleteSuppressionRequest, _suppressions_pb2.DeleteSuppressionResponse]
-    """Deletes a suppression, so that the address can be subscribed again. Fails with
-    SUPPRESSION_NOT_FOUND.
+    """Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
+    address, its history states who deleted the suppression, unless the request has the hash: the
+    subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
     """
 
 @_typing.type_check_only
@@ -118,12 +119,13 @@ class SuppressionServiceAsyncStub(SuppressionServiceStub):
     the same account of the same deployment can compare with addresses.
     """
     GetSuppression: _aio.UnaryUnaryMultiCallable[_suppressions_pb2.GetSuppressionRequest, _suppressions_pb2.GetSuppressionResponse]  # type: ignore[assignment]
-    """Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND."""
+    """Returns one suppression. Fails with SUPPRESSION_NOT_FOUND."""
     ListSuppressions: _aio.UnaryUnaryMultiCallable[_suppressions_pb2.ListSuppressionsRequest, _suppressions_pb2.ListSuppressionsResponse]  # type: ignore[assignment]
     """Returns one page of the account's suppressions, oldest first."""
     DeleteSuppression: _aio.UnaryUnaryMultiCallable[_suppressions_pb2.DeleteSuppressionRequest, _suppressions_pb2.DeleteSuppressionResponse]  # type: ignore[assignment]
-    """Deletes a suppression, so that the address can be subscribed again. Fails with
-    SUPPRESSION_NOT_FOUND.
+    """Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
+    address, its history states who deleted the suppression, unless the request has the hash: the
+    subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
     """
 
 class SuppressionServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -187,7 +189,7 @@ class SuppressionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _suppressions_pb2.GetSuppressionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_suppressions_pb2.GetSuppressionResponse, _abc.Awaitable[_suppressions_pb2.GetSuppressionResponse]]:
-        """Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND."""
+        """Returns one suppression. Fails with SUPPRESSION_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def ListSuppressions(
@@ -203,8 +205,9 @@ class SuppressionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _suppressions_pb2.DeleteSuppressionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_suppressions_pb2.DeleteSuppressionResponse, _abc.Awaitable[_suppressions_pb2.DeleteSuppressionResponse]]:
-        """Deletes a suppression, so that the address can be subscribed again. Fails with
-        SUPPRESSION_NOT_FOUND.
+        """Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
+        address, its history states who deleted the suppression, unless the request has the hash: the
+        subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
         """
 
 def add_SuppressionServiceServicer_to_server(servicer: SuppressionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -7,10 +7,11 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
-from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from roster.v1 import deliveries_pb2 as _deliveries_pb2
+from roster.v1 import operations_pb2 as _operations_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -108,218 +109,6 @@ class Webhook(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__disabled_reason) -> _WhichOneofReturnType__disabled_reason | None: ...
 
 Global___Webhook: _TypeAlias = Webhook  # noqa: Y015
-
-@_typing.final
-class Event(_message.Message):
-    """A change of an account's data: the JSON body of a webhook delivery."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ID_FIELD_NUMBER: _builtins.int
-    TYPE_FIELD_NUMBER: _builtins.int
-    TIMESTAMP_FIELD_NUMBER: _builtins.int
-    ACCOUNT_ID_FIELD_NUMBER: _builtins.int
-    SEQUENCE_FIELD_NUMBER: _builtins.int
-    DATA_FIELD_NUMBER: _builtins.int
-    PREVIOUS_FIELD_NUMBER: _builtins.int
-    id: _builtins.str
-    """Identifier: evt_ and a ULID. It is the same in every delivery of the event."""
-    type: _builtins.str
-    """Event type, such as subscriber.created."""
-    account_id: _builtins.str
-    """Identifier of the account, by which an endpoint of several accounts distinguishes them.
-    Absent in deliveries of events that an earlier version of the service recorded.
-    """
-    sequence: _builtins.float
-    """Sequence number of the event in its account: an integer that starts at 1 and
-    increases by 1 with each event.
-    """
-    @_builtins.property
-    def timestamp(self) -> _timestamp_pb2.Timestamp:
-        """Time at which the event occurred."""
-
-    @_builtins.property
-    def data(self) -> _struct_pb2.Struct:
-        """The changed resource under its name, as the API returned it right after the change.
-        For a deletion, as it was right before.
-        """
-
-    @_builtins.property
-    def previous(self) -> _struct_pb2.Struct:
-        """The changed members of the resource with their previous values. Absent for creations
-        and deletions.
-        """
-
-    def __init__(
-        self,
-        *,
-        id: _builtins.str = ...,
-        type: _builtins.str = ...,
-        timestamp: _timestamp_pb2.Timestamp | None = ...,
-        account_id: _builtins.str | None = ...,
-        sequence: _builtins.float = ...,
-        data: _struct_pb2.Struct | None = ...,
-        previous: _struct_pb2.Struct | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_account_id", b"_account_id", "account_id", b"account_id", "data", b"data", "previous", b"previous", "timestamp", b"timestamp"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_account_id", b"_account_id", "account_id", b"account_id", "data", b"data", "id", b"id", "previous", b"previous", "sequence", b"sequence", "timestamp", b"timestamp", "type", b"type"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__account_id: _TypeAlias = _typing.Literal["account_id"]  # noqa: Y015
-    _WhichOneofArgType__account_id: _TypeAlias = _typing.Literal["_account_id", b"_account_id"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__account_id) -> _WhichOneofReturnType__account_id | None: ...
-
-Global___Event: _TypeAlias = Event  # noqa: Y015
-
-@_typing.final
-class WebhookDelivery(_message.Message):
-    """The delivery of an event to a webhook."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    class _Status:
-        ValueType = _typing.NewType("ValueType", _builtins.int)
-        V: _TypeAlias = ValueType  # noqa: Y015
-
-    class _StatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[WebhookDelivery._Status.ValueType], _builtins.type):
-        DESCRIPTOR: _descriptor.EnumDescriptor
-        STATUS_UNSPECIFIED: WebhookDelivery._Status.ValueType  # 0
-        """Never returned."""
-        PENDING: WebhookDelivery._Status.ValueType  # 1
-        """The delivery waits for its next attempt, or for the webhook to be enabled."""
-        SENDING: WebhookDelivery._Status.ValueType  # 2
-        """An attempt is running."""
-        SUCCEEDED: WebhookDelivery._Status.ValueType  # 3
-        """The endpoint accepted the event."""
-        FAILED: WebhookDelivery._Status.ValueType  # 4
-        """The last attempt of the retry schedule failed."""
-
-    class Status(_Status, metaclass=_StatusEnumTypeWrapper):
-        """The status of a delivery."""
-
-    STATUS_UNSPECIFIED: WebhookDelivery.Status.ValueType  # 0
-    """Never returned."""
-    PENDING: WebhookDelivery.Status.ValueType  # 1
-    """The delivery waits for its next attempt, or for the webhook to be enabled."""
-    SENDING: WebhookDelivery.Status.ValueType  # 2
-    """An attempt is running."""
-    SUCCEEDED: WebhookDelivery.Status.ValueType  # 3
-    """The endpoint accepted the event."""
-    FAILED: WebhookDelivery.Status.ValueType  # 4
-    """The last attempt of the retry schedule failed."""
-
-    ID_FIELD_NUMBER: _builtins.int
-    WEBHOOK_ID_FIELD_NUMBER: _builtins.int
-    EVENT_ID_FIELD_NUMBER: _builtins.int
-    EVENT_TYPE_FIELD_NUMBER: _builtins.int
-    STATUS_FIELD_NUMBER: _builtins.int
-    ATTEMPTS_FIELD_NUMBER: _builtins.int
-    NEXT_ATTEMPT_AT_FIELD_NUMBER: _builtins.int
-    REPLAY_ID_FIELD_NUMBER: _builtins.int
-    CREATED_AT_FIELD_NUMBER: _builtins.int
-    FINISHED_AT_FIELD_NUMBER: _builtins.int
-    id: _builtins.str
-    """Identifier: a ULID, 26 characters."""
-    webhook_id: _builtins.str
-    """Identifier of the webhook."""
-    event_id: _builtins.str
-    """Identifier of the event. Receivers get it in the webhook-id header."""
-    event_type: _builtins.str
-    """Event type."""
-    status: Global___WebhookDelivery.Status.ValueType
-    """Status of the delivery."""
-    attempts: _builtins.int
-    """Number of finished attempts."""
-    replay_id: _builtins.str
-    """Identifier of the replay that created the delivery. Absent if the event itself did."""
-    @_builtins.property
-    def next_attempt_at(self) -> _timestamp_pb2.Timestamp:
-        """Earliest time of the next attempt. Absent if none is scheduled."""
-
-    @_builtins.property
-    def created_at(self) -> _timestamp_pb2.Timestamp:
-        """Time of creation."""
-
-    @_builtins.property
-    def finished_at(self) -> _timestamp_pb2.Timestamp:
-        """Time at which the delivery succeeded or finally failed. Absent until then."""
-
-    def __init__(
-        self,
-        *,
-        id: _builtins.str = ...,
-        webhook_id: _builtins.str = ...,
-        event_id: _builtins.str = ...,
-        event_type: _builtins.str = ...,
-        status: Global___WebhookDelivery.Status.ValueType = ...,
-        attempts: _builtins.int = ...,
-        next_attempt_at: _timestamp_pb2.Timestamp | None = ...,
-        replay_id: _builtins.str | None = ...,
-        created_at: _timestamp_pb2.Timestamp | None = ...,
-        finished_at: _timestamp_pb2.Timestamp | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_replay_id", b"_replay_id", "created_at", b"created_at", "finished_at", b"finished_at", "next_attempt_at", b"next_attempt_at", "replay_id", b"replay_id"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_replay_id", b"_replay_id", "attempts", b"attempts", "created_at", b"created_at", "event_id", b"event_id", "event_type", b"event_type", "finished_at", b"finished_at", "id", b"id", "next_attempt_at", b"next_attempt_at", "replay_id", b"replay_id", "status", b"status", "webhook_id", b"webhook_id"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__replay_id: _TypeAlias = _typing.Literal["replay_id"]  # noqa: Y015
-    _WhichOneofArgType__replay_id: _TypeAlias = _typing.Literal["_replay_id", b"_replay_id"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__replay_id) -> _WhichOneofReturnType__replay_id | None: ...
-
-Global___WebhookDelivery: _TypeAlias = WebhookDelivery  # noqa: Y015
-
-@_typing.final
-class WebhookAttempt(_message.Message):
-    """One attempt of a delivery. Attempts are retained for 14 days."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    NUMBER_FIELD_NUMBER: _builtins.int
-    STARTED_AT_FIELD_NUMBER: _builtins.int
-    DURATION_MS_FIELD_NUMBER: _builtins.int
-    HTTP_STATUS_FIELD_NUMBER: _builtins.int
-    ERROR_FIELD_NUMBER: _builtins.int
-    RESPONSE_BODY_FIELD_NUMBER: _builtins.int
-    number: _builtins.int
-    """Number of the attempt in its delivery, starting at 1."""
-    duration_ms: _builtins.int
-    """Duration in milliseconds."""
-    http_status: _builtins.int
-    """HTTP status of the response. Absent if there was no response."""
-    error: _builtins.str
-    """Why the attempt failed, such as "timed out" or "blocked address". Absent if it
-    succeeded.
-    """
-    response_body: _builtins.str
-    """Start of the response body, at most 2 KiB. Bytes that are not text are escaped."""
-    @_builtins.property
-    def started_at(self) -> _timestamp_pb2.Timestamp:
-        """Time at which the attempt started."""
-
-    def __init__(
-        self,
-        *,
-        number: _builtins.int = ...,
-        started_at: _timestamp_pb2.Timestamp | None = ...,
-        duration_ms: _builtins.int = ...,
-        http_status: _builtins.int | None = ...,
-        error: _builtins.str | None = ...,
-        response_body: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "_http_status", b"_http_status", "error", b"error", "http_status", b"http_status", "started_at", b"started_at"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "_http_status", b"_http_status", "duration_ms", b"duration_ms", "error", b"error", "http_status", b"http_status", "number", b"number", "response_body", b"response_body", "started_at", b"started_at"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__error: _TypeAlias = _typing.Literal["error"]  # noqa: Y015
-    _WhichOneofArgType__error: _TypeAlias = _typing.Literal["_error", b"_error"]  # noqa: Y015
-    _WhichOneofReturnType__http_status: _TypeAlias = _typing.Literal["http_status"]  # noqa: Y015
-    _WhichOneofArgType__http_status: _TypeAlias = _typing.Literal["_http_status", b"_http_status"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__http_status) -> _WhichOneofReturnType__http_status | None: ...
-
-Global___WebhookAttempt: _TypeAlias = WebhookAttempt  # noqa: Y015
 
 @_typing.final
 class CreateWebhookRequest(_message.Message):
@@ -514,18 +303,16 @@ class ListWebhooksResponse(_message.Message):
         self,
         *,
         webhooks: _abc.Iterable[Global___Webhook] | None = ...,
-        total: _builtins.int | None = ...,
+        total: _builtins.int = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total", "webhooks", b"webhooks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total", "webhooks", b"webhooks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
-    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListWebhooksResponse: _TypeAlias = ListWebhooksResponse  # noqa: Y015
 
@@ -770,18 +557,18 @@ class TestWebhookResponse(_message.Message):
     DELIVERY_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def delivery(self) -> Global___WebhookDelivery:
-        """The delivery, with status SUCCEEDED or FAILED."""
+    def delivery(self) -> _deliveries_pb2.WebhookDelivery:
+        """The delivery, in state SUCCEEDED or FAILED."""
 
     @_builtins.property
-    def attempt(self) -> Global___WebhookAttempt:
+    def attempt(self) -> _deliveries_pb2.WebhookAttempt:
         """The only attempt."""
 
     def __init__(
         self,
         *,
-        delivery: Global___WebhookDelivery | None = ...,
-        attempt: Global___WebhookAttempt | None = ...,
+        delivery: _deliveries_pb2.WebhookDelivery | None = ...,
+        attempt: _deliveries_pb2.WebhookAttempt | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "delivery", b"delivery"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -840,56 +627,30 @@ class ReplayWebhookRequest(_message.Message):
 Global___ReplayWebhookRequest: _TypeAlias = ReplayWebhookRequest  # noqa: Y015
 
 @_typing.final
-class WebhookReplay(_message.Message):
-    """A repeated delivery of past events to a webhook."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ID_FIELD_NUMBER: _builtins.int
-    WEBHOOK_ID_FIELD_NUMBER: _builtins.int
-    CREATED_AT_FIELD_NUMBER: _builtins.int
-    id: _builtins.str
-    """Identifier: a ULID, 26 characters. Deliveries of the replay have it as replay_id."""
-    webhook_id: _builtins.str
-    """Identifier of the webhook."""
-    @_builtins.property
-    def created_at(self) -> _timestamp_pb2.Timestamp:
-        """Time at which the replay was requested."""
-
-    def __init__(
-        self,
-        *,
-        id: _builtins.str = ...,
-        webhook_id: _builtins.str = ...,
-        created_at: _timestamp_pb2.Timestamp | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "id", b"id", "webhook_id", b"webhook_id"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___WebhookReplay: _TypeAlias = WebhookReplay  # noqa: Y015
-
-@_typing.final
 class ReplayWebhookResponse(_message.Message):
-    """The replay, which runs in the background."""
+    """The started operation."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    REPLAY_FIELD_NUMBER: _builtins.int
+    OPERATION_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the operation: text in quotes, which changes when the operation changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
-    def replay(self) -> Global___WebhookReplay:
-        """The replay."""
+    def operation(self) -> _operations_pb2.Operation:
+        """The operation."""
 
     def __init__(
         self,
         *,
-        replay: Global___WebhookReplay | None = ...,
+        operation: _operations_pb2.Operation | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["replay", b"replay"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["replay", b"replay"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "operation", b"operation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -901,16 +662,16 @@ class ListWebhookDeliveriesRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    ID_FIELD_NUMBER: _builtins.int
+    WEBHOOK_ID_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
-    STATUS_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
     EVENT_TYPE_FIELD_NUMBER: _builtins.int
     EVENT_ID_FIELD_NUMBER: _builtins.int
     CREATED_AFTER_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
-    id: _builtins.str
+    webhook_id: _builtins.str
     """Identifier of the webhook."""
     limit: _builtins.int
     """Maximum number of deliveries to return. Default: 20, also used for 0. Values above 100 are
@@ -920,8 +681,8 @@ class ListWebhookDeliveriesRequest(_message.Message):
     """Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
     set.
     """
-    status: Global___WebhookDelivery.Status.ValueType
-    """Returns only deliveries with this status."""
+    state: _deliveries_pb2.WebhookDelivery.State.ValueType
+    """Returns only deliveries in this state."""
     event_type: _builtins.str
     """Returns only deliveries of this event type, or of all event types of a resource, such
     as subscriber.*. Case-insensitive.
@@ -944,10 +705,10 @@ class ListWebhookDeliveriesRequest(_message.Message):
     def __init__(
         self,
         *,
-        id: _builtins.str = ...,
+        webhook_id: _builtins.str = ...,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
-        status: Global___WebhookDelivery.Status.ValueType = ...,
+        state: _deliveries_pb2.WebhookDelivery.State.ValueType = ...,
         event_type: _builtins.str = ...,
         event_id: _builtins.str = ...,
         created_after: _timestamp_pb2.Timestamp | None = ...,
@@ -956,7 +717,7 @@ class ListWebhookDeliveriesRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_id", b"event_id", "event_type", b"event_type", "id", b"id", "limit", b"limit", "page", b"page", "page_token", b"page_token", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_id", b"event_id", "event_type", b"event_type", "limit", b"limit", "page", b"page", "page_token", b"page_token", "state", b"state", "webhook_id", b"webhook_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -982,25 +743,23 @@ class ListWebhookDeliveriesResponse(_message.Message):
     next_page_token: _builtins.str
     """Token of the next page. Empty on the last page."""
     @_builtins.property
-    def deliveries(self) -> _containers.RepeatedCompositeFieldContainer[Global___WebhookDelivery]:
+    def deliveries(self) -> _containers.RepeatedCompositeFieldContainer[_deliveries_pb2.WebhookDelivery]:
         """Deliveries on this page. Empty beyond the last page."""
 
     def __init__(
         self,
         *,
-        deliveries: _abc.Iterable[Global___WebhookDelivery] | None = ...,
-        total: _builtins.int | None = ...,
+        deliveries: _abc.Iterable[_deliveries_pb2.WebhookDelivery] | None = ...,
+        total: _builtins.int = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "deliveries", b"deliveries", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deliveries", b"deliveries", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
-    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListWebhookDeliveriesResponse: _TypeAlias = ListWebhookDeliveriesResponse  # noqa: Y015
 
@@ -1037,18 +796,18 @@ class GetWebhookDeliveryResponse(_message.Message):
     DELIVERY_FIELD_NUMBER: _builtins.int
     ATTEMPTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def delivery(self) -> Global___WebhookDelivery:
+    def delivery(self) -> _deliveries_pb2.WebhookDelivery:
         """The delivery."""
 
     @_builtins.property
-    def attempts(self) -> _containers.RepeatedCompositeFieldContainer[Global___WebhookAttempt]:
+    def attempts(self) -> _containers.RepeatedCompositeFieldContainer[_deliveries_pb2.WebhookAttempt]:
         """The latest 100 attempts of the last 14 days, oldest first."""
 
     def __init__(
         self,
         *,
-        delivery: Global___WebhookDelivery | None = ...,
-        attempts: _abc.Iterable[Global___WebhookAttempt] | None = ...,
+        delivery: _deliveries_pb2.WebhookDelivery | None = ...,
+        attempts: _abc.Iterable[_deliveries_pb2.WebhookAttempt] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["delivery", b"delivery"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -1088,13 +847,13 @@ class RetryWebhookDeliveryResponse(_message.Message):
 
     DELIVERY_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def delivery(self) -> Global___WebhookDelivery:
+    def delivery(self) -> _deliveries_pb2.WebhookDelivery:
         """The delivery, due now."""
 
     def __init__(
         self,
         *,
-        delivery: Global___WebhookDelivery | None = ...,
+        delivery: _deliveries_pb2.WebhookDelivery | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["delivery", b"delivery"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -1137,18 +896,18 @@ class TailWebhookDeliveriesResponse(_message.Message):
     DELIVERY_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def delivery(self) -> Global___WebhookDelivery:
+    def delivery(self) -> _deliveries_pb2.WebhookDelivery:
         """The delivery in its current state."""
 
     @_builtins.property
-    def attempt(self) -> Global___WebhookAttempt:
+    def attempt(self) -> _deliveries_pb2.WebhookAttempt:
         """The attempt."""
 
     def __init__(
         self,
         *,
-        delivery: Global___WebhookDelivery | None = ...,
-        attempt: Global___WebhookAttempt | None = ...,
+        delivery: _deliveries_pb2.WebhookDelivery | None = ...,
+        attempt: _deliveries_pb2.WebhookAttempt | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "delivery", b"delivery"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -1166,7 +925,7 @@ class ListEventsRequest(_message.Message):
 
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
-    EVENT_TYPE_FIELD_NUMBER: _builtins.int
+    TYPE_FIELD_NUMBER: _builtins.int
     AFTER_SEQUENCE_FIELD_NUMBER: _builtins.int
     CREATED_AFTER_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
@@ -1182,7 +941,7 @@ class ListEventsRequest(_message.Message):
     """Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
     set.
     """
-    event_type: _builtins.str
+    type: _builtins.str
     """Returns only events of this type, or of all types of a resource, such as
     subscriber.*. Case-insensitive.
     """
@@ -1212,7 +971,7 @@ class ListEventsRequest(_message.Message):
         *,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
-        event_type: _builtins.str = ...,
+        type: _builtins.str = ...,
         after_sequence: _builtins.float = ...,
         created_after: _timestamp_pb2.Timestamp | None = ...,
         created_before: _timestamp_pb2.Timestamp | None = ...,
@@ -1221,7 +980,7 @@ class ListEventsRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_sequence", b"after_sequence", "created_after", b"created_after", "created_before", b"created_before", "event_type", b"event_type", "limit", b"limit", "order", b"order", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_sequence", b"after_sequence", "created_after", b"created_after", "created_before", b"created_before", "limit", b"limit", "order", b"order", "page", b"page", "page_token", b"page_token", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1247,24 +1006,22 @@ class ListEventsResponse(_message.Message):
     next_page_token: _builtins.str
     """Token of the next page. Empty on the last page."""
     @_builtins.property
-    def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___Event]:
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[_deliveries_pb2.Event]:
         """Events on this page. Empty beyond the last page."""
 
     def __init__(
         self,
         *,
-        events: _abc.Iterable[Global___Event] | None = ...,
-        total: _builtins.int | None = ...,
+        events: _abc.Iterable[_deliveries_pb2.Event] | None = ...,
+        total: _builtins.int = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "events", b"events", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
-    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListEventsResponse: _TypeAlias = ListEventsResponse  # noqa: Y015

@@ -190,13 +190,17 @@ class WebhookServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReplayWebhook(self, request, context):
-        """Starts a replay, which delivers past events to a webhook again, in the background.
-        The events keep their IDs. New events are delivered at the same time. If the webhook
-        is disabled, the deliveries stay pending until it is enabled.
+        """Starts an operation of type WEBHOOK_REPLAY, which delivers past events to a webhook again, in
+        the background. The events keep their IDs. New events are delivered at the same time.
 
-        ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
-        the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-        REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
+        The operation creates the deliveries, and ends when all of them are created. While more than
+        100 deliveries to the webhook are due, it waits, and later operations of the account run. So
+        a replay to a disabled webhook waits until the webhook is enabled, or the operation is
+        canceled. If the webhook is deleted, the operation ends as FAILED.
+
+        ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
+        operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+        of the account have not ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -219,9 +223,9 @@ class WebhookServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RetryWebhookDelivery(self, request, context):
-        """Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
+        """Retries a delivery immediately, regardless of its state, and restarts its retry schedule.
         The delivery stays pending while the webhook is disabled or paused after failures. A
-        delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+        delivery in state SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

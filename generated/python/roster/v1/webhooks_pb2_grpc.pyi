@@ -78,13 +78,17 @@ class WebhookServiceStub:
     TEST_DELIVERY_LIMIT_REACHED if the webhook already has four running tests.
     """
     ReplayWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]
-    """Starts a replay, which delivers past events to a webhook again, in the background.
-    The events keep their IDs. New events are delivered at the same time. If the webhook
-    is disabled, the deliveries stay pending until it is enabled.
+    """Starts an operation of type WEBHOOK_REPLAY, which delivers past events to a webhook again, in
+    the background. The events keep their IDs. New events are delivered at the same time.
 
-    ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
-    the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-    REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
+    The operation creates the deliveries, and ends when all of them are created. While more than
+    100 deliveries to the webhook are due, it waits, and later operations of the account run. So
+    a replay to a disabled webhook waits until the webhook is enabled, or the operation is
+    canceled. If the webhook is deleted, the operation ends as FAILED.
+
+    ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
+    operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+    of the account have not ended.
     """
     ListWebhookDeliveries: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]
     """Returns one page of the deliveries to a webhook, newest first. If filters are set,
@@ -95,9 +99,9 @@ class WebhookServiceStub:
     WEBHOOK_DELIVERY_NOT_FOUND.
     """
     RetryWebhookDelivery: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.RetryWebhookDeliveryRequest, _webhooks_pb2.RetryWebhookDeliveryResponse]
-    """Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
+    """Retries a delivery immediately, regardless of its state, and restarts its retry schedule.
     The delivery stays pending while the webhook is disabled or paused after failures. A
-    delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+    delivery in state SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
     """
     TailWebhookDeliveries: _grpc.UnaryStreamMultiCallable[_webhooks_pb2.TailWebhookDeliveriesRequest, _webhooks_pb2.TailWebhookDeliveriesResponse]
     """Streams attempts as they finish, until the client disconnects, the API key expires or
@@ -163,13 +167,17 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     TEST_DELIVERY_LIMIT_REACHED if the webhook already has four running tests.
     """
     ReplayWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ReplayWebhookRequest, _webhooks_pb2.ReplayWebhookResponse]  # type: ignore[assignment]
-    """Starts a replay, which delivers past events to a webhook again, in the background.
-    The events keep their IDs. New events are delivered at the same time. If the webhook
-    is disabled, the deliveries stay pending until it is enabled.
+    """Starts an operation of type WEBHOOK_REPLAY, which delivers past events to a webhook again, in
+    the background. The events keep their IDs. New events are delivered at the same time.
 
-    ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
-    the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-    REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
+    The operation creates the deliveries, and ends when all of them are created. While more than
+    100 deliveries to the webhook are due, it waits, and later operations of the account run. So
+    a replay to a disabled webhook waits until the webhook is enabled, or the operation is
+    canceled. If the webhook is deleted, the operation ends as FAILED.
+
+    ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
+    operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+    of the account have not ended.
     """
     ListWebhookDeliveries: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]  # type: ignore[assignment]
     """Returns one page of the deliveries to a webhook, newest first. If filters are set,
@@ -180,9 +188,9 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     WEBHOOK_DELIVERY_NOT_FOUND.
     """
     RetryWebhookDelivery: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.RetryWebhookDeliveryRequest, _webhooks_pb2.RetryWebhookDeliveryResponse]  # type: ignore[assignment]
-    """Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
+    """Retries a delivery immediately, regardless of its state, and restarts its retry schedule.
     The delivery stays pending while the webhook is disabled or paused after failures. A
-    delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+    delivery in state SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
     """
     TailWebhookDeliveries: _aio.UnaryStreamMultiCallable[_webhooks_pb2.TailWebhookDeliveriesRequest, _webhooks_pb2.TailWebhookDeliveriesResponse]  # type: ignore[assignment]
     """Streams attempts as they finish, until the client disconnects, the API key expires or
@@ -293,13 +301,17 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.ReplayWebhookRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.ReplayWebhookResponse, _abc.Awaitable[_webhooks_pb2.ReplayWebhookResponse]]:
-        """Starts a replay, which delivers past events to a webhook again, in the background.
-        The events keep their IDs. New events are delivered at the same time. If the webhook
-        is disabled, the deliveries stay pending until it is enabled.
+        """Starts an operation of type WEBHOOK_REPLAY, which delivers past events to a webhook again, in
+        the background. The events keep their IDs. New events are delivered at the same time.
 
-        ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
-        the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-        REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
+        The operation creates the deliveries, and ends when all of them are created. While more than
+        100 deliveries to the webhook are due, it waits, and later operations of the account run. So
+        a replay to a disabled webhook waits until the webhook is enabled, or the operation is
+        canceled. If the webhook is deleted, the operation ends as FAILED.
+
+        ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
+        operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+        of the account have not ended.
         """
 
     @_abc_1.abstractmethod
@@ -328,9 +340,9 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _webhooks_pb2.RetryWebhookDeliveryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.RetryWebhookDeliveryResponse, _abc.Awaitable[_webhooks_pb2.RetryWebhookDeliveryResponse]]:
-        """Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
+        """Retries a delivery immediately, regardless of its state, and restarts its retry schedule.
         The delivery stays pending while the webhook is disabled or paused after failures. A
-        delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+        delivery in state SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

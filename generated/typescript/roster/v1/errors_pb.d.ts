@@ -625,13 +625,6 @@ export enum Error_Reason {
   PRECONDITION_FAILED = 48,
 
   /**
-   * The webhook has the maximum number of running replays.
-   *
-   * @generated from enum value: REPLAY_LIMIT_REACHED = 49;
-   */
-  REPLAY_LIMIT_REACHED = 49,
-
-  /**
    * The webhook has the maximum number of running tests.
    *
    * @generated from enum value: TEST_DELIVERY_LIMIT_REACHED = 50;

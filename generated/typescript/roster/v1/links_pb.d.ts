@@ -43,31 +43,51 @@ export declare type CreateSubscriberLinksRequest = Message<"roster.v1.CreateSubs
 export declare const CreateSubscriberLinksRequestSchema: GenMessage<CreateSubscriberLinksRequest>;
 
 /**
+ * A link of a subscriber, to be put into a mail.
+ *
+ * @generated from message roster.v1.SubscriberLink
+ */
+export declare type SubscriberLink = Message<"roster.v1.SubscriberLink"> & {
+  /**
+   * What the link does.
+   *
+   * @generated from field: roster.v1.Link.Purpose purpose = 1;
+   */
+  purpose: Link_Purpose;
+
+  /**
+   * URL of the page that confirms the subscription or unsubscribes.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * Time at which the link expires. Absent if it does not expire, as one that unsubscribes.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 3;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message roster.v1.SubscriberLink.
+ * Use `create(SubscriberLinkSchema)` to create a new message.
+ */
+export declare const SubscriberLinkSchema: GenMessage<SubscriberLink>;
+
+/**
  * The links of a subscriber.
  *
  * @generated from message roster.v1.CreateSubscriberLinksResponse
  */
 export declare type CreateSubscriberLinksResponse = Message<"roster.v1.CreateSubscriberLinksResponse"> & {
   /**
-   * URL of the page that confirms the subscription, if requested.
+   * The requested links, one of each purpose, in the order of the purposes.
    *
-   * @generated from field: optional string confirm_url = 1;
+   * @generated from field: repeated roster.v1.SubscriberLink links = 4;
    */
-  confirmUrl?: string | undefined;
-
-  /**
-   * Time at which the URL that confirms expires, if requested.
-   *
-   * @generated from field: google.protobuf.Timestamp confirm_expires_at = 2;
-   */
-  confirmExpiresAt?: Timestamp | undefined;
-
-  /**
-   * URL of the page that unsubscribes, if requested. It does not expire.
-   *
-   * @generated from field: optional string unsubscribe_url = 3;
-   */
-  unsubscribeUrl?: string | undefined;
+  links: SubscriberLink[];
 };
 
 /**

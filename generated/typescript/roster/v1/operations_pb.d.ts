@@ -2,7 +2,7 @@
 // @generated from file roster/v1/operations.proto (package roster.v1, syntax proto3)
 /* eslint-disable */
 
-// Operations: changes of many subscribers at once, which run in the background.
+// Operations: long work, such as a change of many subscribers, which runs in the background.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
@@ -65,7 +65,7 @@ export declare type BatchAction = Message<"roster.v1.BatchAction"> & {
 export declare const BatchActionSchema: GenMessage<BatchAction>;
 
 /**
- * A change of many subscribers.
+ * Long work that runs in the background.
  *
  * @generated from message roster.v1.Operation
  */
@@ -78,11 +78,25 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   id: string;
 
   /**
-   * What is done to each subscriber.
+   * What the operation does.
+   *
+   * @generated from field: roster.v1.Operation.Type type = 18;
+   */
+  type: Operation_Type;
+
+  /**
+   * What is done to each subscriber. Present if the type is SUBSCRIBERS_BATCH.
    *
    * @generated from field: roster.v1.Operation.Action action = 2;
    */
   action?: Operation_Action | undefined;
+
+  /**
+   * What is delivered to the webhook. Present if the type is WEBHOOK_REPLAY.
+   *
+   * @generated from field: roster.v1.Operation.Replay replay = 19;
+   */
+  replay?: Operation_Replay | undefined;
 
   /**
    * Filter of the request; empty if it has none. It has the new names of tags that were
@@ -121,15 +135,16 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   done: boolean;
 
   /**
-   * Number of selected subscribers when the operation was started.
+   * Number of selected subscribers when the operation was started. For a replay, the number of
+   * events in its time range.
    *
    * @generated from field: int32 total = 8;
    */
   total: number;
 
   /**
-   * Number of subscribers processed. It can differ from total if subscribers were changed or
-   * deleted meanwhile.
+   * Number of subscribers or events processed. It can differ from total if subscribers were changed
+   * or deleted meanwhile.
    *
    * @generated from field: int32 processed = 9;
    */
@@ -137,14 +152,15 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
 
   /**
    * Subscribers that could not be changed, by reason, with the identifiers of the first ones; of a
-   * dry run, those that it could not change.
+   * dry run, those that it could not change; of a replay, events that were not processed, without
+   * identifiers.
    *
    * @generated from field: repeated roster.v1.ReasonCount failed = 10;
    */
   failed: ReasonCount[];
 
   /**
-   * Subscribers processed per second, on average since created_at. This includes the time that
+   * Subscribers or events processed per second, on average since created_at. This includes the time that
    * the operation waits for others.
    *
    * @generated from field: int32 rate = 11;
@@ -166,7 +182,7 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   endedAt?: Timestamp | undefined;
 
   /**
-   * Number of subscribers processed that were changed. Absent for a dry run.
+   * Number of subscribers processed that were changed. Absent for a dry run and a replay.
    *
    * @generated from field: optional int32 changed = 14;
    */
@@ -182,8 +198,8 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
 
   /**
    * Number of subscribers processed that already were as the action leaves them, such as those
-   * that have the tags. Like changed and would_change, absent for an operation that an earlier
-   * version started.
+   * that have the tags. Absent for a replay. Like changed and would_change, absent for an operation
+   * that an earlier version started.
    *
    * @generated from field: optional int32 unchanged = 16;
    */
@@ -252,6 +268,95 @@ export declare type Operation_Action = Message<"roster.v1.Operation.Action"> & {
 export declare const Operation_ActionSchema: GenMessage<Operation_Action>;
 
 /**
+ * What a replay delivers, and what it has created.
+ *
+ * @generated from message roster.v1.Operation.Replay
+ */
+export declare type Operation_Replay = Message<"roster.v1.Operation.Replay"> & {
+  /**
+   * Identifier of the webhook.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * Start of the time range (inclusive). Absent if an earlier version started the replay.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 2;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * End of the time range (exclusive). Absent if it is the start of the operation.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 3;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * Event types that are delivered: those of the request, or else those that the webhook
+   * subscribed to at the start. Empty for all event types.
+   *
+   * @generated from field: repeated string event_types = 4;
+   */
+  eventTypes: string[];
+
+  /**
+   * Whether only events with a failed delivery and no successful one since are delivered.
+   *
+   * @generated from field: bool only_failed = 5;
+   */
+  onlyFailed: boolean;
+
+  /**
+   * Number of deliveries created so far.
+   *
+   * @generated from field: int32 deliveries = 6;
+   */
+  deliveries: number;
+};
+
+/**
+ * Describes the message roster.v1.Operation.Replay.
+ * Use `create(Operation_ReplaySchema)` to create a new message.
+ */
+export declare const Operation_ReplaySchema: GenMessage<Operation_Replay>;
+
+/**
+ * What an operation does.
+ *
+ * @generated from enum roster.v1.Operation.Type
+ */
+export enum Operation_Type {
+  /**
+   * Never returned.
+   *
+   * @generated from enum value: TYPE_UNSPECIFIED = 0;
+   */
+  TYPE_UNSPECIFIED = 0,
+
+  /**
+   * Changes many subscribers. Started by BatchChangeSubscribers; see action.
+   *
+   * @generated from enum value: SUBSCRIBERS_BATCH = 1;
+   */
+  SUBSCRIBERS_BATCH = 1,
+
+  /**
+   * Delivers past events to a webhook again. Started by ReplayWebhook; see replay.
+   *
+   * @generated from enum value: WEBHOOK_REPLAY = 2;
+   */
+  WEBHOOK_REPLAY = 2,
+}
+
+/**
+ * Describes the enum roster.v1.Operation.Type.
+ */
+export declare const Operation_TypeSchema: GenEnum<Operation_Type>;
+
+/**
  * The state of an operation.
  *
  * @generated from enum roster.v1.Operation.State
@@ -272,7 +377,7 @@ export enum Operation_State {
   RUNNING = 1,
 
   /**
-   * All selected subscribers were processed.
+   * All selected subscribers or events were processed.
    *
    * @generated from enum value: SUCCEEDED = 2;
    */
@@ -293,7 +398,8 @@ export enum Operation_State {
    * reasons are that the filter is no longer valid, where failed contains the remaining
    * subscribers; that a tag, custom field or segment of the account was renamed, changed or
    * deleted while the operation was being created; and that the request contains the address
-   * of a person whose data was erased.
+   * of a person whose data was erased. A replay fails if its webhook is deleted; failed then
+   * contains the remaining events.
    *
    * @generated from enum value: FAILED = 4;
    */
@@ -616,20 +722,22 @@ export declare type WatchOperationResponse = Message<"roster.v1.WatchOperationRe
 export declare const WatchOperationResponseSchema: GenMessage<WatchOperationResponse>;
 
 /**
- * Changes many subscribers of the authenticated account at once (AIP-151).
+ * Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
+ * once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
+ * ReplayWebhook starts.
  *
- * An operation runs in the background, in transactions of up to 1,000 subscribers. It
- * continues after a restart of the service, and changes no subscriber twice. The rules of
- * the single calls apply to each subscriber, and each change has the same events and
- * history. A subscriber that cannot be changed is counted by the reason, and the others are
- * changed.
+ * An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
+ * continues after a restart of the service, and processes none of them twice. Operations of an
+ * account run one after another, except that a replay waits while many deliveries to its webhook
+ * are due. They are retained for 30 days after they end.
  *
- * The operation selects the subscribers that match when they are read, of those that were
- * stored at its start. A subscriber that is imported later is not selected, also if the import
- * states an earlier time of creation. The filter is that of the segment at the start. It gets
- * the new names of tags that it names. If a tag, custom field or segment that it names is
- * deleted, the operation ends as FAILED. Operations of an account run one after another. They are retained for 30 days
- * after they end.
+ * For a change of subscribers, the rules of the single calls apply to each subscriber, and each
+ * change has the same events and history. A subscriber that cannot be changed is counted by the
+ * reason, and the others are changed. The operation selects the subscribers that match when they
+ * are read, of those that were stored at its start. A subscriber that is imported later is not
+ * selected, also if the import states an earlier time of creation. The filter is that of the
+ * segment at the start. It gets the new names of tags that it names. If a tag, custom field or
+ * segment that it names is deleted, the operation ends as FAILED.
  *
  * A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
  * earlier operations of the account, as any operation does.

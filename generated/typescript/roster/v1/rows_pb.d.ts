@@ -558,7 +558,7 @@ export declare type BulkFailure = Message<"roster.v1.BulkFailure"> & {
 export declare const BulkFailureSchema: GenMessage<BulkFailure>;
 
 /**
- * The number of rows of an import, or of subscribers of an operation, with one reason.
+ * The number of rows of an import, or of subscribers or events of an operation, with one reason.
  *
  * @generated from message roster.v1.ReasonCount
  */

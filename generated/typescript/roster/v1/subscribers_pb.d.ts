@@ -9,7 +9,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { BulkFailure, DateFormat_Order, Export_Format, Import_Preset, Import_Results, ReasonCount, Row_Fault, Row_OnConflict, Row_Outcome, Row_Reason, UnrecognizedCells } from "./rows_pb.js";
 import type { Actor } from "./actors_pb.js";
-import type { Event, WebhookAttempt, WebhookDelivery } from "./webhooks_pb.js";
+import type { Event, WebhookAttempt, WebhookDelivery } from "./deliveries_pb.js";
 import type { CsvLine } from "./http_pb.js";
 
 /**

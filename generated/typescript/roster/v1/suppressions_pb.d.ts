@@ -107,11 +107,11 @@ export declare const Suppression_ReasonSchema: GenEnum<Suppression_Reason>;
  */
 export declare type GetSuppressionRequest = Message<"roster.v1.GetSuppressionRequest"> & {
   /**
-   * Email address, compared as on creation of a subscriber.
+   * Email address, compared as on creation of a subscriber, or the email_hash of the suppression.
    *
-   * @generated from field: string email = 1;
+   * @generated from field: string id = 1;
    */
-  email: string;
+  id: string;
 };
 
 /**
@@ -240,11 +240,11 @@ export declare const ListSuppressionsResponseSchema: GenMessage<ListSuppressions
  */
 export declare type DeleteSuppressionRequest = Message<"roster.v1.DeleteSuppressionRequest"> & {
   /**
-   * Email address, compared as on creation of a subscriber.
+   * Email address, compared as on creation of a subscriber, or the email_hash of the suppression.
    *
-   * @generated from field: string email = 1;
+   * @generated from field: string id = 1;
    */
-  email: string;
+  id: string;
 
   /**
    * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
@@ -763,7 +763,7 @@ export declare const SuppressionService: GenService<{
     output: typeof ExportSuppressionsResponseSchema;
   },
   /**
-   * Returns the suppression of an email address. Fails with SUPPRESSION_NOT_FOUND.
+   * Returns one suppression. Fails with SUPPRESSION_NOT_FOUND.
    *
    * @generated from rpc roster.v1.SuppressionService.GetSuppression
    */
@@ -783,8 +783,9 @@ export declare const SuppressionService: GenService<{
     output: typeof ListSuppressionsResponseSchema;
   },
   /**
-   * Deletes a suppression, so that the address can be subscribed again. Fails with
-   * SUPPRESSION_NOT_FOUND.
+   * Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
+   * address, its history states who deleted the suppression, unless the request has the hash: the
+   * subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
    *
    * @generated from rpc roster.v1.SuppressionService.DeleteSuppression
    */

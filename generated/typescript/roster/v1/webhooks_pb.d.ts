@@ -5,8 +5,10 @@
 // Webhooks: endpoints that receive the events of an account.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Event, WebhookAttempt, WebhookDelivery, WebhookDelivery_State } from "./deliveries_pb.js";
+import type { Operation } from "./operations_pb.js";
 
 /**
  * Describes the file roster/v1/webhooks.proto.
@@ -121,258 +123,6 @@ export enum Webhook_DisabledReason {
  * Describes the enum roster.v1.Webhook.DisabledReason.
  */
 export declare const Webhook_DisabledReasonSchema: GenEnum<Webhook_DisabledReason>;
-
-/**
- * A change of an account's data: the JSON body of a webhook delivery.
- *
- * @generated from message roster.v1.Event
- */
-export declare type Event = Message<"roster.v1.Event"> & {
-  /**
-   * Identifier: evt_ and a ULID. It is the same in every delivery of the event.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * Event type, such as subscriber.created.
-   *
-   * @generated from field: string type = 2;
-   */
-  type: string;
-
-  /**
-   * Time at which the event occurred.
-   *
-   * @generated from field: google.protobuf.Timestamp timestamp = 3;
-   */
-  timestamp?: Timestamp | undefined;
-
-  /**
-   * Identifier of the account, by which an endpoint of several accounts distinguishes them.
-   * Absent in deliveries of events that an earlier version of the service recorded.
-   *
-   * @generated from field: optional string account_id = 7;
-   */
-  accountId?: string | undefined;
-
-  /**
-   * Sequence number of the event in its account: an integer that starts at 1 and
-   * increases by 1 with each event.
-   *
-   * @generated from field: double sequence = 4;
-   */
-  sequence: number;
-
-  /**
-   * The changed resource under its name, as the API returned it right after the change.
-   * For a deletion, as it was right before.
-   *
-   * @generated from field: google.protobuf.Struct data = 5;
-   */
-  data?: JsonObject | undefined;
-
-  /**
-   * The changed members of the resource with their previous values. Absent for creations
-   * and deletions.
-   *
-   * @generated from field: google.protobuf.Struct previous = 6;
-   */
-  previous?: JsonObject | undefined;
-};
-
-/**
- * Describes the message roster.v1.Event.
- * Use `create(EventSchema)` to create a new message.
- */
-export declare const EventSchema: GenMessage<Event>;
-
-/**
- * The delivery of an event to a webhook.
- *
- * @generated from message roster.v1.WebhookDelivery
- */
-export declare type WebhookDelivery = Message<"roster.v1.WebhookDelivery"> & {
-  /**
-   * Identifier: a ULID, 26 characters.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * Identifier of the webhook.
-   *
-   * @generated from field: string webhook_id = 2;
-   */
-  webhookId: string;
-
-  /**
-   * Identifier of the event. Receivers get it in the webhook-id header.
-   *
-   * @generated from field: string event_id = 3;
-   */
-  eventId: string;
-
-  /**
-   * Event type.
-   *
-   * @generated from field: string event_type = 4;
-   */
-  eventType: string;
-
-  /**
-   * Status of the delivery.
-   *
-   * @generated from field: roster.v1.WebhookDelivery.Status status = 5;
-   */
-  status: WebhookDelivery_Status;
-
-  /**
-   * Number of finished attempts.
-   *
-   * @generated from field: int32 attempts = 6;
-   */
-  attempts: number;
-
-  /**
-   * Earliest time of the next attempt. Absent if none is scheduled.
-   *
-   * @generated from field: google.protobuf.Timestamp next_attempt_at = 7;
-   */
-  nextAttemptAt?: Timestamp | undefined;
-
-  /**
-   * Identifier of the replay that created the delivery. Absent if the event itself did.
-   *
-   * @generated from field: optional string replay_id = 8;
-   */
-  replayId?: string | undefined;
-
-  /**
-   * Time of creation.
-   *
-   * @generated from field: google.protobuf.Timestamp created_at = 9;
-   */
-  createdAt?: Timestamp | undefined;
-
-  /**
-   * Time at which the delivery succeeded or finally failed. Absent until then.
-   *
-   * @generated from field: google.protobuf.Timestamp finished_at = 10;
-   */
-  finishedAt?: Timestamp | undefined;
-};
-
-/**
- * Describes the message roster.v1.WebhookDelivery.
- * Use `create(WebhookDeliverySchema)` to create a new message.
- */
-export declare const WebhookDeliverySchema: GenMessage<WebhookDelivery>;
-
-/**
- * The status of a delivery.
- *
- * @generated from enum roster.v1.WebhookDelivery.Status
- */
-export enum WebhookDelivery_Status {
-  /**
-   * Never returned.
-   *
-   * @generated from enum value: STATUS_UNSPECIFIED = 0;
-   */
-  STATUS_UNSPECIFIED = 0,
-
-  /**
-   * The delivery waits for its next attempt, or for the webhook to be enabled.
-   *
-   * @generated from enum value: PENDING = 1;
-   */
-  PENDING = 1,
-
-  /**
-   * An attempt is running.
-   *
-   * @generated from enum value: SENDING = 2;
-   */
-  SENDING = 2,
-
-  /**
-   * The endpoint accepted the event.
-   *
-   * @generated from enum value: SUCCEEDED = 3;
-   */
-  SUCCEEDED = 3,
-
-  /**
-   * The last attempt of the retry schedule failed.
-   *
-   * @generated from enum value: FAILED = 4;
-   */
-  FAILED = 4,
-}
-
-/**
- * Describes the enum roster.v1.WebhookDelivery.Status.
- */
-export declare const WebhookDelivery_StatusSchema: GenEnum<WebhookDelivery_Status>;
-
-/**
- * One attempt of a delivery. Attempts are retained for 14 days.
- *
- * @generated from message roster.v1.WebhookAttempt
- */
-export declare type WebhookAttempt = Message<"roster.v1.WebhookAttempt"> & {
-  /**
-   * Number of the attempt in its delivery, starting at 1.
-   *
-   * @generated from field: int32 number = 1;
-   */
-  number: number;
-
-  /**
-   * Time at which the attempt started.
-   *
-   * @generated from field: google.protobuf.Timestamp started_at = 2;
-   */
-  startedAt?: Timestamp | undefined;
-
-  /**
-   * Duration in milliseconds.
-   *
-   * @generated from field: int32 duration_ms = 3;
-   */
-  durationMs: number;
-
-  /**
-   * HTTP status of the response. Absent if there was no response.
-   *
-   * @generated from field: optional int32 http_status = 4;
-   */
-  httpStatus?: number | undefined;
-
-  /**
-   * Why the attempt failed, such as "timed out" or "blocked address". Absent if it
-   * succeeded.
-   *
-   * @generated from field: optional string error = 5;
-   */
-  error?: string | undefined;
-
-  /**
-   * Start of the response body, at most 2 KiB. Bytes that are not text are escaped.
-   *
-   * @generated from field: string response_body = 6;
-   */
-  responseBody: string;
-};
-
-/**
- * Describes the message roster.v1.WebhookAttempt.
- * Use `create(WebhookAttemptSchema)` to create a new message.
- */
-export declare const WebhookAttemptSchema: GenMessage<WebhookAttempt>;
 
 /**
  * Request message for CreateWebhook.
@@ -554,9 +304,9 @@ export declare type ListWebhooksResponse = Message<"roster.v1.ListWebhooksRespon
   /**
    * Number of webhooks in the account.
    *
-   * @generated from field: optional int32 total = 2;
+   * @generated from field: int32 total = 2;
    */
-  total?: number | undefined;
+  total: number;
 
   /**
    * Page number used.
@@ -820,7 +570,7 @@ export declare const TestWebhookRequestSchema: GenMessage<TestWebhookRequest>;
  */
 export declare type TestWebhookResponse = Message<"roster.v1.TestWebhookResponse"> & {
   /**
-   * The delivery, with status SUCCEEDED or FAILED.
+   * The delivery, in state SUCCEEDED or FAILED.
    *
    * @generated from field: roster.v1.WebhookDelivery delivery = 1;
    */
@@ -891,51 +641,25 @@ export declare type ReplayWebhookRequest = Message<"roster.v1.ReplayWebhookReque
 export declare const ReplayWebhookRequestSchema: GenMessage<ReplayWebhookRequest>;
 
 /**
- * A repeated delivery of past events to a webhook.
- *
- * @generated from message roster.v1.WebhookReplay
- */
-export declare type WebhookReplay = Message<"roster.v1.WebhookReplay"> & {
-  /**
-   * Identifier: a ULID, 26 characters. Deliveries of the replay have it as replay_id.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * Identifier of the webhook.
-   *
-   * @generated from field: string webhook_id = 2;
-   */
-  webhookId: string;
-
-  /**
-   * Time at which the replay was requested.
-   *
-   * @generated from field: google.protobuf.Timestamp created_at = 3;
-   */
-  createdAt?: Timestamp | undefined;
-};
-
-/**
- * Describes the message roster.v1.WebhookReplay.
- * Use `create(WebhookReplaySchema)` to create a new message.
- */
-export declare const WebhookReplaySchema: GenMessage<WebhookReplay>;
-
-/**
- * The replay, which runs in the background.
+ * The started operation.
  *
  * @generated from message roster.v1.ReplayWebhookResponse
  */
 export declare type ReplayWebhookResponse = Message<"roster.v1.ReplayWebhookResponse"> & {
   /**
-   * The replay.
+   * The operation.
    *
-   * @generated from field: roster.v1.WebhookReplay replay = 1;
+   * @generated from field: roster.v1.Operation operation = 2;
    */
-  replay?: WebhookReplay | undefined;
+  operation?: Operation | undefined;
+
+  /**
+   * Entity tag of the operation: text in quotes, which changes when the operation changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 3;
+   */
+  etag: string;
 };
 
 /**
@@ -953,9 +677,9 @@ export declare type ListWebhookDeliveriesRequest = Message<"roster.v1.ListWebhoo
   /**
    * Identifier of the webhook.
    *
-   * @generated from field: string id = 1;
+   * @generated from field: string webhook_id = 1;
    */
-  id: string;
+  webhookId: string;
 
   /**
    * Maximum number of deliveries to return. Default: 20, also used for 0. Values above 100 are
@@ -974,11 +698,11 @@ export declare type ListWebhookDeliveriesRequest = Message<"roster.v1.ListWebhoo
   page: number;
 
   /**
-   * Returns only deliveries with this status.
+   * Returns only deliveries in this state.
    *
-   * @generated from field: roster.v1.WebhookDelivery.Status status = 4;
+   * @generated from field: roster.v1.WebhookDelivery.State state = 4;
    */
-  status: WebhookDelivery_Status;
+  state: WebhookDelivery_State;
 
   /**
    * Returns only deliveries of this event type, or of all event types of a resource, such
@@ -1041,9 +765,9 @@ export declare type ListWebhookDeliveriesResponse = Message<"roster.v1.ListWebho
   /**
    * Number of deliveries that match the filters.
    *
-   * @generated from field: optional int32 total = 2;
+   * @generated from field: int32 total = 2;
    */
-  total?: number | undefined;
+  total: number;
 
   /**
    * Page number used.
@@ -1237,9 +961,9 @@ export declare type ListEventsRequest = Message<"roster.v1.ListEventsRequest"> &
    * Returns only events of this type, or of all types of a resource, such as
    * subscriber.*. Case-insensitive.
    *
-   * @generated from field: string event_type = 3;
+   * @generated from field: string type = 3;
    */
-  eventType: string;
+  type: string;
 
   /**
    * Returns only events with a greater sequence number. To read the event log
@@ -1303,9 +1027,9 @@ export declare type ListEventsResponse = Message<"roster.v1.ListEventsResponse">
   /**
    * Number of events that match the filters.
    *
-   * @generated from field: optional int32 total = 2;
+   * @generated from field: int32 total = 2;
    */
-  total?: number | undefined;
+  total: number;
 
   /**
    * Page number used.
@@ -1436,13 +1160,17 @@ export declare const WebhookService: GenService<{
     output: typeof TestWebhookResponseSchema;
   },
   /**
-   * Starts a replay, which delivers past events to a webhook again, in the background.
-   * The events keep their IDs. New events are delivered at the same time. If the webhook
-   * is disabled, the deliveries stay pending until it is enabled.
+   * Starts an operation of type WEBHOOK_REPLAY, which delivers past events to a webhook again, in
+   * the background. The events keep their IDs. New events are delivered at the same time.
    *
-   * ListWebhookDeliveries returns the deliveries of the replay, with its replay_id and
-   * the creation time of the replay. Fails with WEBHOOK_NOT_FOUND, or with
-   * REPLAY_LIMIT_REACHED if the webhook already has 10 running replays.
+   * The operation creates the deliveries, and ends when all of them are created. While more than
+   * 100 deliveries to the webhook are due, it waits, and later operations of the account run. So
+   * a replay to a disabled webhook waits until the webhook is enabled, or the operation is
+   * canceled. If the webhook is deleted, the operation ends as FAILED.
+   *
+   * ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
+   * operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+   * of the account have not ended.
    *
    * @generated from rpc roster.v1.WebhookService.ReplayWebhook
    */
@@ -1474,9 +1202,9 @@ export declare const WebhookService: GenService<{
     output: typeof GetWebhookDeliveryResponseSchema;
   },
   /**
-   * Retries a delivery immediately, regardless of its status, and restarts its retry schedule.
+   * Retries a delivery immediately, regardless of its state, and restarts its retry schedule.
    * The delivery stays pending while the webhook is disabled or paused after failures. A
-   * delivery in status SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
+   * delivery in state SENDING is not sent twice. Fails with WEBHOOK_DELIVERY_NOT_FOUND.
    *
    * @generated from rpc roster.v1.WebhookService.RetryWebhookDelivery
    */

@@ -16,7 +16,7 @@ from ....storage.statements import Dialect, Statement, param, params
 from ....storage.transaction import Transaction
 from ...events import store_reading as events
 from ..models import PENDING, SENDING, Delivery, DeliveryAttempt, DeliveryQueue, Webhook
-from ..rules import DeliveryStatus
+from ..rules import DeliveryState
 from .store_queue import IN_ACCOUNT, OF_WEBHOOK, ONE, ids_of_any_account_with_queue, wake
 
 # Attempts that are returned with a delivery; each has at most 8 KiB of a response.
@@ -173,7 +173,7 @@ def retry(account_id: str, delivery_id: str, tx: Transaction) -> DeliveryRow:
         _RETRY,
         account_id=account_id,
         id=delivery_id,
-        status=DeliveryStatus.PENDING,
+        status=DeliveryState.PENDING,
         step=0,
         due_at=tx.now,
         finished_at=None,

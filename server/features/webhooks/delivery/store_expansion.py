@@ -24,7 +24,7 @@ from ...events.rules import EventType, matches_any
 from ..endpoints import store_reading as webhooks
 from ..endpoints.store_reading import WebhookRow, row_of
 from ..models import Delivery, Webhook
-from ..rules import MAX_WEBHOOKS, DeliveryStatus
+from ..rules import MAX_WEBHOOKS, DeliveryState
 from .store_queue import HAS_DUE_TIME, IN_ACCOUNT, Queue, QueueStatement, lock, wake
 
 # Deliveries that one transaction creates, approximately. Other writers wait for it.
@@ -190,7 +190,7 @@ def add_deliveries(
 ) -> None:
     """Creates deliveries of events to webhooks, due now. Existing deliveries are not changed."""
     # Attempts, step and fence are 0.
-    state = (replay_id, DeliveryStatus.PENDING, 0, 0, 0, tx.now)
+    state = (replay_id, DeliveryState.PENDING, 0, 0, 0, tx.now)
     rows = [
         (delivery_id, webhook_id, *event, *state, timestamp_of(delivery_id))
         for delivery_id, (webhook_id, event) in zip(tx.new_ids(len(matches)), matches, strict=True)

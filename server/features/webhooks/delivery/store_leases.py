@@ -19,7 +19,7 @@ from ...events.models import Event
 from ...events.rules import EventType
 from ..endpoints.store_reading import WebhookRow
 from ..models import SENDING, Delivery
-from ..rules import LEASE_DURATION, MAX_IN_FLIGHT_PER_ACCOUNT, DeliveryStatus
+from ..rules import LEASE_DURATION, MAX_IN_FLIGHT_PER_ACCOUNT, DeliveryState
 from .store_expansion import MIN_EXPANDED_EVENTS, Endpoint, expand
 from .store_queue import (
     DUE,
@@ -31,7 +31,6 @@ from .store_queue import (
     lock_queue_only,
     put,
 )
-from .store_replays import advance
 
 # Milliseconds until a process without free capacity looks for due deliveries again.
 RECHECK_DELAY = 1_000
@@ -125,11 +124,7 @@ def lease_due(
     """
     expanded_before = queue.expanded_sequence
     queue, extended = expand(account_id, queue, endpoints, tx)
-    # Replays of disabled webhooks advance too; their deliveries are sent once re-enabled.
-    replayed = advance(account_id, tx)
-    if replayed is not None:
-        extended.add(replayed)
-    more = replayed is not None or queue.expanded_sequence - expanded_before >= MIN_EXPANDED_EVENTS
+    more = queue.expanded_sequence - expanded_before >= MIN_EXPANDED_EVENTS
     waiting: list[tuple[int, WebhookRow]] = []
     for webhook, _, due_at in endpoints:
         if webhook.id in extended:
@@ -175,7 +170,7 @@ def _lease_within_limits(
             _LEASE,
             account_id=account_id,
             ids=[each.delivery.id for each in due],
-            status=DeliveryStatus.SENDING,
+            status=DeliveryState.SENDING,
             due_at=tx.now + LEASE_DURATION,
         )
     return min(wake_times), due
@@ -207,7 +202,7 @@ def release(account_id: str, leases: Sequence[Lease], tx: Transaction) -> None:
             account_id=account_id,
             id=lease.id,
             fence=lease.fence,
-            status=DeliveryStatus.PENDING,
+            status=DeliveryState.PENDING,
             due_at=tx.now,
         )
     put(account_id, queue._replace(due_at=tx.now), tx)

@@ -12,7 +12,7 @@ from ....storage.statements import Dialect, Statement, param
 from ....storage.transaction import Transaction
 from ...events.models import Event
 from ..models import FAILED, SENDING, Delivery
-from ..rules import DeliveryStatus
+from ..rules import DeliveryState
 from .store_deliveries import COLUMNS, DeliveryRow
 from .store_queue import IN_ACCOUNT
 
@@ -103,7 +103,7 @@ def _matching(
     the filters are one condition. Otherwise a subquery finds the few deliveries of a status or an
     event first: with the other filters in it, SQLite would read all deliveries of the webhook.
     """
-    is_covered = status in (None, DeliveryStatus.SENDING, DeliveryStatus.FAILED) and (
+    is_covered = status in (None, DeliveryState.SENDING, DeliveryState.FAILED) and (
         {"event_types", "event_id"}.isdisjoint(names)
     )
     few = Delivery.alias()
@@ -136,8 +136,8 @@ def _selective_condition(table: Any, status: int | None, names: tuple[str, ...])
             (Event.account_id == param("account_id")) & (Event.id == param("event_id"))
         )
         return table.sequence == event
-    if status == DeliveryStatus.PENDING:
+    if status == DeliveryState.PENDING:
         return table.due_at.is_null(False)
-    if status in (DeliveryStatus.SENDING, DeliveryStatus.FAILED):
-        return table.status == (SENDING if status == DeliveryStatus.SENDING else FAILED)
+    if status in (DeliveryState.SENDING, DeliveryState.FAILED):
+        return table.status == (SENDING if status == DeliveryState.SENDING else FAILED)
     return None

@@ -16,7 +16,7 @@ from ...events.rules import Change, EventType
 from ...events.store import record
 from ..endpoints.store_reading import ONE, WebhookRow, find_or_none
 from ..models import Delivery, DeliveryAttempt, Webhook
-from ..rules import GONE, DeliveryStatus, DisabledReason, Health, retry_delay
+from ..rules import GONE, DeliveryState, DisabledReason, Health, retry_delay
 from .store_expansion import Endpoint, endpoints_of
 from .store_leases import Lease, LeaseBatch, lease_due
 from .store_queue import (
@@ -162,10 +162,10 @@ def _finish_delivery(account_id: str, attempt: FinishedAttempt, tx: Transaction)
     """Stores the result of a delivery. Returns False if its lease has ended."""
     delivery = attempt.delivery
     delay = None
-    status = DeliveryStatus.SUCCEEDED
+    status = DeliveryState.SUCCEEDED
     if not attempt.succeeded:
         delay = retry_delay(delivery.step, attempt.retry_after, attempt.random)
-        status = DeliveryStatus.FAILED if delay is None else DeliveryStatus.PENDING
+        status = DeliveryState.FAILED if delay is None else DeliveryState.PENDING
     changed = tx.run(
         _FINISH_DELIVERY,
         account_id=account_id,

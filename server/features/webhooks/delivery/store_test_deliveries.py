@@ -17,7 +17,7 @@ from ...events.rules import EventType, created
 from ...events.store import record
 from ..endpoints.store_reading import find
 from ..models import SENDING, Delivery
-from ..rules import LEASE_DURATION, MAX_IN_FLIGHT_PER_ENDPOINT, RETRY_DELAYS, DeliveryStatus
+from ..rules import LEASE_DURATION, MAX_IN_FLIGHT_PER_ENDPOINT, RETRY_DELAYS, DeliveryState
 from . import store_deliveries as deliveries
 from .store_deliveries import AttemptRow, DeliveryRow
 from .store_expansion import NEW_DELIVERY
@@ -73,7 +73,7 @@ def begin(account_id: str, webhook_id: str, tx: Transaction) -> LeasedDelivery:
         sequence=event.sequence,
         event_type=event_type,
         replay_id="",
-        status=DeliveryStatus.SENDING,
+        status=DeliveryState.SENDING,
         due_at=tx.now + LEASE_DURATION,
         created_at=timestamp_of(lease.id),
     )
