@@ -20,7 +20,7 @@ def call_segment_operations(account: Account) -> None:
     account.ok("GetSegment", id=segment_id)
     account.ok("ListSegments")
     account.ok("UpdateSegment", id=segment_id, description="mary@example.com")
-    account.ok("GetStatistics", segments=[segment_id])
+    account.ok("GetStatistics", segmentIds=[segment_id])
     account.ok("GetDailyStatistics")
     action = {"addTags": ["grace@example.com"]}
     started = account.ok("BatchChangeSubscribers", segmentId=segment_id, action=action)

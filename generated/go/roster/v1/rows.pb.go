@@ -463,10 +463,10 @@ const (
 	Export_FORMAT_UNSPECIFIED Export_Format = 0
 	// One JSON object per line.
 	Export_NDJSON Export_Format = 1
-	// CSV with a header and one column per custom field of the account. An apostrophe is
-	// written before a text that a spreadsheet would run as a formula, see escape_formulas,
-	// and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
-	// means no value.
+	// CSV with a header; for subscribers, with one column per custom field of the account. An
+	// apostrophe is written before a text that a spreadsheet would run as a formula, unless the
+	// request prevents it, and before a name or TEXT value of whitespace only. Imports remove
+	// it. An empty cell means no value.
 	Export_CSV Export_Format = 2
 )
 

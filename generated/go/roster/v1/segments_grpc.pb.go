@@ -32,9 +32,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Manages the segments of the authenticated account. A segment can be given wherever a
-// filter can, as its identifier in the field segment_id. Its subscribers are those that match
-// its filter at the time of the call.
+// Manages the segments of the authenticated account. A segment can be given by its identifier
+// wherever a filter can. Its subscribers are those that match its filter at the time of the
+// call.
 //
 // If a tag is renamed, the filters that name it change with it. A tag or custom field that
 // a segment names can be deleted only with force, which clears the filters of these
@@ -118,9 +118,9 @@ func (c *segmentServiceClient) DeleteSegment(ctx context.Context, in *DeleteSegm
 // All implementations must embed UnimplementedSegmentServiceServer
 // for forward compatibility.
 //
-// Manages the segments of the authenticated account. A segment can be given wherever a
-// filter can, as its identifier in the field segment_id. Its subscribers are those that match
-// its filter at the time of the call.
+// Manages the segments of the authenticated account. A segment can be given by its identifier
+// wherever a filter can. Its subscribers are those that match its filter at the time of the
+// call.
 //
 // If a tag is renamed, the filters that name it change with it. A tag or custom field that
 // a segment names can be deleted only with force, which clears the filters of these

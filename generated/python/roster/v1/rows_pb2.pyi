@@ -391,10 +391,10 @@ class Export(_message.Message):
         NDJSON: Export._Format.ValueType  # 1
         """One JSON object per line."""
         CSV: Export._Format.ValueType  # 2
-        """CSV with a header and one column per custom field of the account. An apostrophe is
-        written before a text that a spreadsheet would run as a formula, see escape_formulas,
-        and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
-        means no value.
+        """CSV with a header; for subscribers, with one column per custom field of the account. An
+        apostrophe is written before a text that a spreadsheet would run as a formula, unless the
+        request prevents it, and before a name or TEXT value of whitespace only. Imports remove
+        it. An empty cell means no value.
         """
 
     class Format(_Format, metaclass=_FormatEnumTypeWrapper):
@@ -405,10 +405,10 @@ class Export(_message.Message):
     NDJSON: Export.Format.ValueType  # 1
     """One JSON object per line."""
     CSV: Export.Format.ValueType  # 2
-    """CSV with a header and one column per custom field of the account. An apostrophe is
-    written before a text that a spreadsheet would run as a formula, see escape_formulas,
-    and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
-    means no value.
+    """CSV with a header; for subscribers, with one column per custom field of the account. An
+    apostrophe is written before a text that a spreadsheet would run as a formula, unless the
+    request prevents it, and before a name or TEXT value of whitespace only. Imports remove
+    it. An empty cell means no value.
     """
 
     def __init__(

@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class SegmentServiceStub:
-    """Manages the segments of the authenticated account. A segment can be given wherever a
-    filter can, as its identifier in the field segment_id. Its subscribers are those that match
-    its filter at the time of the call.
+    """Manages the segments of the authenticated account. A segment can be given by its identifier
+    wherever a filter can. Its subscribers are those that match its filter at the time of the
+    call.
 
     If a tag is renamed, the filters that name it change with it. A tag or custom field that
     a segment names can be deleted only with force, which clears the filters of these
@@ -70,9 +70,9 @@ class SegmentServiceStub:
 
 
 class SegmentServiceServicer:
-    """Manages the segments of the authenticated account. A segment can be given wherever a
-    filter can, as its identifier in the field segment_id. Its subscribers are those that match
-    its filter at the time of the call.
+    """Manages the segments of the authenticated account. A segment can be given by its identifier
+    wherever a filter can. Its subscribers are those that match its filter at the time of the
+    call.
 
     If a tag is renamed, the filters that name it change with it. A tag or custom field that
     a segment names can be deleted only with force, which clears the filters of these
@@ -155,9 +155,9 @@ def add_SegmentServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SegmentService:
-    """Manages the segments of the authenticated account. A segment can be given wherever a
-    filter can, as its identifier in the field segment_id. Its subscribers are those that match
-    its filter at the time of the call.
+    """Manages the segments of the authenticated account. A segment can be given by its identifier
+    wherever a filter can. Its subscribers are those that match its filter at the time of the
+    call.
 
     If a tag is renamed, the filters that name it change with it. A tag or custom field that
     a segment names can be deleted only with force, which clears the filters of these

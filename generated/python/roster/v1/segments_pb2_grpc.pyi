@@ -27,9 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class SegmentServiceStub:
-    """Manages the segments of the authenticated account. A segment can be given wherever a
-    filter can, as its identifier in the field segment_id. Its subscribers are those that match
-    its filter at the time of the call.
+    """Manages the segments of the authenticated account. A segment can be given by its identifier
+    wherever a filter can. Its subscribers are those that match its filter at the time of the
+    call.
 
     If a tag is renamed, the filters that name it change with it. A tag or custom field that
     a segment names can be deleted only with force, which clears the filters of these
@@ -59,9 +59,9 @@ class SegmentServiceStub:
 
 @_typing.type_check_only
 class SegmentServiceAsyncStub(SegmentServiceStub):
-    """Manages the segments of the authenticated account. A segment can be given wherever a
-    filter can, as its identifier in the field segment_id. Its subscribers are those that match
-    its filter at the time of the call.
+    """Manages the segments of the authenticated account. A segment can be given by its identifier
+    wherever a filter can. Its subscribers are those that match its filter at the time of the
+    call.
 
     If a tag is renamed, the filters that name it change with it. A tag or custom field that
     a segment names can be deleted only with force, which clears the filters of these
@@ -87,9 +87,9 @@ class SegmentServiceAsyncStub(SegmentServiceStub):
     """Deletes a segment. Its subscribers do not change. Fails with SEGMENT_NOT_FOUND."""
 
 class SegmentServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Manages the segments of the authenticated account. A segment can be given wherever a
-    filter can, as its identifier in the field segment_id. Its subscribers are those that match
-    its filter at the time of the call.
+    """Manages the segments of the authenticated account. A segment can be given by its identifier
+    wherever a filter can. Its subscribers are those that match its filter at the time of the
+    call.
 
     If a tag is renamed, the filters that name it change with it. A tag or custom field that
     a segment names can be deleted only with force, which clears the filters of these

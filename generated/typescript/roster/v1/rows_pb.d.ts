@@ -507,10 +507,10 @@ export enum Export_Format {
   NDJSON = 1,
 
   /**
-   * CSV with a header and one column per custom field of the account. An apostrophe is
-   * written before a text that a spreadsheet would run as a formula, see escape_formulas,
-   * and before a name or TEXT value of whitespace only. Imports remove it. An empty cell
-   * means no value.
+   * CSV with a header; for subscribers, with one column per custom field of the account. An
+   * apostrophe is written before a text that a spreadsheet would run as a formula, unless the
+   * request prevents it, and before a name or TEXT value of whitespace only. Imports remove
+   * it. An empty cell means no value.
    *
    * @generated from enum value: CSV = 2;
    */

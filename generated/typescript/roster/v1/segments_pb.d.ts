@@ -400,9 +400,9 @@ export declare type DeleteSegmentResponse = Message<"roster.v1.DeleteSegmentResp
 export declare const DeleteSegmentResponseSchema: GenMessage<DeleteSegmentResponse>;
 
 /**
- * Manages the segments of the authenticated account. A segment can be given wherever a
- * filter can, as its identifier in the field segment_id. Its subscribers are those that match
- * its filter at the time of the call.
+ * Manages the segments of the authenticated account. A segment can be given by its identifier
+ * wherever a filter can. Its subscribers are those that match its filter at the time of the
+ * call.
  *
  * If a tag is renamed, the filters that name it change with it. A tag or custom field that
  * a segment names can be deleted only with force, which clears the filters of these

@@ -94,9 +94,9 @@ export const DeleteSegmentResponseSchema = /*@__PURE__*/
   messageDesc(file_roster_v1_segments, 10);
 
 /**
- * Manages the segments of the authenticated account. A segment can be given wherever a
- * filter can, as its identifier in the field segment_id. Its subscribers are those that match
- * its filter at the time of the call.
+ * Manages the segments of the authenticated account. A segment can be given by its identifier
+ * wherever a filter can. Its subscribers are those that match its filter at the time of the
+ * call.
  *
  * If a tag is renamed, the filters that name it change with it. A tag or custom field that
  * a segment names can be deleted only with force, which clears the filters of these
