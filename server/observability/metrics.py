@@ -137,8 +137,8 @@ WEBHOOK_ATTEMPTS = counter(
 )
 OPERATION_SUBSCRIBERS = counter(
     "roster_operation_subscribers_processed_total",
-    "Subscribers, and events of replays, that this process has processed in operations, including those"
-    " that were canceled later.",
+    "Subscribers, and events of replays, that this process has processed in operations, including"
+    " those that were canceled later.",
 )
 OPERATION_STEP_SECONDS = counter(
     "roster_operation_step_seconds_total", "Time that steps of operations took."

@@ -101,7 +101,12 @@ class OperationRow(NamedTuple):
     def _request_as_json(self, content: BatchRequest | ReplayRequest) -> dict[str, Any]:
         if isinstance(content, ReplayRequest):
             replay = {**content.replay, "deliveries": self.changed}
-            return {"type": Type.WEBHOOK_REPLAY.name, "replay": replay, "filter": "", "segmentId": ""}
+            return {
+                "type": Type.WEBHOOK_REPLAY.name,
+                "replay": replay,
+                "filter": "",
+                "segmentId": "",
+            }
         return {
             "type": Type.SUBSCRIBERS_BATCH.name,
             "action": content.message["action"],

@@ -96,6 +96,9 @@ type Event struct {
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// Time at which the event occurred.
 	Timestamp *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
+	// Identifier of the account, by which an endpoint of several accounts distinguishes them.
+	// Absent in deliveries of events that an earlier version of the service recorded.
+	AccountId *string `protobuf:"bytes,7,opt,name=account_id,json=accountId,proto3,oneof" json:"account_id,omitempty"`
 	// Sequence number of the event in its account: an integer that starts at 1 and
 	// increases by 1 with each event.
 	Sequence float64 `protobuf:"fixed64,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
@@ -158,6 +161,13 @@ func (x *Event) GetTimestamp() *timestamppb.Timestamp {
 		return x.Timestamp
 	}
 	return nil
+}
+
+func (x *Event) GetAccountId() string {
+	if x != nil && x.AccountId != nil {
+		return *x.AccountId
+	}
+	return ""
 }
 
 func (x *Event) GetSequence() float64 {
@@ -405,14 +415,17 @@ var File_roster_v1_deliveries_proto protoreflect.FileDescriptor
 
 const file_roster_v1_deliveries_proto_rawDesc = "" +
 	"\n" +
-	"\x1aroster/v1/deliveries.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xf9\x03\n" +
+	"\x1aroster/v1/deliveries.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xcc\x04\n" +
 	"\x05Event\x122\n" +
 	"\x02id\x18\x01 \x01(\tB\"\xaa\xb5\x18\x1eevt_01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x04type\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vtag.updatedR\x04type\x12\\\n" +
-	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\ttimestamp\x12<\n" +
+	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\ttimestamp\x12B\n" +
+	"\n" +
+	"account_id\x18\a \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5MH\x00R\taccountId\x88\x01\x01\x12<\n" +
 	"\bsequence\x18\x04 \x01(\x01B \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\xf0?\xaa\xb5\x18\x017ȵ\x18\x01R\bsequence\x12\xb0\x01\n" +
 	"\x04data\x18\x05 \x01(\v2\x17.google.protobuf.StructB\x82\x01\xbaH\x03\xc8\x01\x01\xaa\xb5\x18x{\"tag\": {\"id\": \"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"name\": \"vip\", \"description\": \"\", \"createdAt\": \"2026-11-21T03:33:16.247Z\"}}R\x04data\x12H\n" +
-	"\bprevious\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x13\xaa\xb5\x18\x0f{\"name\": \"VIP\"}R\bprevious\"\x9b\x06\n" +
+	"\bprevious\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x13\xaa\xb5\x18\x0f{\"name\": \"VIP\"}R\bpreviousB\r\n" +
+	"\v_account_id\"\x9b\x06\n" +
 	"\x0fWebhookDelivery\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12=\n" +
 	"\n" +
@@ -493,6 +506,7 @@ func file_roster_v1_deliveries_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_deliveries_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_deliveries_proto_msgTypes[1].OneofWrappers = []any{}
 	file_roster_v1_deliveries_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}

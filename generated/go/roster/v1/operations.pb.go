@@ -245,8 +245,8 @@ type Operation struct {
 	// Filter of the request; empty if it has none. It has the new names of tags that were
 	// renamed, and "erased" in place of the addresses of persons whose data was erased.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Segment of the request; empty if it has none.
-	Segment string `protobuf:"bytes,4,opt,name=segment,proto3" json:"segment,omitempty"`
+	// Identifier of the segment of the request; empty if it has none.
+	SegmentId string `protobuf:"bytes,4,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
 	// Whether the operation changes nothing and only reports what it would change.
 	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// State of the operation.
@@ -350,9 +350,9 @@ func (x *Operation) GetFilter() string {
 	return ""
 }
 
-func (x *Operation) GetSegment() string {
+func (x *Operation) GetSegmentId() string {
 	if x != nil {
-		return x.Segment
+		return x.SegmentId
 	}
 	return ""
 }
@@ -454,7 +454,7 @@ type BatchChangeSubscribersRequest struct {
 	// Selects the subscribers that match this expression, as in ListSubscribers.
 	Filter string `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Selects the subscribers of the segment with this identifier.
-	Segment string `protobuf:"bytes,2,opt,name=segment,proto3" json:"segment,omitempty"`
+	SegmentId string `protobuf:"bytes,2,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
 	// Selects the subscribers with these identifiers: at most 10,000. Those that do not exist
 	// count as failed.
 	Ids []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
@@ -505,9 +505,9 @@ func (x *BatchChangeSubscribersRequest) GetFilter() string {
 	return ""
 }
 
-func (x *BatchChangeSubscribersRequest) GetSegment() string {
+func (x *BatchChangeSubscribersRequest) GetSegmentId() string {
 	if x != nil {
-		return x.Segment
+		return x.SegmentId
 	}
 	return ""
 }
@@ -662,7 +662,7 @@ type ListOperationsResponse struct {
 	// Operations on this page. Empty beyond the last page.
 	Operations []*Operation `protobuf:"bytes,1,rep,name=operations,proto3" json:"operations,omitempty"`
 	// Number of retained operations of the account.
-	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -711,8 +711,8 @@ func (x *ListOperationsResponse) GetOperations() []*Operation {
 }
 
 func (x *ListOperationsResponse) GetTotal() int32 {
-	if x != nil {
-		return x.Total
+	if x != nil && x.Total != nil {
+		return *x.Total
 	}
 	return 0
 }
@@ -1235,14 +1235,15 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\rchange_status\x18\x04 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\b\xbaH\x05\x82\x01\x02\x10\x01H\x00R\fchangeStatus\x88\x01\x01\x12\x1b\n" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01B\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\xaa\x0e\n" +
+	"\a_delete\"\xaf\x0e\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
 	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
 	"\x06action\x18\x02 \x01(\v2\x1b.roster.v1.Operation.ActionR\x06action\x123\n" +
 	"\x06replay\x18\x13 \x01(\v2\x1b.roster.v1.Operation.ReplayR\x06replay\x12.\n" +
-	"\x06filter\x18\x03 \x01(\tB\x16\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x128\n" +
-	"\asegment\x18\x04 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\asegment\x12\"\n" +
+	"\x06filter\x18\x03 \x01(\tB\x16\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12=\n" +
+	"\n" +
+	"segment_id\x18\x04 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\tsegmentId\x12\"\n" +
 	"\adry_run\x18\x05 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x12?\n" +
 	"\x05state\x18\x06 \x01(\x0e2\x1a.roster.v1.Operation.StateB\r\xaa\xb5\x18\tSUCCEEDEDR\x05state\x12\x1c\n" +
 	"\x04done\x18\a \x01(\bB\b\xaa\xb5\x18\x04trueR\x04done\x12\x1e\n" +
@@ -1294,10 +1295,11 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\b_changedB\x0f\n" +
 	"\r_would_changeB\f\n" +
 	"\n" +
-	"_unchanged\"\xf6\x01\n" +
+	"_unchanged\"\xfb\x01\n" +
 	"\x1dBatchChangeSubscribersRequest\x12:\n" +
-	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x18\n" +
-	"\asegment\x18\x02 \x01(\tR\asegment\x12#\n" +
+	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
+	"\n" +
+	"segment_id\x18\x02 \x01(\tR\tsegmentId\x12#\n" +
 	"\x03ids\x18\x03 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x90N\"\x06r\x04\x10\x01\x18\x1aR\x03ids\x126\n" +
 	"\x06action\x18\x04 \x01(\v2\x16.roster.v1.BatchActionB\x06\xbaH\x03\xc8\x01\x01R\x06action\x12\"\n" +
 	"\adry_run\x18\x05 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\"\x90\x01\n" +
@@ -1308,15 +1310,16 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xd2\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xe1\x01\n" +
 	"\x16ListOperationsResponse\x124\n" +
 	"\n" +
 	"operations\x18\x01 \x03(\v2\x14.roster.v1.OperationR\n" +
-	"operations\x12\x1b\n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"operations\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"E\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total\"E\n" +
 	"\x13GetOperationRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x86\x01\n" +
 	"\x14GetOperationResponse\x12:\n" +
@@ -1431,6 +1434,7 @@ func file_roster_v1_operations_proto_init() {
 	file_roster_v1_subscribers_proto_init()
 	file_roster_v1_operations_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[1].OneofWrappers = []any{}
+	file_roster_v1_operations_proto_msgTypes[5].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[8].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}

@@ -387,7 +387,7 @@ type ListSuppressionsResponse struct {
 	// Suppressions on this page, oldest first. Empty beyond the last page.
 	Suppressions []*Suppression `protobuf:"bytes,1,rep,name=suppressions,proto3" json:"suppressions,omitempty"`
 	// Number of suppressions in the account.
-	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -436,8 +436,8 @@ func (x *ListSuppressionsResponse) GetSuppressions() []*Suppression {
 }
 
 func (x *ListSuppressionsResponse) GetTotal() int32 {
-	if x != nil {
-		return x.Total
+	if x != nil && x.Total != nil {
+		return *x.Total
 	}
 	return 0
 }
@@ -778,7 +778,7 @@ type ImportSuppressionsRequest struct {
 	// Content-Type header, otherwise UTF-8.
 	Charset string `protobuf:"bytes,4,opt,name=charset,proto3" json:"charset,omitempty"`
 	// Which results are returned, as in ImportSubscribers. Default: ALL.
-	Results ImportSubscribersRequest_Results `protobuf:"varint,14,opt,name=results,proto3,enum=roster.v1.ImportSubscribersRequest_Results" json:"results,omitempty"`
+	Results Import_Results `protobuf:"varint,14,opt,name=results,proto3,enum=roster.v1.Import_Results" json:"results,omitempty"`
 	// Fields of columns of the CSV file, each as COLUMN=FIELD. COLUMN is the name of a column, or
 	// its position: "#3" is the third column. FIELD is email, reason or createdAt. An empty FIELD
 	// ignores the column. At most 200; over HTTP, a query has at most 64 parameters.
@@ -851,11 +851,11 @@ func (x *ImportSuppressionsRequest) GetCharset() string {
 	return ""
 }
 
-func (x *ImportSuppressionsRequest) GetResults() ImportSubscribersRequest_Results {
+func (x *ImportSuppressionsRequest) GetResults() Import_Results {
 	if x != nil {
 		return x.Results
 	}
-	return ImportSubscribersRequest_RESULTS_UNSPECIFIED
+	return Import_RESULTS_UNSPECIFIED
 }
 
 func (x *ImportSuppressionsRequest) GetColumnMap() []string {
@@ -1124,7 +1124,7 @@ type ExportSuppressionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Format of the response. If unspecified, the Accept header selects it over HTTP:
 	// text/csv for CSV, otherwise NDJSON.
-	Format ExportSubscribersRequest_Format `protobuf:"varint,1,opt,name=format,proto3,enum=roster.v1.ExportSubscribersRequest_Format" json:"format,omitempty"`
+	Format Export_Format `protobuf:"varint,1,opt,name=format,proto3,enum=roster.v1.Export_Format" json:"format,omitempty"`
 	// Whether a CSV file starts with the byte order mark U+FEFF, as in
 	// ExportSubscribers.
 	Bom           bool `protobuf:"varint,2,opt,name=bom,proto3" json:"bom,omitempty"`
@@ -1162,11 +1162,11 @@ func (*ExportSuppressionsRequest) Descriptor() ([]byte, []int) {
 	return file_roster_v1_suppressions_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *ExportSuppressionsRequest) GetFormat() ExportSubscribersRequest_Format {
+func (x *ExportSuppressionsRequest) GetFormat() Export_Format {
 	if x != nil {
 		return x.Format
 	}
-	return ExportSubscribersRequest_FORMAT_UNSPECIFIED
+	return Export_FORMAT_UNSPECIFIED
 }
 
 func (x *ExportSuppressionsRequest) GetBom() bool {
@@ -1235,7 +1235,7 @@ var File_roster_v1_suppressions_proto protoreflect.FileDescriptor
 
 const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\n" +
-	"\x1croster/v1/suppressions.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xf7\x02\n" +
+	"\x1croster/v1/suppressions.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\"\xf7\x02\n" +
 	"\vSuppression\x12c\n" +
 	"\n" +
 	"email_hash\x18\x01 \x01(\tBD\xaa\xb5\x18@9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08R\temailHash\x12G\n" +
@@ -1259,13 +1259,14 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xda\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xe9\x01\n" +
 	"\x18ListSuppressionsResponse\x12:\n" +
-	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12\x1b\n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xb5\x01\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total\"\xb5\x01\n" +
 	"\x18DeleteSuppressionRequest\x12$\n" +
 	"\x02id\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x02id\x12j\n" +
 	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
@@ -1286,13 +1287,13 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x0f\xaa\xb5\x18\aBOUNCED\xe0\xb5\x18\x01R\x06reason\x12[\n" +
 	"\n" +
 	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182024-03-01T00:00:00.000Z\xe8\xb5\x18\x01R\tcreatedAt\x122\n" +
-	"\x06faults\x18\x04 \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\r\x8a\xb5\x18\temailHash\"\xb0\x05\n" +
+	"\x06faults\x18\x04 \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:\r\x8a\xb5\x18\temailHash\"\x9e\x05\n" +
 	"\x19ImportSuppressionsRequest\x12S\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x1c\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\fUNSUBSCRIBED\xe0\xb5\x18\x01R\x06reason\x12P\n" +
 	"\fsuppressions\x18\x02 \x03(\v2\x1c.roster.v1.ImportSuppressionB\x0e\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03R\fsuppressions\x12\x88\x01\n" +
 	"\x05lines\x18\x03 \x03(\v2\x12.roster.v1.CsvLineB^\xbaH\v\x92\x01\b\x10\xd0\x0f\"\x03\xd8\x01\x03\xaa\xb5\x18L[{\"cells\": [\"email\", \"reason\"]}, {\"cells\": [\"gone@example.com\", \"BOUNCED\"]}]R\x05lines\x12.\n" +
-	"\acharset\x18\x04 \x01(\tB\x14\xaa\xb5\x18\fwindows-1252ص\x18\x01R\acharset\x12a\n" +
-	"\aresults\x18\x0e \x01(\x0e2+.roster.v1.ImportSubscribersRequest.ResultsB\x1a\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\xe0\xb5\x18\x01\x90\xb6\x18\x01R\aresults\x12?\n" +
+	"\acharset\x18\x04 \x01(\tB\x14\xaa\xb5\x18\fwindows-1252ص\x18\x01R\acharset\x12O\n" +
+	"\aresults\x18\x0e \x01(\x0e2\x19.roster.v1.Import.ResultsB\x1a\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\xe0\xb5\x18\x01\x90\xb6\x18\x01R\aresults\x12?\n" +
 	"\n" +
 	"column_map\x18\x05 \x03(\tB \xbaH\r\x92\x01\n" +
 	"\x10\xc8\x01\"\x05r\x03\x18\xf4\x03\xaa\xb5\x18\f[\"#1=email\"]R\tcolumnMap\x12Q\n" +
@@ -1325,9 +1326,9 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\areasons\x18\a \x03(\v2\x16.roster.v1.ReasonCountR\areasons\"\x9a\x01\n" +
 	"\x1aImportSuppressionsResponse\x12<\n" +
 	"\aresults\x18\x01 \x03(\v2\".roster.v1.ImportSuppressionResultR\aresults\x12>\n" +
-	"\asummary\x18\x02 \x01(\v2$.roster.v1.ImportSuppressionsSummaryR\asummary\"\x94\x01\n" +
-	"\x19ExportSuppressionsRequest\x12Z\n" +
-	"\x06format\x18\x01 \x01(\x0e2*.roster.v1.ExportSubscribersRequest.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12\x1b\n" +
+	"\asummary\x18\x02 \x01(\v2$.roster.v1.ImportSuppressionsSummaryR\asummary\"\x82\x01\n" +
+	"\x19ExportSuppressionsRequest\x12H\n" +
+	"\x06format\x18\x01 \x01(\x0e2\x18.roster.v1.Export.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12\x1b\n" +
 	"\x03bom\x18\x02 \x01(\bB\t\xaa\xb5\x18\x05falseR\x03bom\"\x82\x01\n" +
 	"\x1aExportSuppressionsResponse\x12:\n" +
 	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12(\n" +
@@ -1361,34 +1362,34 @@ func file_roster_v1_suppressions_proto_rawDescGZIP() []byte {
 var file_roster_v1_suppressions_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_roster_v1_suppressions_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_roster_v1_suppressions_proto_goTypes = []any{
-	(Suppression_Reason)(0),               // 0: roster.v1.Suppression.Reason
-	(ImportSuppressionResult_Outcome)(0),  // 1: roster.v1.ImportSuppressionResult.Outcome
-	(*Suppression)(nil),                   // 2: roster.v1.Suppression
-	(*GetSuppressionRequest)(nil),         // 3: roster.v1.GetSuppressionRequest
-	(*GetSuppressionResponse)(nil),        // 4: roster.v1.GetSuppressionResponse
-	(*ListSuppressionsRequest)(nil),       // 5: roster.v1.ListSuppressionsRequest
-	(*ListSuppressionsResponse)(nil),      // 6: roster.v1.ListSuppressionsResponse
-	(*DeleteSuppressionRequest)(nil),      // 7: roster.v1.DeleteSuppressionRequest
-	(*DeleteSuppressionResponse)(nil),     // 8: roster.v1.DeleteSuppressionResponse
-	(*AddSuppressionsRequest)(nil),        // 9: roster.v1.AddSuppressionsRequest
-	(*AddSuppressionsResponse)(nil),       // 10: roster.v1.AddSuppressionsResponse
-	(*ImportSuppression)(nil),             // 11: roster.v1.ImportSuppression
-	(*ImportSuppressionsRequest)(nil),     // 12: roster.v1.ImportSuppressionsRequest
-	(*ImportSuppressionResult)(nil),       // 13: roster.v1.ImportSuppressionResult
-	(*ImportSuppressionsSummary)(nil),     // 14: roster.v1.ImportSuppressionsSummary
-	(*ImportSuppressionsResponse)(nil),    // 15: roster.v1.ImportSuppressionsResponse
-	(*ExportSuppressionsRequest)(nil),     // 16: roster.v1.ExportSuppressionsRequest
-	(*ExportSuppressionsResponse)(nil),    // 17: roster.v1.ExportSuppressionsResponse
-	(*timestamppb.Timestamp)(nil),         // 18: google.protobuf.Timestamp
-	(*BulkFailure)(nil),                   // 19: roster.v1.BulkFailure
-	(*Row_Fault)(nil),                     // 20: roster.v1.Row.Fault
-	(*CsvLine)(nil),                       // 21: roster.v1.CsvLine
-	(ImportSubscribersRequest_Results)(0), // 22: roster.v1.ImportSubscribersRequest.Results
-	(DateFormat_Order)(0),                 // 23: roster.v1.DateFormat.Order
-	(Row_Reason)(0),                       // 24: roster.v1.Row.Reason
-	(*UnrecognizedCells)(nil),             // 25: roster.v1.UnrecognizedCells
-	(*ReasonCount)(nil),                   // 26: roster.v1.ReasonCount
-	(ExportSubscribersRequest_Format)(0),  // 27: roster.v1.ExportSubscribersRequest.Format
+	(Suppression_Reason)(0),              // 0: roster.v1.Suppression.Reason
+	(ImportSuppressionResult_Outcome)(0), // 1: roster.v1.ImportSuppressionResult.Outcome
+	(*Suppression)(nil),                  // 2: roster.v1.Suppression
+	(*GetSuppressionRequest)(nil),        // 3: roster.v1.GetSuppressionRequest
+	(*GetSuppressionResponse)(nil),       // 4: roster.v1.GetSuppressionResponse
+	(*ListSuppressionsRequest)(nil),      // 5: roster.v1.ListSuppressionsRequest
+	(*ListSuppressionsResponse)(nil),     // 6: roster.v1.ListSuppressionsResponse
+	(*DeleteSuppressionRequest)(nil),     // 7: roster.v1.DeleteSuppressionRequest
+	(*DeleteSuppressionResponse)(nil),    // 8: roster.v1.DeleteSuppressionResponse
+	(*AddSuppressionsRequest)(nil),       // 9: roster.v1.AddSuppressionsRequest
+	(*AddSuppressionsResponse)(nil),      // 10: roster.v1.AddSuppressionsResponse
+	(*ImportSuppression)(nil),            // 11: roster.v1.ImportSuppression
+	(*ImportSuppressionsRequest)(nil),    // 12: roster.v1.ImportSuppressionsRequest
+	(*ImportSuppressionResult)(nil),      // 13: roster.v1.ImportSuppressionResult
+	(*ImportSuppressionsSummary)(nil),    // 14: roster.v1.ImportSuppressionsSummary
+	(*ImportSuppressionsResponse)(nil),   // 15: roster.v1.ImportSuppressionsResponse
+	(*ExportSuppressionsRequest)(nil),    // 16: roster.v1.ExportSuppressionsRequest
+	(*ExportSuppressionsResponse)(nil),   // 17: roster.v1.ExportSuppressionsResponse
+	(*timestamppb.Timestamp)(nil),        // 18: google.protobuf.Timestamp
+	(*BulkFailure)(nil),                  // 19: roster.v1.BulkFailure
+	(*Row_Fault)(nil),                    // 20: roster.v1.Row.Fault
+	(*CsvLine)(nil),                      // 21: roster.v1.CsvLine
+	(Import_Results)(0),                  // 22: roster.v1.Import.Results
+	(DateFormat_Order)(0),                // 23: roster.v1.DateFormat.Order
+	(Row_Reason)(0),                      // 24: roster.v1.Row.Reason
+	(*UnrecognizedCells)(nil),            // 25: roster.v1.UnrecognizedCells
+	(*ReasonCount)(nil),                  // 26: roster.v1.ReasonCount
+	(Export_Format)(0),                   // 27: roster.v1.Export.Format
 }
 var file_roster_v1_suppressions_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.Suppression.reason:type_name -> roster.v1.Suppression.Reason
@@ -1403,7 +1404,7 @@ var file_roster_v1_suppressions_proto_depIdxs = []int32{
 	0,  // 9: roster.v1.ImportSuppressionsRequest.reason:type_name -> roster.v1.Suppression.Reason
 	11, // 10: roster.v1.ImportSuppressionsRequest.suppressions:type_name -> roster.v1.ImportSuppression
 	21, // 11: roster.v1.ImportSuppressionsRequest.lines:type_name -> roster.v1.CsvLine
-	22, // 12: roster.v1.ImportSuppressionsRequest.results:type_name -> roster.v1.ImportSubscribersRequest.Results
+	22, // 12: roster.v1.ImportSuppressionsRequest.results:type_name -> roster.v1.Import.Results
 	23, // 13: roster.v1.ImportSuppressionsRequest.date_format:type_name -> roster.v1.DateFormat.Order
 	1,  // 14: roster.v1.ImportSuppressionResult.outcome:type_name -> roster.v1.ImportSuppressionResult.Outcome
 	24, // 15: roster.v1.ImportSuppressionResult.reason:type_name -> roster.v1.Row.Reason
@@ -1411,7 +1412,7 @@ var file_roster_v1_suppressions_proto_depIdxs = []int32{
 	26, // 17: roster.v1.ImportSuppressionsSummary.reasons:type_name -> roster.v1.ReasonCount
 	13, // 18: roster.v1.ImportSuppressionsResponse.results:type_name -> roster.v1.ImportSuppressionResult
 	14, // 19: roster.v1.ImportSuppressionsResponse.summary:type_name -> roster.v1.ImportSuppressionsSummary
-	27, // 20: roster.v1.ExportSuppressionsRequest.format:type_name -> roster.v1.ExportSubscribersRequest.Format
+	27, // 20: roster.v1.ExportSuppressionsRequest.format:type_name -> roster.v1.Export.Format
 	2,  // 21: roster.v1.ExportSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
 	21, // 22: roster.v1.ExportSuppressionsResponse.lines:type_name -> roster.v1.CsvLine
 	9,  // 23: roster.v1.SuppressionService.AddSuppressions:input_type -> roster.v1.AddSuppressionsRequest
@@ -1440,7 +1441,7 @@ func file_roster_v1_suppressions_proto_init() {
 	}
 	file_roster_v1_http_proto_init()
 	file_roster_v1_rows_proto_init()
-	file_roster_v1_subscribers_proto_init()
+	file_roster_v1_suppressions_proto_msgTypes[4].OneofWrappers = []any{}
 	file_roster_v1_suppressions_proto_msgTypes[5].OneofWrappers = []any{}
 	file_roster_v1_suppressions_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}

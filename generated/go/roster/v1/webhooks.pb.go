@@ -514,7 +514,7 @@ type ListWebhooksResponse struct {
 	// Webhooks on this page. Empty beyond the last page.
 	Webhooks []*Webhook `protobuf:"bytes,1,rep,name=webhooks,proto3" json:"webhooks,omitempty"`
 	// Number of webhooks in the account.
-	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -563,8 +563,8 @@ func (x *ListWebhooksResponse) GetWebhooks() []*Webhook {
 }
 
 func (x *ListWebhooksResponse) GetTotal() int32 {
-	if x != nil {
-		return x.Total
+	if x != nil && x.Total != nil {
+		return *x.Total
 	}
 	return 0
 }
@@ -1217,7 +1217,7 @@ func (x *ReplayWebhookResponse) GetEtag() string {
 type ListWebhookDeliveriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the webhook.
-	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Maximum number of deliveries to return. Default: 20, also used for 0. Values above 100 are
 	// reduced to 100.
 	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -1273,9 +1273,9 @@ func (*ListWebhookDeliveriesRequest) Descriptor() ([]byte, []int) {
 	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{17}
 }
 
-func (x *ListWebhookDeliveriesRequest) GetWebhookId() string {
+func (x *ListWebhookDeliveriesRequest) GetId() string {
 	if x != nil {
-		return x.WebhookId
+		return x.Id
 	}
 	return ""
 }
@@ -1342,7 +1342,7 @@ type ListWebhookDeliveriesResponse struct {
 	// Deliveries on this page. Empty beyond the last page.
 	Deliveries []*WebhookDelivery `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
 	// Number of deliveries that match the filters.
-	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -1391,8 +1391,8 @@ func (x *ListWebhookDeliveriesResponse) GetDeliveries() []*WebhookDelivery {
 }
 
 func (x *ListWebhookDeliveriesResponse) GetTotal() int32 {
-	if x != nil {
-		return x.Total
+	if x != nil && x.Total != nil {
+		return *x.Total
 	}
 	return 0
 }
@@ -1727,7 +1727,7 @@ type ListEventsRequest struct {
 	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
 	// Returns only events of this type, or of all types of a resource, such as
 	// subscriber.*. Case-insensitive.
-	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	EventType string `protobuf:"bytes,3,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
 	// Returns only events with a greater sequence number. To read the event log
 	// continuously, set it to the sequence number of the last event received.
 	AfterSequence float64 `protobuf:"fixed64,4,opt,name=after_sequence,json=afterSequence,proto3" json:"after_sequence,omitempty"`
@@ -1790,9 +1790,9 @@ func (x *ListEventsRequest) GetPage() int32 {
 	return 0
 }
 
-func (x *ListEventsRequest) GetType() string {
+func (x *ListEventsRequest) GetEventType() string {
 	if x != nil {
-		return x.Type
+		return x.EventType
 	}
 	return ""
 }
@@ -1838,7 +1838,7 @@ type ListEventsResponse struct {
 	// Events on this page. Empty beyond the last page.
 	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
 	// Number of events that match the filters.
-	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -1887,8 +1887,8 @@ func (x *ListEventsResponse) GetEvents() []*Event {
 }
 
 func (x *ListEventsResponse) GetTotal() int32 {
-	if x != nil {
-		return x.Total
+	if x != nil && x.Total != nil {
+		return *x.Total
 	}
 	return 0
 }
@@ -1958,13 +1958,14 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xca\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xd9\x01\n" +
 	"\x14ListWebhooksResponse\x12.\n" +
-	"\bwebhooks\x18\x01 \x03(\v2\x12.roster.v1.WebhookR\bwebhooks\x12\x1b\n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"\bwebhooks\x18\x01 \x03(\v2\x12.roster.v1.WebhookR\bwebhooks\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xd0\x04\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total\"\xd0\x04\n" +
 	"\x14UpdateWebhookRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12M\n" +
 	"\x03url\x18\x02 \x01(\tB;\xbaH\x05r\x03\x18\x80\x10\x90\xb5\x18\x01\xaa\xb5\x18 https://example.com/hooks/roster\xb2\xb5\x18\x03uri\xb8\xb5\x18\x01R\x03url\x12K\n" +
@@ -2007,10 +2008,9 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"onlyFailed\"\x95\x01\n" +
 	"\x15ReplayWebhookResponse\x12:\n" +
 	"\toperation\x18\x02 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\x122\n" +
-	"\x04etag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etagJ\x04\b\x01\x10\x02R\x06replay\"\xda\x04\n" +
-	"\x1cListWebhookDeliveriesRequest\x12=\n" +
-	"\n" +
-	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\x12#\n" +
+	"\x04etag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etagJ\x04\b\x01\x10\x02R\x06replay\"\xcb\x04\n" +
+	"\x1cListWebhookDeliveriesRequest\x12.\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x05limit\x18\x02 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x03 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12N\n" +
 	"\x05state\x18\x04 \x01(\x0e2 .roster.v1.WebhookDelivery.StateB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\xe0\xb5\x18\x01R\x05state\x125\n" +
@@ -2020,15 +2020,16 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\rcreated_after\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
 	"\x0ecreated_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\x12'\n" +
 	"\n" +
-	"page_token\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xdf\x01\n" +
+	"page_token\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xee\x01\n" +
 	"\x1dListWebhookDeliveriesResponse\x12:\n" +
 	"\n" +
 	"deliveries\x18\x01 \x03(\v2\x1a.roster.v1.WebhookDeliveryR\n" +
-	"deliveries\x12\x1b\n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"deliveries\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"K\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total\"K\n" +
 	"\x19GetWebhookDeliveryRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x93\x01\n" +
 	"\x1aGetWebhookDeliveryResponse\x12>\n" +
@@ -2043,23 +2044,25 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\"\x9c\x01\n" +
 	"\x1dTailWebhookDeliveriesResponse\x12>\n" +
 	"\bdelivery\x18\x01 \x01(\v2\x1a.roster.v1.WebhookDeliveryB\x06\xbaH\x03\xc8\x01\x01R\bdelivery\x12;\n" +
-	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xe8\x03\n" +
+	"\aattempt\x18\x02 \x01(\v2\x19.roster.v1.WebhookAttemptB\x06\xbaH\x03\xc8\x01\x01R\aattempt\"\xf3\x03\n" +
 	"\x11ListEventsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
-	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12$\n" +
-	"\x04type\x18\x03 \x01(\tB\x10\xbaH\x04r\x02\x182\xaa\xb5\x18\x05tag.*R\x04type\x12G\n" +
+	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12/\n" +
+	"\n" +
+	"event_type\x18\x03 \x01(\tB\x10\xbaH\x04r\x02\x182\xaa\xb5\x18\x05tag.*R\teventType\x12G\n" +
 	"\x0eafter_sequence\x18\x04 \x01(\x01B \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\x00\x00\xaa\xb5\x18\x010ȵ\x18\x01R\rafterSequence\x12]\n" +
 	"\rcreated_after\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
 	"\x0ecreated_before\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\x124\n" +
 	"\x05order\x18\a \x01(\tB\x1e\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04desc\xe0\xb5\x18\x01R\x05order\x12'\n" +
 	"\n" +
-	"page_token\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xc2\x01\n" +
+	"page_token\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xd1\x01\n" +
 	"\x12ListEventsResponse\x12(\n" +
-	"\x06events\x18\x01 \x03(\v2\x10.roster.v1.EventR\x06events\x12\x1b\n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"\x06events\x18\x01 \x03(\v2\x10.roster.v1.EventR\x06events\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken2\xce\x0e\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total2\xc6\x0e\n" +
 	"\x0eWebhookService\x12\x81\x01\n" +
 	"\rCreateWebhook\x12\x1f.roster.v1.CreateWebhookRequest\x1a .roster.v1.CreateWebhookResponse\"-\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x1c\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/api/webhooks\x12t\n" +
@@ -2077,9 +2080,9 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\vTestWebhook\x12\x1d.roster.v1.TestWebhookRequest\x1a\x1e.roster.v1.TestWebhookResponse\"0\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\x1b2\x82\xd3\xe4\x93\x02\x19\"\x17/api/webhooks/{id}/test\x12\x8e\x01\n" +
 	"\rReplayWebhook\x12\x1f.roster.v1.ReplayWebhookRequest\x1a .roster.v1.ReplayWebhookResponse\":\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x02\x1b(\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/webhooks/{id}/replay\x12\xa8\x01\n" +
-	"\x15ListWebhookDeliveries\x12'.roster.v1.ListWebhookDeliveriesRequest\x1a(.roster.v1.ListWebhookDeliveriesResponse\"<\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02'\x12%/api/webhooks/{webhook_id}/deliveries\x12\x96\x01\n" +
+	"\x05write\x9a\xb5\x18\x02\x1b(\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/webhooks/{id}/replay\x12\xa0\x01\n" +
+	"\x15ListWebhookDeliveries\x12'.roster.v1.ListWebhookDeliveriesRequest\x1a(.roster.v1.ListWebhookDeliveriesResponse\"4\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/webhooks/{id}/deliveries\x12\x96\x01\n" +
 	"\x12GetWebhookDelivery\x12$.roster.v1.GetWebhookDeliveryRequest\x1a%.roster.v1.GetWebhookDeliveryResponse\"3\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x1d\x82\xd3\xe4\x93\x02\x1e\x12\x1c/api/webhook-deliveries/{id}\x12\xa8\x01\n" +
 	"\x14RetryWebhookDelivery\x12&.roster.v1.RetryWebhookDeliveryRequest\x1a'.roster.v1.RetryWebhookDeliveryResponse\"?\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
@@ -2212,9 +2215,12 @@ func file_roster_v1_webhooks_proto_init() {
 	file_roster_v1_operations_proto_init()
 	file_roster_v1_webhooks_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_webhooks_proto_msgTypes[1].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[6].OneofWrappers = []any{}
 	file_roster_v1_webhooks_proto_msgTypes[7].OneofWrappers = []any{}
 	file_roster_v1_webhooks_proto_msgTypes[9].OneofWrappers = []any{}
 	file_roster_v1_webhooks_proto_msgTypes[11].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[18].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

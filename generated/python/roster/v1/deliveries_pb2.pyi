@@ -12,10 +12,10 @@ import builtins as _builtins
 import sys
 import typing as _typing
 
-if sys.version_info >= (3, 11):
-    from typing import TypeAlias as _TypeAlias, Never as _Never
+if sys.version_info >= (3, 10):
+    from typing import TypeAlias as _TypeAlias
 else:
-    from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
+    from typing_extensions import TypeAlias as _TypeAlias
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -28,6 +28,7 @@ class Event(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     TYPE_FIELD_NUMBER: _builtins.int
     TIMESTAMP_FIELD_NUMBER: _builtins.int
+    ACCOUNT_ID_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
     DATA_FIELD_NUMBER: _builtins.int
     PREVIOUS_FIELD_NUMBER: _builtins.int
@@ -35,6 +36,10 @@ class Event(_message.Message):
     """Identifier: evt_ and a ULID. It is the same in every delivery of the event."""
     type: _builtins.str
     """Event type, such as subscriber.created."""
+    account_id: _builtins.str
+    """Identifier of the account, by which an endpoint of several accounts distinguishes them.
+    Absent in deliveries of events that an earlier version of the service recorded.
+    """
     sequence: _builtins.float
     """Sequence number of the event in its account: an integer that starts at 1 and
     increases by 1 with each event.
@@ -61,15 +66,18 @@ class Event(_message.Message):
         id: _builtins.str = ...,
         type: _builtins.str = ...,
         timestamp: _timestamp_pb2.Timestamp | None = ...,
+        account_id: _builtins.str | None = ...,
         sequence: _builtins.float = ...,
         data: _struct_pb2.Struct | None = ...,
         previous: _struct_pb2.Struct | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "previous", b"previous", "timestamp", b"timestamp"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_account_id", b"_account_id", "account_id", b"account_id", "data", b"data", "previous", b"previous", "timestamp", b"timestamp"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "id", b"id", "previous", b"previous", "sequence", b"sequence", "timestamp", b"timestamp", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_account_id", b"_account_id", "account_id", b"account_id", "data", b"data", "id", b"id", "previous", b"previous", "sequence", b"sequence", "timestamp", b"timestamp", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__account_id: _TypeAlias = _typing.Literal["account_id"]  # noqa: Y015
+    _WhichOneofArgType__account_id: _TypeAlias = _typing.Literal["_account_id", b"_account_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__account_id) -> _WhichOneofReturnType__account_id | None: ...
 
 Global___Event: _TypeAlias = Event  # noqa: Y015
 

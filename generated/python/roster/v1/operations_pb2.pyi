@@ -255,7 +255,7 @@ class Operation(_message.Message):
     ACTION_FIELD_NUMBER: _builtins.int
     REPLAY_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
-    SEGMENT_FIELD_NUMBER: _builtins.int
+    SEGMENT_ID_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     DONE_FIELD_NUMBER: _builtins.int
@@ -277,8 +277,8 @@ class Operation(_message.Message):
     """Filter of the request; empty if it has none. It has the new names of tags that were
     renamed, and "erased" in place of the addresses of persons whose data was erased.
     """
-    segment: _builtins.str
-    """Segment of the request; empty if it has none."""
+    segment_id: _builtins.str
+    """Identifier of the segment of the request; empty if it has none."""
     dry_run: _builtins.bool
     """Whether the operation changes nothing and only reports what it would change."""
     state: Global___Operation.State.ValueType
@@ -343,7 +343,7 @@ class Operation(_message.Message):
         action: Global___Operation.Action | None = ...,
         replay: Global___Operation.Replay | None = ...,
         filter: _builtins.str = ...,
-        segment: _builtins.str = ...,
+        segment_id: _builtins.str = ...,
         dry_run: _builtins.bool = ...,
         state: Global___Operation.State.ValueType = ...,
         done: _builtins.bool = ...,
@@ -360,7 +360,7 @@ class Operation(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "replay", b"replay", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "rate", b"rate", "replay", b"replay", "segment", b"segment", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__changed: _TypeAlias = _typing.Literal["changed"]  # noqa: Y015
     _WhichOneofArgType__changed: _TypeAlias = _typing.Literal["_changed", b"_changed"]  # noqa: Y015
@@ -384,13 +384,13 @@ class BatchChangeSubscribersRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     FILTER_FIELD_NUMBER: _builtins.int
-    SEGMENT_FIELD_NUMBER: _builtins.int
+    SEGMENT_ID_FIELD_NUMBER: _builtins.int
     IDS_FIELD_NUMBER: _builtins.int
     ACTION_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     filter: _builtins.str
     """Selects the subscribers that match this expression, as in ListSubscribers."""
-    segment: _builtins.str
+    segment_id: _builtins.str
     """Selects the subscribers of the segment with this identifier."""
     dry_run: _builtins.bool
     """Whether to change nothing. The operation then runs as usual and reports would_change,
@@ -411,14 +411,14 @@ class BatchChangeSubscribersRequest(_message.Message):
         self,
         *,
         filter: _builtins.str = ...,
-        segment: _builtins.str = ...,
+        segment_id: _builtins.str = ...,
         ids: _abc.Iterable[_builtins.str] | None = ...,
         action: Global___BatchAction | None = ...,
         dry_run: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "dry_run", b"dry_run", "filter", b"filter", "ids", b"ids", "segment", b"segment"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "dry_run", b"dry_run", "filter", b"filter", "ids", b"ids", "segment_id", b"segment_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -517,16 +517,18 @@ class ListOperationsResponse(_message.Message):
         self,
         *,
         operations: _abc.Iterable[Global___Operation] | None = ...,
-        total: _builtins.int = ...,
+        total: _builtins.int | None = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "next_page_token", b"next_page_token", "operations", b"operations", "page", b"page", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "limit", b"limit", "next_page_token", b"next_page_token", "operations", b"operations", "page", b"page", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
+    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
 
 Global___ListOperationsResponse: _TypeAlias = ListOperationsResponse  # noqa: Y015
 

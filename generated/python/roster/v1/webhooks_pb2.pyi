@@ -303,16 +303,18 @@ class ListWebhooksResponse(_message.Message):
         self,
         *,
         webhooks: _abc.Iterable[Global___Webhook] | None = ...,
-        total: _builtins.int = ...,
+        total: _builtins.int | None = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total", "webhooks", b"webhooks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total", "webhooks", b"webhooks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
+    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
 
 Global___ListWebhooksResponse: _TypeAlias = ListWebhooksResponse  # noqa: Y015
 
@@ -662,7 +664,7 @@ class ListWebhookDeliveriesRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    WEBHOOK_ID_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
@@ -671,7 +673,7 @@ class ListWebhookDeliveriesRequest(_message.Message):
     CREATED_AFTER_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
-    webhook_id: _builtins.str
+    id: _builtins.str
     """Identifier of the webhook."""
     limit: _builtins.int
     """Maximum number of deliveries to return. Default: 20, also used for 0. Values above 100 are
@@ -705,7 +707,7 @@ class ListWebhookDeliveriesRequest(_message.Message):
     def __init__(
         self,
         *,
-        webhook_id: _builtins.str = ...,
+        id: _builtins.str = ...,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
         state: _deliveries_pb2.WebhookDelivery.State.ValueType = ...,
@@ -717,7 +719,7 @@ class ListWebhookDeliveriesRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_id", b"event_id", "event_type", b"event_type", "limit", b"limit", "page", b"page", "page_token", b"page_token", "state", b"state", "webhook_id", b"webhook_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_id", b"event_id", "event_type", b"event_type", "id", b"id", "limit", b"limit", "page", b"page", "page_token", b"page_token", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -750,16 +752,18 @@ class ListWebhookDeliveriesResponse(_message.Message):
         self,
         *,
         deliveries: _abc.Iterable[_deliveries_pb2.WebhookDelivery] | None = ...,
-        total: _builtins.int = ...,
+        total: _builtins.int | None = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deliveries", b"deliveries", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "deliveries", b"deliveries", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
+    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
 
 Global___ListWebhookDeliveriesResponse: _TypeAlias = ListWebhookDeliveriesResponse  # noqa: Y015
 
@@ -925,7 +929,7 @@ class ListEventsRequest(_message.Message):
 
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
-    TYPE_FIELD_NUMBER: _builtins.int
+    EVENT_TYPE_FIELD_NUMBER: _builtins.int
     AFTER_SEQUENCE_FIELD_NUMBER: _builtins.int
     CREATED_AFTER_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
@@ -941,7 +945,7 @@ class ListEventsRequest(_message.Message):
     """Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
     set.
     """
-    type: _builtins.str
+    event_type: _builtins.str
     """Returns only events of this type, or of all types of a resource, such as
     subscriber.*. Case-insensitive.
     """
@@ -971,7 +975,7 @@ class ListEventsRequest(_message.Message):
         *,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
-        type: _builtins.str = ...,
+        event_type: _builtins.str = ...,
         after_sequence: _builtins.float = ...,
         created_after: _timestamp_pb2.Timestamp | None = ...,
         created_before: _timestamp_pb2.Timestamp | None = ...,
@@ -980,7 +984,7 @@ class ListEventsRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_sequence", b"after_sequence", "created_after", b"created_after", "created_before", b"created_before", "limit", b"limit", "order", b"order", "page", b"page", "page_token", b"page_token", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_sequence", b"after_sequence", "created_after", b"created_after", "created_before", b"created_before", "event_type", b"event_type", "limit", b"limit", "order", b"order", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1013,15 +1017,17 @@ class ListEventsResponse(_message.Message):
         self,
         *,
         events: _abc.Iterable[_deliveries_pb2.Event] | None = ...,
-        total: _builtins.int = ...,
+        total: _builtins.int | None = ...,
         page: _builtins.int = ...,
         limit: _builtins.int = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "events", b"events", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
+    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
 
 Global___ListEventsResponse: _TypeAlias = ListEventsResponse  # noqa: Y015

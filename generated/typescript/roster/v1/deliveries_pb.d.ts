@@ -41,6 +41,14 @@ export declare type Event = Message<"roster.v1.Event"> & {
   timestamp?: Timestamp | undefined;
 
   /**
+   * Identifier of the account, by which an endpoint of several accounts distinguishes them.
+   * Absent in deliveries of events that an earlier version of the service recorded.
+   *
+   * @generated from field: optional string account_id = 7;
+   */
+  accountId?: string | undefined;
+
+  /**
    * Sequence number of the event in its account: an integer that starts at 1 and
    * increases by 1 with each event.
    *

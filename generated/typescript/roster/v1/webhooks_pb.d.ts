@@ -304,9 +304,9 @@ export declare type ListWebhooksResponse = Message<"roster.v1.ListWebhooksRespon
   /**
    * Number of webhooks in the account.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: optional int32 total = 2;
    */
-  total: number;
+  total?: number | undefined;
 
   /**
    * Page number used.
@@ -677,9 +677,9 @@ export declare type ListWebhookDeliveriesRequest = Message<"roster.v1.ListWebhoo
   /**
    * Identifier of the webhook.
    *
-   * @generated from field: string webhook_id = 1;
+   * @generated from field: string id = 1;
    */
-  webhookId: string;
+  id: string;
 
   /**
    * Maximum number of deliveries to return. Default: 20, also used for 0. Values above 100 are
@@ -765,9 +765,9 @@ export declare type ListWebhookDeliveriesResponse = Message<"roster.v1.ListWebho
   /**
    * Number of deliveries that match the filters.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: optional int32 total = 2;
    */
-  total: number;
+  total?: number | undefined;
 
   /**
    * Page number used.
@@ -961,9 +961,9 @@ export declare type ListEventsRequest = Message<"roster.v1.ListEventsRequest"> &
    * Returns only events of this type, or of all types of a resource, such as
    * subscriber.*. Case-insensitive.
    *
-   * @generated from field: string type = 3;
+   * @generated from field: string event_type = 3;
    */
-  type: string;
+  eventType: string;
 
   /**
    * Returns only events with a greater sequence number. To read the event log
@@ -1027,9 +1027,9 @@ export declare type ListEventsResponse = Message<"roster.v1.ListEventsResponse">
   /**
    * Number of events that match the filters.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: optional int32 total = 2;
    */
-  total: number;
+  total?: number | undefined;
 
   /**
    * Page number used.
