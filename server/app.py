@@ -75,6 +75,7 @@ from .features.webhooks.endpoints import store_reading as webhooks
 from .features.webhooks.endpoints.signing import Secrets
 from .features.webhooks.personal_data import PersonalData
 from .features.webhooks.service import WebhookService
+from .observability.metrics import READY, Sample
 from .observability.observability import Observability, disabled_observability
 from .rpc.health.service import HealthService
 from .rpc.idempotency.idempotent_database import IdempotentDatabase
@@ -148,6 +149,8 @@ class App:
     before the database is open.
     """
 
+    _is_serving = False
+
     def __init__(
         self,
         settings: Settings,
@@ -161,6 +164,7 @@ class App:
     ) -> None:
         observability = observability or disabled_observability()
         observability.exposition.add(observability.stats.rpc_samples)
+        observability.exposition.add(lambda: [Sample(READY, self._is_serving)])
         rate_limit, signup_rate_limit = settings.rate_limit, settings.signup_rate_limit
         authenticate = Authenticate(database, clock, AuthThrottle(settings.trusted_proxies))
         idempotent = IdempotentDatabase(database, encryption)
@@ -271,6 +275,7 @@ class App:
 
     async def set_serving(self, *, serving: bool) -> None:
         """Sets the health status of all services. If not serving, ends the streams."""
+        self._is_serving = serving
         self._webhooks.serve(serving=serving)
         self._operations.serve(serving=serving)
         status = health_pb2.HealthCheckResponse

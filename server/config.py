@@ -395,7 +395,15 @@ class Settings:
     log_level = Setting(
         "info",
         choice("debug", "info", "warning", "error"),
-        "Minimum level that is logged: debug, info (includes a line per call), warning or error.",
+        "Minimum level that is logged: debug, info (includes a line per call), warning (includes"
+        " calls that fail because of the service) or error.",
+        ALL,
+    )
+    log_sampling = Setting(
+        "1",
+        number(0, 999),
+        "One in this many of the calls and webhook deliveries that succeed is logged; 0: none."
+        " Those that fail are always logged.",
         ALL,
     )
     log_format = Setting(

@@ -255,8 +255,9 @@ def test_only_services_interceptors_and_the_app_import_grpc() -> None:
     assert importers("roster") - allowed == MESSAGE_MODULES
 
 
-def test_only_encryption_imports_cryptography_and_it_imports_no_service() -> None:
-    assert importers("cryptography") == {"server.security.encryption"}
+def test_only_security_imports_cryptography_and_encryption_imports_no_service() -> None:
+    allowed = {"server.security.encryption", "server.security.tls"}
+    assert importers("cryptography") == allowed
     assert not {name for name in IMPORTS["server.security.encryption"] if is_in(name, PACKAGES)}
 
 

@@ -7,13 +7,17 @@ Calls that fail with UNAVAILABLE are retried up to twice if a retry is safe: rea
 always, creations if they have an idempotency key. gRPC configures retries per rpc and not per
 call. Therefore creations with a key have a channel with its own connections. Streams have one too,
 because a server limits the calls of a connection.
+
+A change of the credentials takes new channels for new calls. The previous ones are closed when
+their calls have ended.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
@@ -62,6 +66,35 @@ OPTIONS = (
 Method = Callable[..., Any]
 
 
+class Channels(NamedTuple):
+    """The channels for calls without an idempotency key, with one, and for streams."""
+
+    plain: aio.Channel
+    with_keys: aio.Channel
+    streams: aio.Channel
+
+    async def close(self, grace: float | None) -> None:
+        """Closes the channels after their calls, or after the grace period in seconds."""
+        await asyncio.gather(*(channel.close(grace) for channel in self))
+
+
+class CurrentMethod:
+    """A multi-callable with a default timeout in seconds, of the channels that it is bound to."""
+
+    def __init__(
+        self, create: Callable[[Channels], Method], channels: Channels, seconds: float
+    ) -> None:
+        self._create, self._seconds = create, seconds
+        self.bind(channels)
+
+    def bind(self, channels: Channels) -> None:
+        self._call = self._create(channels)
+
+    def __call__(self, request: Any, *, timeout: float | None = None, **options: Any) -> Any:
+        seconds = self._seconds if timeout is None else timeout
+        return self._call(request, timeout=seconds, **options)
+
+
 def service_config(
     services: Iterable[ServiceDescriptor], takes_key: Callable[[MethodDescriptor], bool]
 ) -> str:
@@ -95,46 +128,76 @@ class UpstreamChannel(aio.Channel):
         policy: IdempotencyPolicy,
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
-        self._plain, self._with_keys, self._streams = (
-            _channel(target, credentials, service_config(services, takes_key))
-            for takes_key in (_never, policy.takes_key, _never)
-        )
+        self._target = target
+        self._configs = [
+            service_config(services, takes_key) for takes_key in (_never, policy.takes_key, _never)
+        ]
         self._take_keys = {
             f"/{service.full_name}/{method.name}"
             for service in services
             for method in service.methods
             if policy.takes_key(method)
         }
+        self._channels = self._connect(credentials)
+        self._methods: list[CurrentMethod] = []
+        # The tasks that close previous channels.
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def _connect(self, credentials: grpc.ChannelCredentials | None) -> Channels:
+        return Channels(*(_channel(self._target, credentials, each) for each in self._configs))
+
+    def reconnect(self, credentials: grpc.ChannelCredentials) -> None:
+        """Connects new calls with other credentials. Running calls continue."""
+        previous, self._channels = self._channels, self._connect(credentials)
+        for method in self._methods:
+            method.bind(self._channels)
+        closing = asyncio.create_task(previous.close(STREAM_SECONDS))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     def unary_unary(self, method: str, *arguments: Any, **options: Any) -> Any:
-        plain = self._plain.unary_unary(method, *arguments, **options)
-        if method not in self._take_keys:
-            return _with_timeout(plain, CALL_SECONDS)
-        with_key = self._with_keys.unary_unary(method, *arguments, **options)
-        return _with_timeout(_by_key(plain, with_key), CALL_SECONDS)
+        def create(channels: Channels) -> Method:
+            plain = channels.plain.unary_unary(method, *arguments, **options)
+            if method not in self._take_keys:
+                return plain
+            return _by_key(plain, channels.with_keys.unary_unary(method, *arguments, **options))
+
+        return self._method(create, CALL_SECONDS)
 
     def unary_stream(self, *arguments: Any, **options: Any) -> Any:
-        return _with_timeout(self._streams.unary_stream(*arguments, **options), STREAM_SECONDS)
+        return self._stream("unary_stream", *arguments, **options)
 
     def stream_unary(self, *arguments: Any, **options: Any) -> Any:
-        return _with_timeout(self._streams.stream_unary(*arguments, **options), STREAM_SECONDS)
+        return self._stream("stream_unary", *arguments, **options)
 
     def stream_stream(self, *arguments: Any, **options: Any) -> Any:
-        return _with_timeout(self._streams.stream_stream(*arguments, **options), STREAM_SECONDS)
+        return self._stream("stream_stream", *arguments, **options)
+
+    def _stream(self, kind: str, *arguments: Any, **options: Any) -> CurrentMethod:
+        def create(channels: Channels) -> Method:
+            method: Method = getattr(channels.streams, kind)(*arguments, **options)
+            return method
+
+        return self._method(create, STREAM_SECONDS)
+
+    def _method(self, create: Callable[[Channels], Method], seconds: float) -> CurrentMethod:
+        method = CurrentMethod(create, self._channels, seconds)
+        self._methods.append(method)
+        return method
 
     async def close(self, grace: float | None = None) -> None:
-        await self._plain.close(grace)
-        await self._with_keys.close(grace)
-        await self._streams.close(grace)
+        for closing in self._closing:
+            closing.cancel()
+        await self._channels.close(grace)
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
-        return self._plain.get_state(try_to_connect)
+        return self._channels.plain.get_state(try_to_connect)
 
     async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
-        await self._plain.wait_for_state_change(last_observed_state)
+        await self._channels.plain.wait_for_state_change(last_observed_state)
 
     async def channel_ready(self) -> None:
-        await self._plain.channel_ready()
+        await self._channels.plain.channel_ready()
 
     async def __aenter__(self) -> UpstreamChannel:
         return self
@@ -153,15 +216,6 @@ def _channel(target: str, credentials: grpc.ChannelCredentials | None, config: s
         return aio.secure_channel(target, credentials, options)
     # A proxy from the environment could read the unencrypted calls.
     return aio.insecure_channel(target, [*options, ("grpc.enable_http_proxy", 0)])
-
-
-def _with_timeout(method: Method, seconds: float) -> Method:
-    """Returns a multi-callable with a default timeout."""
-
-    def call(request: Any, *, timeout: float | None = None, **options: Any) -> Any:
-        return method(request, timeout=seconds if timeout is None else timeout, **options)
-
-    return call
 
 
 def _by_key(plain: Method, with_key: Method) -> Method:

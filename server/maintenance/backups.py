@@ -13,12 +13,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from ..storage.backups.create import back_up
-from ..storage.backups.retention import BackupFolder, expired, is_due
+from ..storage.backups.retention import INTERVAL, BackupFolder, expired, newest
 from ..values.clock import Clock, system_clock
 
 # Seconds between checks whether a backup is due.
@@ -29,12 +29,18 @@ class _CancelledError(Exception):
     """The service stops."""
 
 
-class BackupSchedule(NamedTuple):
-    """A SQLite file, and the folder of its backups."""
+@dataclass
+class BackupSchedule:
+    """A SQLite file, and the folder of its backups.
+
+    `newest` is the time of the newest backup in seconds since 1970, 0 if there is none; None
+    before the first check.
+    """
 
     database: Path
     folder: Path
     clock: Clock = system_clock
+    newest: float | None = None
 
     async def run(self) -> int:
         """Creates a backup if one is due, and returns their number. Raises StorageError."""
@@ -57,9 +63,12 @@ class BackupSchedule(NamedTuple):
         for partial_file in folder.partial_files():
             partial_file.unlink()
         now = datetime.fromtimestamp(self.clock() / 1000, UTC)
-        if not is_due(folder.all(), now):
+        last = newest(folder.all(), now)
+        self.newest = last.timestamp() if last else 0.0
+        if last is not None and now - last < INTERVAL:
             return 0
         back_up(self.database, folder.name(now), report_progress)
+        self.newest = now.timestamp()
         backups = folder.all()
         for timestamp in expired(backups, now):
             backups[timestamp].unlink()

@@ -13,6 +13,10 @@ from .request_log import timestamp
 
 # The attributes of every record. All others come from `extra`.
 _STANDARD = frozenset(vars(logging.makeLogRecord({})))
+# The logger of grpc.aio.
+GRPC = "grpc._cython.cygrpc"
+# The error of gRPC if the connection has closed. Other errors of a batch have another text.
+_NOT_SENT = 'Failed "execute_batch": '
 
 
 class JsonFormatter(logging.Formatter):
@@ -63,6 +67,16 @@ def _extra(record: logging.LogRecord) -> dict[str, Any]:
     }
 
 
+def is_no_disconnection(record: logging.LogRecord) -> bool:
+    """Whether a record of gRPC is not about a client that disconnected.
+
+    gRPC logs that as an error if a message or the status of a call cannot be sent and the end of
+    the call has not been received yet. The call has its own line with its status.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    return not str(error).startswith(_NOT_SENT)
+
+
 def is_text(log_format: str, target: TextIO) -> bool:
     """Whether lines to this stream are text: `auto` selects text on a terminal."""
     return log_format == TEXT or (log_format == AUTO and target.isatty())
@@ -78,3 +92,4 @@ def configure(level: str, *, as_text: bool = False) -> None:
         logging.getLogger(library).setLevel(
             max(logging.WARNING, logging.getLevelName(level.upper()))
         )
+    logging.getLogger(GRPC).addFilter(is_no_disconnection)

@@ -50,6 +50,10 @@ def histogram(name: str, help: str, *labels: str) -> Metric:
 
 
 BUILD = gauge("roster_build_info", "Always 1; the label contains the version.", "version")
+READY = gauge(
+    "roster_ready",
+    "1 if the process can take calls, otherwise 0. A gateway can if a server is reachable.",
+)
 RPC_CALLS = counter(
     "roster_rpc_calls_total", "Completed RPCs, by method and gRPC status code.", "rpc", "code"
 )
@@ -119,6 +123,13 @@ SQLITE_BYTES = gauge(
     "Size of the SQLite database file (`database`) and its write-ahead log (`wal`).",
     "file",
 )
+DATABASE_FREE = gauge(
+    "roster_database_free_bytes", "Free space of the disk with the SQLite database file."
+)
+SCHEMA_VERSION = gauge(
+    "roster_database_schema_version",
+    "Number of the newest schema migration that this process has applied or found applied.",
+)
 DATABASE_NODES = gauge(
     "roster_database_nodes",
     "Nodes of a distributed database that store accounts, by whether they respond to this process:"
@@ -130,7 +141,8 @@ WEBHOOK_BACKLOG = gauge(
 )
 WEBHOOK_OLDEST = gauge(
     "roster_webhook_deliveries_due_oldest_age_seconds",
-    "Time since the oldest of these deliveries became due.",
+    "Time since the oldest of these deliveries became due, or since the oldest event without"
+    " deliveries yet, if that is longer.",
 )
 WEBHOOK_ATTEMPTS = counter(
     "roster_webhook_attempts_total", "Webhook delivery attempts, by outcome.", "outcome"
@@ -148,6 +160,16 @@ MAINTENANCE_FAILURES = counter(
     "Runs of periodic tasks, such as backups, that failed. Also a purge that failed for some"
     " accounts only.",
     "task",
+)
+BACKUP_TIME = gauge(
+    "roster_backup_last_success_timestamp_seconds",
+    "Time of the newest backup in `ROSTER_BACKUP_FOLDER`, since 1970; 0 if it has none.",
+)
+CERTIFICATE_EXPIRY = gauge(
+    "roster_tls_certificate_expiry_timestamp_seconds",
+    "Time, since 1970, at which the first certificate in the file of a setting expires; of CA"
+    " certificates the last one.",
+    "setting",
 )
 LOG_LINES_DROPPED = counter(
     "roster_log_lines_dropped_total",

@@ -33,7 +33,7 @@ class Observability:
 
 def disabled_observability() -> Observability:
     """Returns an instance without a log and traces."""
-    return Observability(RequestLog(enabled=False))
+    return Observability(RequestLog("error"))
 
 
 def create_tracing() -> Tracing:

@@ -1,4 +1,7 @@
-"""Writes a log line for each call to standard error.
+"""Writes log lines of calls to standard error.
+
+Calls that fail because of the service have the level warning, others the level info. Of the calls
+that succeed, one in `sampling` is logged.
 
 Lines are formatted in batches, 50 times a second. Lines that are not written yet are lost if the
 process is killed. All other messages use `logging`, in the same format.
@@ -14,6 +17,7 @@ import time
 from collections.abc import Callable
 from functools import cache, lru_cache
 
+from ..values.sampling import Sampling
 from .log_writer import STANDARD_ERROR, LogWriter
 from .request_record import RequestRecord
 
@@ -22,27 +26,45 @@ from .request_record import RequestRecord
 FLUSH_SECONDS = 0.02
 # Health checks, which are logged only if they fail.
 PROBES = frozenset({"/healthz", "/readyz"})
+# gRPC status codes of calls that fail because of the service.
+FAULTS = frozenset({"UNKNOWN", "DEADLINE_EXCEEDED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"})
+INFO, WARNING = "info", "warning"
 
 
 class RequestLog:
-    """Writes a line for each call."""
+    """Writes the lines of calls, of at least a level."""
 
     def __init__(
-        self, writer: LogWriter = STANDARD_ERROR, *, enabled: bool = True, as_text: bool = False
+        self,
+        level: str = INFO,
+        sampling: int = 1,
+        writer: LogWriter = STANDARD_ERROR,
+        *,
+        as_text: bool = False,
     ) -> None:
         self._writer = writer
         self._pending: list[RequestRecord] = []
         self._format: Callable[[RequestRecord], str] = text_line if as_text else json_line
-        self.enabled = enabled
+        self._logs_info = level in ("debug", INFO)
+        self._sampling = Sampling(sampling)
+        self.enabled = self._logs_info or level == WARNING
 
     def write(self, record: RequestRecord) -> None:
-        """Adds the line of a call that has ended."""
-        if record.route in PROBES and record.status < 400:
+        """Adds the line of a call that has ended, if it is to be logged."""
+        if _is_fault(record):
+            record.level = WARNING
+        elif not self._logs_info or self._is_omitted(record):
             return
         if not self._pending:
             asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
         record.ended = time.time()
         self._pending.append(record)
+
+    def _is_omitted(self, record: RequestRecord) -> bool:
+        """Whether a call has succeeded, and is a health check or not sampled."""
+        if not _has_succeeded(record):
+            return False
+        return record.route in PROBES or not self._sampling.selects_next()
 
     def flush(self) -> None:
         """Passes the pending lines to the writer."""
@@ -51,13 +73,21 @@ class RequestLog:
             self._writer.write("".join(map(self._format, pending)).encode())
 
 
+def _is_fault(record: RequestRecord) -> bool:
+    return record.status >= 500 if record.method else record.code in FAULTS
+
+
+def _has_succeeded(record: RequestRecord) -> bool:
+    return record.status < 400 if record.method else record.code == "OK"
+
+
 def json_line(record: RequestRecord) -> str:
     """Formats a record as JSON. None of its values needs escaping."""
     ids = f'"accountId":"{record.account}",' if record.account else ""
     if record.trace_id:
         ids += f'"traceId":"{record.trace_id}",'
     return (
-        f'{{"time":"{timestamp(record.ended)}","level":"info","message":"call",'
+        f'{{"time":"{timestamp(record.ended)}","level":"{record.level}","message":"call",'
         f"{_result(record.method, record.status, record.route, record.code)}"
         f'"durationMs":{record.seconds * 1000:.2f},'
         f'"received":{record.received},"sent":{record.sent},'
@@ -85,8 +115,9 @@ def text_line(record: RequestRecord) -> str:
     code = f"{record.code} " if record.code else ""
     account = f" accountId={record.account}" if record.account else ""
     return (
-        f"{timestamp(record.ended)[11:]} info     {http}{route}{code}{record.seconds * 1000:.1f} ms"
-        f" received={record.received} sent={record.sent}{account} requestId={record.request_id}\n"
+        f"{timestamp(record.ended)[11:]} {record.level:<8} {http}{route}{code}"
+        f"{record.seconds * 1000:.1f} ms received={record.received} sent={record.sent}{account}"
+        f" requestId={record.request_id}\n"
     )
 
 

@@ -29,6 +29,7 @@ class RequestRecord:
     seconds = 0.0
     ended = 0.0
     trace_id = ""
+    level = "info"
 
     def __init__(self, request_id: str = "") -> None:
         self.started = time.perf_counter()

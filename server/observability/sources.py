@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from ..storage.executor.database import ExecutorDatabase
+from ..storage.migrate import newest
 from . import metrics
 from .exposition import Source
 from .log_writer import LogWriter
@@ -36,6 +37,7 @@ class HttpServer(Protocol):
 
 def of_database(database: ExecutorDatabase) -> Source:
     """Returns the metric source of an open database."""
+    schema_version = newest()
 
     def samples() -> Iterable[Sample]:
         for executor in database.executors:
@@ -49,6 +51,10 @@ def of_database(database: ExecutorDatabase) -> Source:
         yield Sample(metrics.COMMIT_SECONDS, database.executors[0].stats.commits)
         for file, size in database.bytes_on_disk().items():
             yield Sample(metrics.SQLITE_BYTES, size, (file,))
+        free = database.free_bytes()
+        if free is not None:
+            yield Sample(metrics.DATABASE_FREE, free)
+        yield Sample(metrics.SCHEMA_VERSION, schema_version)
         if nodes := database.nodes():
             responding = sum(nodes.values())
             yield Sample(metrics.DATABASE_NODES, responding, ("responding",))
@@ -79,6 +85,26 @@ def of_maintenance(failures: Mapping[str, int]) -> Source:
     return lambda: [
         Sample(metrics.MAINTENANCE_FAILURES, count, (task,)) for task, count in failures.items()
     ]
+
+
+class Backups(Protocol):
+    """Scheduled backups.
+
+    `newest` is the time of the newest one in seconds since 1970, 0 if there is none; None before
+    the first check of the folder.
+    """
+
+    newest: float | None
+
+
+def of_backups(backups: Backups) -> Source:
+    """Returns the metric source of scheduled backups."""
+
+    def samples() -> Iterable[Sample]:
+        if backups.newest is not None:
+            yield Sample(metrics.BACKUP_TIME, backups.newest)
+
+    return samples
 
 
 def of_log(writer: LogWriter) -> Source:

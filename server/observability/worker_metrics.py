@@ -16,6 +16,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
+from .exposition import Exposition
 from .metrics import WORKER_UP
 
 # For the response of a worker.
@@ -24,34 +25,38 @@ WORKER = "worker"
 
 
 class MergedMetrics(Collector):
-    """The metrics of workers by number; None for a worker that did not respond."""
+    """The metrics of this process, and of workers by number; None if one did not respond."""
 
-    def __init__(self, pages: Mapping[int, str | None]) -> None:
+    def __init__(self, pages: Mapping[int, str | None], own: Exposition) -> None:
         up = GaugeMetricFamily(WORKER_UP.name, WORKER_UP.help, labels=WORKER_UP.labels)
         self._families: dict[str, Metric] = {up.name: up}
         for number, text in pages.items():
             up.add_metric((str(number),), text is not None)
             for family in text_string_to_metric_families(text or ""):
-                self._add(family, str(number))
+                self._add(family, {WORKER: str(number)})
+        for family in own.collect():
+            self._add(family, {})
 
-    def _add(self, family: Metric, number: str) -> None:
+    def _add(self, family: Metric, labels: Mapping[str, str]) -> None:
         joined = self._families.setdefault(
             family.name, Metric(family.name, family.documentation, family.type)
         )
         for sample in family.samples:
-            labels = {**sample.labels, WORKER: number}
-            joined.add_sample(sample.name, labels, sample.value)
+            joined.add_sample(sample.name, {**sample.labels, **labels}, sample.value)
 
     def collect(self) -> Iterable[Metric]:
         return self._families.values()
 
 
-async def gather(urls: Mapping[int, str]) -> CollectorRegistry:
-    """Fetches the metrics of workers from their URLs. A worker that has ended has an empty URL."""
+async def gather(urls: Mapping[int, str], own: Exposition) -> CollectorRegistry:
+    """Fetches the metrics of workers from their URLs, and adds those of this process.
+
+    A worker that has ended has an empty URL.
+    """
     async with aiohttp.ClientSession(timeout=TIMEOUT, trust_env=False) as session:
         pages = await asyncio.gather(*(_fetch(session, url) for url in urls.values()))
     registry = CollectorRegistry()
-    registry.register(MergedMetrics(dict(zip(urls, pages, strict=True))))
+    registry.register(MergedMetrics(dict(zip(urls, pages, strict=True)), own))
     return registry
 
 

@@ -7,7 +7,6 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..app import App
@@ -16,11 +15,10 @@ from ..features.accounts import store
 from ..features.accounts.rules import hash_secret, make_secret
 from ..features.operations.runner import OperationRunner
 from ..features.webhooks.egress.client import Client
-from ..maintenance.backups import BackupSchedule
 from ..maintenance.tasks import run_maintenance
 from ..observability.exposition import Exposition
 from ..observability.observability import Observability
-from ..observability.sources import of_database, of_maintenance, of_operations
+from ..observability.sources import of_backups, of_database, of_maintenance, of_operations
 from ..observability.traced_database import TracedDatabase
 from ..rpc.health.readiness import HEARTBEAT_TIMEOUT
 from ..security.encryption import Encryption
@@ -82,12 +80,6 @@ class Core:
             nodes=self.database.nodes,
         )
 
-    @property
-    def folder(self) -> Path | None:
-        """The folder of the database file; None for a database server."""
-        location = self._settings.database_url
-        return location.parent if isinstance(location, Path) else None
-
     async def open(self) -> None:
         """Opens and migrates the database and accepts calls, unless that is done already.
 
@@ -102,13 +94,13 @@ class Core:
             await find_key(settings.secret_key, settings.database_url, database)
         )
         await start_background_work(
+            settings,
             database,
             self._client,
             self._encryption,
             self.app.operations,
             self._observability.exposition,
             stack,
-            backup_schedule(settings),
         )
         self.app.accept_calls()
         self._is_open = True
@@ -138,20 +130,23 @@ def _traced(database: Database, location: DatabaseLocation, tracing: Tracing | N
 
 
 async def start_background_work(
+    settings: Settings,
     database: ExecutorDatabase,
     client: Client,
     encryption: Encryption,
     operations: OperationRunner,
     exposition: Exposition,
     stack: AsyncExitStack,
-    backups: BackupSchedule | None = None,
 ) -> None:
     """Starts maintenance, deliveries and operations of an open database, until the stack closes."""
+    backups = backup_schedule(settings)
     exposition.add(of_database(database))
     await stack.enter_async_context(client)
     failures = await stack.enter_async_context(run_maintenance(database, backups))
     exposition.add(of_maintenance(failures))
-    await deliver(database, client, encryption, exposition, stack)
+    if backups is not None:
+        exposition.add(of_backups(backups))
+    await deliver(database, client, encryption, exposition, settings.log_sampling, stack)
     exposition.add(of_operations(operations))
     await stack.enter_async_context(operations.running())
 

@@ -12,7 +12,6 @@ from .options import process_options
 from .process import run
 from .reserved_ports import check_ports
 from .role import Role
-from .signals import warn_if_reload_is_ignored
 from .supervisor import supervise
 
 log = logging.getLogger(__name__)
@@ -27,7 +26,6 @@ def launch(command: str, settings: Settings, role: Role = Role.ALONE) -> None:
     warn_about_unknown_settings(log.warning)
     options = process_options(command, settings, role)
     if role is Role.ALONE:
-        warn_if_reload_is_ignored(options.identities)
         observability = check_ports(options.addresses, options.observability)
         options = replace(options, observability=observability)
         if options.addresses and settings.processes > 1:

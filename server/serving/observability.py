@@ -14,6 +14,7 @@ from ..observability.metrics_server import Gather, listen
 from ..observability.observability import Observability, create_tracing
 from ..observability.request_log import RequestLog
 from ..observability.sources import of_log
+from .certificates import expiry_samples
 from .options import ObservabilityOptions, ProcessOptions
 from .reserved_ports import port_in_use
 
@@ -27,10 +28,12 @@ async def start_observability(
     """
     options = process.observability
     observability = Observability(
-        RequestLog(enabled=options.log_calls, as_text=options.as_text),
+        RequestLog(options.log_level, options.log_sampling, as_text=options.as_text),
         create_tracing() if options.traces else None,
     )
     observability.exposition.add(of_log(STANDARD_ERROR))
+    files = process.tls_files
+    observability.exposition.add(lambda: expiry_samples(files))
     stack.push_async_callback(observability.close)
     if options.address is None:
         return observability, ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from ..features.accounts.rules import is_well_formed, make_secret
 from ..features.webhooks.egress.policy import EgressPolicy
 from ..maintenance.backups import BackupSchedule
 from ..observability.logs import is_text
-from ..security.tls import Identity, ServerIdentity, read_authorities, read_identity
+from ..security.tls import ServerIdentity, TlsFiles, Trust, read_trust
 from ..storage.database import StorageError
 from ..values.addresses import Address
 from ..values.database_url import PostgresUrl
@@ -45,16 +46,10 @@ class PortOptions:
 
 @dataclass(frozen=True)
 class UpstreamOptions:
-    """How a gateway connects to its servers.
-
-    `authorities` are the CA certificates that it trusts; None selects the public ones. `identity`
-    is its client certificate.
-    """
+    """The servers of a gateway, and its TLS files; None for plaintext."""
 
     target: str
-    encrypted: bool
-    authorities: bytes | None
-    identity: Identity | None
+    tls: TlsFiles[Trust] | None
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,8 @@ class ObservabilityOptions:
     address: Address | None
     address_is_set: bool
     identity: ServerIdentity | None
-    log_calls: bool
+    log_level: str
+    log_sampling: int
     as_text: bool
     traces: bool
 
@@ -91,10 +87,13 @@ class ProcessOptions:
         return {name: port.address for name, port in ports.items() if port is not None}
 
     @property
-    def identities(self) -> list[ServerIdentity]:
-        """The TLS identities of its ports."""
-        ports = (self.http, self.grpc, self.observability)
-        return [port.identity for port in ports if port is not None and port.identity is not None]
+    def tls_files(self) -> list[TlsFiles[Any]]:
+        """The TLS files of its ports and of its connections to servers."""
+        files: list[TlsFiles[Any] | None] = [
+            port.identity for port in (self.http, self.grpc, self.observability) if port
+        ]
+        files.append(self.upstream.tls if self.upstream else None)
+        return [each for each in files if each is not None]
 
 
 def process_options(command: str, settings: Settings, role: Role) -> ProcessOptions:
@@ -151,14 +150,18 @@ def upstream_options(settings: Settings) -> UpstreamOptions:
     if not ca:
         check_plaintext(settings, Settings.upstream, upstream.addresses, Settings.upstream_tls_ca)
     certificate, key = settings.upstream_tls_certificate, settings.upstream_tls_key
-    identity = read_identity("upstream_tls", certificate, key) if certificate or key else None
-    if identity is not None and not ca:
+    paths = {
+        "upstream_tls_ca": "" if ca == PUBLIC else ca,
+        "upstream_tls_certificate": certificate,
+        "upstream_tls_key": key,
+    }
+    files = TlsFiles(paths, partial(read_trust, "upstream_tls", *paths.values()))
+    if files.current.identity is not None and not ca:
         raise SettingError(
             f"{Settings.upstream_tls_certificate.environment} requires TLS: set"
             f" {Settings.upstream_tls_ca.environment}."
         )
-    authorities = read_authorities("upstream_tls_ca", ca) if ca not in ("", PUBLIC) else None
-    return UpstreamOptions(upstream.target, bool(ca), authorities, identity)
+    return UpstreamOptions(upstream.target, files if ca else None)
 
 
 def check_plaintext(
@@ -198,7 +201,8 @@ def observability_options(settings: Settings) -> ObservabilityOptions:
         address=address,
         address_is_set="metrics_address" in settings.explicit,
         identity=identity,
-        log_calls=settings.log_level in ("debug", "info"),
+        log_level=settings.log_level,
+        log_sampling=settings.log_sampling,
         as_text=is_text(settings.log_format, sys.stderr),
         traces=settings.tracing == OTLP,
     )

@@ -22,10 +22,12 @@ from functools import partial
 
 import uvloop
 
+from .certificates import reload_certificates, watch
 from .options import ProcessOptions
 from .pending_tasks import pending_tasks
 from .ready import Ready, announce, report
-from .signals import handle_signals, ignore_signals, reload_certificates
+from .service_manager import READY, STOPPING, notify
+from .signals import handle_signals, ignore_signals
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +43,8 @@ class Lifecycle:
 
     def __init__(self, report_ready: Callable[[Ready], None]) -> None:
         self._report_ready = report_ready
+        # Its addresses once it is ready.
+        self.ready = Ready()
         self._stopping = asyncio.Event()
         self._starting: asyncio.Task[object] | None = None
 
@@ -58,7 +62,10 @@ class Lifecycle:
     async def serving(self, ready: Ready) -> None:
         """Reports that the service is ready, and returns when the process is stopped."""
         _tune_garbage_collection()
+        self.ready = ready
+        log.info("ready", extra=ready.log_fields())
         self._report_ready(ready)
+        notify(READY)
         await self._stopping.wait()
 
     @property
@@ -69,6 +76,7 @@ class Lifecycle:
         if self.is_stopping:
             return
         self._stopping.set()
+        notify(STOPPING)
         log.info("stopping; waiting for running calls (at most %d seconds)", STOP_SECONDS)
         if self._starting is not None:
             self._starting.cancel()
@@ -84,26 +92,29 @@ def run(
     service: Service,
     options: ProcessOptions,
 ) -> None:
-    """Runs a service until the process is stopped. SIGHUP reloads the TLS identities."""
+    """Runs a service until the process is stopped. SIGHUP reloads the TLS certificates."""
     lifecycle = Lifecycle(report if options.role.is_supervised else announce)
     uvloop.run(_run(service, options, lifecycle))
     ignore_signals()
-    log.info("stopped")
+    log.info("stopped", extra=lifecycle.ready.log_fields())
 
 
 async def _run(service: Service, options: ProcessOptions, lifecycle: Lifecycle) -> None:
     handle_signals(
         stop=lifecycle.stop,
         exit_now=partial(_exit_now, "it received a second signal"),
-        reload=partial(reload_certificates, options.identities),
+        reload=partial(reload_certificates, options.tls_files),
     )
     if options.role.is_supervised:
         _call_at_end_of_input(lifecycle.stop)
+    watching = asyncio.create_task(watch(options.tls_files))
     try:
         await service(lifecycle)
     except asyncio.CancelledError:
         if not lifecycle.is_stopping:
             raise
+    finally:
+        watching.cancel()
 
 
 def _log_pending_tasks() -> None:

@@ -36,6 +36,11 @@ class Ready:
     first_key: str = ""
     metrics: str = ""
 
+    def log_fields(self) -> dict[str, str | None]:
+        """Returns the fields of a log line: the version, and the addresses without the key."""
+        addresses = {name: value or None for name, value in asdict(self).items()}
+        return {"version": version("roster"), **addresses, "first_key": None}
+
 
 def report(ready: Ready) -> None:
     """Reports to the supervisor, in one line on standard output."""

@@ -19,7 +19,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 
-from grpc import ChannelCredentials, aio, ssl_channel_credentials
+from grpc import ChannelConnectivity, ChannelCredentials, aio, ssl_channel_credentials
 
 from rosterd.http_gateway.channel.in_process import InProcessChannel
 from rosterd.http_gateway.channel.upstream import UpstreamChannel
@@ -31,8 +31,10 @@ from ..features.operations.store_steps import Steps
 from ..features.suppressions.store import Suppressions
 from ..features.webhooks.delivery.store_replays import ReplayStore
 from ..features.webhooks.egress.client import Client
+from ..observability.metrics import READY, Sample
 from ..rpc.health.readiness import monitor_readiness
 from ..security.encryption import Encryption
+from ..security.tls import Trust
 from ..storage.databases import database_at
 from ..values.addresses import Address
 from .core import running_core, start_background_work
@@ -95,7 +97,8 @@ class GrpcService:
                 first_key=key,
                 metrics=metrics_url,
             )
-            async with monitor_readiness(core.database, core.folder, core.app.set_serving):
+            free_bytes = core.database.free_bytes
+            async with monitor_readiness(core.database, free_bytes, core.app.set_serving):
                 await lifecycle.serving(ready)
             if drain_gateway is not None:
                 drain_gateway()
@@ -121,7 +124,10 @@ class HttpOnly:
         async with AsyncExitStack() as stack:
             observability, metrics_url = await start_observability(self.options, stack)
             target = self.upstream.target
-            channel = UpstreamChannel(target, SERVICES, POLICY.idempotency, self._credentials())
+            channel = self._channel()
+            observability.exposition.add(
+                lambda: [Sample(READY, not lifecycle.is_stopping and _is_connected(channel))]
+            )
             http_url, gateway = await listen_http(
                 channel, self.options, documentation(), observability, stack
             )
@@ -129,15 +135,30 @@ class HttpOnly:
             gateway.drain()
             await asyncio.sleep(DRAIN_SECONDS)
 
-    def _credentials(self) -> ChannelCredentials | None:
-        if not self.upstream.encrypted:
-            return None
-        identity = self.upstream.identity
-        return ssl_channel_credentials(
-            self.upstream.authorities,
-            identity.key if identity else None,
-            identity.certificate if identity else None,
-        )
+    def _channel(self) -> UpstreamChannel:
+        """Returns a channel that connects again when its TLS files have changed."""
+        target, tls = self.upstream.target, self.upstream.tls
+        if tls is None:
+            return UpstreamChannel(target, SERVICES, POLICY.idempotency)
+        credentials = _credentials(tls.current)
+        channel = UpstreamChannel(target, SERVICES, POLICY.idempotency, credentials)
+        tls.listen(lambda: channel.reconnect(_credentials(tls.current)))
+        return channel
+
+
+def _is_connected(channel: aio.Channel) -> bool:
+    """Whether a server serves, as far as is known; connects the channel if it is idle."""
+    state = channel.get_state(try_to_connect=True)
+    return state in (ChannelConnectivity.READY, ChannelConnectivity.IDLE)
+
+
+def _credentials(trust: Trust) -> ChannelCredentials:
+    identity = trust.identity
+    return ssl_channel_credentials(
+        trust.authorities,
+        identity.key if identity else None,
+        identity.certificate if identity else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -158,6 +179,7 @@ class BackgroundWorker:
                 encryption = Encryption(await find_key(settings.secret_key, location, database))
                 steps = Steps(Suppressions(encryption), ReplayStore())
                 await start_background_work(
+                    settings,
                     database,
                     Client(egress_policy(settings)),
                     encryption,

@@ -7,22 +7,17 @@ ignored; a later one ends the process immediately.
 
 SIGHUP has two meanings. In a process with a controlling terminal it means that the terminal was
 closed, and stops the process like SIGTERM; a repeat has no effect. Without one, as under a
-service manager, in a container or after `setsid`, it reloads the TLS certificates. A process that
-was started with SIGHUP ignored, as by `nohup`, continues to ignore it.
+service manager, in a container or after `setsid`, it reloads the TLS certificates (see
+`certificates.py`). A process that was started with SIGHUP ignored, as by `nohup`, continues to
+ignore it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
-from collections.abc import Callable, Collection, Iterable
-
-from ..config import SettingError
-from ..security.tls import ServerIdentity
-
-log = logging.getLogger(__name__)
+from collections.abc import Callable
 
 # Signals within this number of seconds after the first one belong to the same event.
 REPEAT_SECONDS = 2.0
@@ -54,14 +49,6 @@ def handle_signals(
         loop.add_signal_handler(signal.SIGHUP, on_hangup)
 
 
-def warn_if_reload_is_ignored(identities: Collection[ServerIdentity]) -> None:
-    """Logs a warning at the start if there are certificates that SIGHUP will not reload."""
-    if identities and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        log.warning(
-            "SIGHUP is ignored, as after nohup: changed TLS certificates are read at a restart only"
-        )
-
-
 def ignore_signals() -> None:
     """Ignores all of these signals in a process that only has to exit."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -74,17 +61,3 @@ def _has_terminal() -> bool:
     except OSError:
         return False
     return True
-
-
-def reload_certificates(identities: Iterable[ServerIdentity | None]) -> None:
-    """Reloads the certificates of all ports. Logs an error and keeps one that is not valid."""
-    configured = [identity for identity in identities if identity is not None]
-    if not configured:
-        log.info("SIGHUP: there are no TLS certificates to reload")
-    for identity in configured:
-        try:
-            identity.reload()
-        except SettingError as error:
-            log.error("TLS certificate not reloaded, the previous one stays in use: %s", error)
-        else:
-            log.info("TLS certificate reloaded: %s", identity.certificate)

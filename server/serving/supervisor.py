@@ -24,11 +24,13 @@ from dataclasses import replace
 from functools import partial
 
 from ..config import OFF, SETTINGS
+from .certificates import expiry_samples, reload_certificates, watch
 from .options import ObservabilityOptions, ProcessOptions
 from .ready import Ready, announce, read_report
 from .reserved_ports import reserved
 from .role import Role
-from .signals import handle_signals, ignore_signals, reload_certificates
+from .service_manager import NOTIFY_SOCKET, READY, STOPPING, notify
+from .signals import handle_signals, ignore_signals
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +64,8 @@ def supervise(options: ProcessOptions) -> int:
         # The children import the same modules as this process.
         path = os.pathsep.join(folder for folder in sys.path if folder)
         environment = {**os.environ, **named, "PYTHONPATH": path}
+        # Only this process reports to the service manager.
+        environment.pop(NOTIFY_SOCKET, None)
         supervisor = Supervisor(options.command, environment, observability)
         code = asyncio.run(supervisor.serve(settings.processes))
     ignore_signals()
@@ -80,6 +84,8 @@ class Supervisor:
         stable_seconds: float = STABLE_SECONDS,
     ) -> None:
         self._observability = observability
+        # The files of the metrics port; each worker has those of its ports.
+        self._tls_files = [observability.identity] if observability.identity else []
         self._stable_seconds = stable_seconds
         # The URL of the metrics of each child, by its number; empty if it has ended.
         self._metrics_urls: dict[int, str] = {}
@@ -99,6 +105,7 @@ class Supervisor:
             reload=self._reload,
         )
         async with AsyncExitStack() as stack:
+            stack.callback(asyncio.create_task(watch(self._tls_files)).cancel)
             metrics = await self._serve_metrics(stack)
             first, ready = await self._start(0)
             if first is None or ready is None or self._stopping.is_set():
@@ -109,18 +116,27 @@ class Supervisor:
                 if process is None or also_ready is None:
                     return await self._abort_start(process)
                 processes.append(process)
-            announce(replace(ready, metrics=metrics), count)
+            ready = replace(ready, metrics=metrics)
+            log.info("ready", extra={**ready.log_fields(), "workers": count})
+            announce(ready, count)
+            notify(READY)
             codes = await asyncio.gather(*map(self._keep_running, range(count), processes))
+            log.info("stopped", extra={**ready.log_fields(), "workers": count})
             return int(any(codes))
 
     async def _serve_metrics(self, stack: AsyncExitStack) -> str:
         """Serves the metrics of all children, and returns their URL; empty if disabled."""
         if self._observability.address is None:
             return ""
-        from ..observability.worker_metrics import gather  # noqa: PLC0415 - needed by supervisors only
+        from ..observability.exposition import Exposition  # noqa: PLC0415 - not without metrics
+        from ..observability.worker_metrics import gather  # noqa: PLC0415 - by supervisors only
         from .observability import serve_metrics  # noqa: PLC0415 - likewise
 
-        return await serve_metrics(self._observability, lambda: gather(self._metrics_urls), stack)
+        own = Exposition()
+        own.add(lambda: expiry_samples(self._tls_files))
+        return await serve_metrics(
+            self._observability, lambda: gather(self._metrics_urls, own), stack
+        )
 
     async def _start(self, number: int) -> tuple[Process | None, Ready | None]:
         """Starts a child, and returns its process and its report.
@@ -229,13 +245,14 @@ class Supervisor:
         if self._stopping.is_set():
             return
         self._stopping.set()
+        notify(STOPPING)
         self._send(signal.SIGTERM)
         asyncio.get_running_loop().call_later(STOP_SECONDS, self._send, signal.SIGKILL)
 
     def _reload(self) -> None:
         """Reloads the certificates of serving children. SIGHUP would end a starting one."""
         self._reloads += 1
-        reload_certificates([self._observability.identity])
+        reload_certificates(self._tls_files)
         for process in self._serving:
             _signal(process, signal.SIGHUP)
 

@@ -27,10 +27,12 @@ async def deliver(
     client: Client,
     encryption: Encryption,
     exposition: Exposition,
+    log_sampling: int,
     stack: AsyncExitStack,
 ) -> None:
     """Delivers webhooks until the stack is closed."""
-    dispatcher = Dispatcher(database, Sender(client, Secrets(encryption), system_clock))
+    sender = Sender(client, Secrets(encryption), system_clock, log_sampling=log_sampling)
+    dispatcher = Dispatcher(database, sender)
     backlog = Backlog()
 
     async def read_backlog() -> int:

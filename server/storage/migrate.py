@@ -24,6 +24,11 @@ DIRECTORY = Path(__file__).parent / "migrations"
 HISTORY = "schema_migration"
 
 
+def newest() -> int:
+    """Returns the number of the newest migration."""
+    return max(int(file.name[:4]) for file in DIRECTORY.glob("[0-9]*.py"))
+
+
 def pending(database: Database, folder: Path | None = None) -> list[str]:
     """Returns the names of the migrations in a folder that are not applied yet.
 

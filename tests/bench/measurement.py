@@ -164,11 +164,13 @@ def _wait_until_idle(processes: Sequence[int]) -> None:
         time.sleep(PAUSE)
 
 
-def send(address: str, method: str, path: str, body: Any, key: str = "") -> bytes:
+def send(
+    address: str, method: str, path: str, body: Any, key: str = "", kind: str = "application/json"
+) -> bytes:
     """Sends one request and returns the body of the response."""
     connection = http.client.HTTPConnection(address)
     text = body if isinstance(body, bytes) else json.dumps(body)
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": kind}
     connection.request(method, path, body=text, headers=headers)
     response = connection.getresponse().read()
     connection.close()

@@ -65,9 +65,13 @@ def test_unit_waits_for_the_stop_and_does_not_restart_after_invalid_settings() -
     assert SERVICE["RestartPreventExitStatus"] == [str(int(ExitCode.USAGE))]
 
 
+def test_unit_is_active_when_the_service_is_ready_and_a_long_migration_is_not_ended() -> None:
+    assert SERVICE["Type"] == ["notify"]
+    assert SERVICE["TimeoutStartSec"] == ["infinity"]
+
+
 def test_unit_reloads_certificates_with_sighup() -> None:
     assert SERVICE["ExecReload"] == ["/bin/kill -HUP $MAINPID"]
-    assert SERVICE["RestartForceExitStatus"] == ["SIGHUP"]
 
 
 def test_unit_keeps_the_first_key_out_of_the_journal() -> None:

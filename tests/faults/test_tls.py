@@ -28,6 +28,7 @@ from ..cli.commands import error_line, in_new_process
 from ..cli.transfers import counts_of, people, write_ndjson
 from ..components import Component, running, status_of
 from ..fronts import HttpFront, health_stub
+from ..observability.helpers import metrics_url, samples_of, value
 from ..stubs.authority import Authority
 from ..stubs.recorder import recording
 
@@ -118,6 +119,7 @@ def test_gateway_and_server_with_mutual_tls_serve_https(
 
     assert (status, body) == (200, {"tags": [], "total": 0, "page": 1, "limit": 20})
     assert get(gateway.http, "/readyz", client_context(certificates))[0] == 200
+    assert value(samples_of(metrics_url(gateway.printed)), "roster_ready") == 1
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/api/tags", "/docs", "/missing"])
@@ -183,6 +185,7 @@ def test_gateway_that_the_server_rejects_is_not_ready(
     with running("serve-http", tmp_path, **settings) as component:
         assert status_of(component.http, "/healthz") == 200
         assert status_of(component.http, "/readyz") == 503
+        assert value(samples_of(metrics_url(component.printed)), "roster_ready") == 0
         response = HttpFront("http", component.http).call("CreateTag", KEY, {"name": "vip"})
         assert (response.status, response.code) == (503, "Unavailable")
 

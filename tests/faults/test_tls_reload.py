@@ -1,22 +1,25 @@
-"""SIGHUP reloads certificates and keeps connections open."""
+"""Changed certificates are reloaded, at once with SIGHUP, and connections stay open."""
 
 from __future__ import annotations
 
 import http.client
+import re
 import signal
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.request import urlopen
 
 import grpc
 import pytest
 from cryptography import x509
 from grpc_health.v1 import health_pb2
 
-from ..components import Component, running, wait_until
+from ..components import Component, running, status_of, wait_until
 from ..fronts import health_stub
 from ..postgres import Postgres
 from ..stubs.authority import Authority
@@ -50,9 +53,9 @@ class Files:
     def key(self) -> Path:
         return self.folder / "server.key"
 
-    def write(self, name: str) -> None:
+    def write(self, name: str, *, days: float = 100) -> None:
         """Writes a certificate with a common name, and its key."""
-        certificate, key = self.authority.certify(name)
+        certificate, key = self.authority.certify(name, days=days)
         self.certificate.write_bytes(certificate)
         self.key.write_bytes(key)
 
@@ -60,11 +63,13 @@ class Files:
         return ssl.create_default_context(cadata=self.authority.certificate.decode())
 
 
-# Runs the command line as nohup does.
-UNDER_NOHUP = """
+# Checks the files often, and ignores SIGHUP, as under nohup.
+WATCHING = """
 import signal
 from rosterd.server.cli import main
+from rosterd.server.serving import certificates
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
+certificates.CHECK_SECONDS = 0.05
 main()
 """
 
@@ -146,17 +151,42 @@ def settings_of(folder: Path) -> dict[str, str]:
     return {"ROSTER_DATABASE_URL": f"sqlite:///{folder}/roster.db", "ROSTER_LOG_LEVEL": "info"}
 
 
-def test_process_that_ignores_sighup_logs_that_it_does_not_reload(
+def test_changed_files_are_reloaded_without_a_signal_and_invalid_ones_are_not(
     files: Files, tmp_path: Path
 ) -> None:
     settings = {**settings_of(tmp_path), **files.settings}
-    with running("serve-grpc", tmp_path, code=UNDER_NOHUP, **settings) as service:
-        assert "SIGHUP is ignored" in service.log.read_text()
+    with (
+        running("serve", tmp_path, code=WATCHING, **settings) as service,
+        open_connections(service, files) as check,
+    ):
+        ports = (service.http, service.grpc, metrics_of(service))
+        files.certificate.write_text("no certificate")
+        kept = "TLS certificate not reloaded, the previous one stays in use"
+        wait_until(lambda: service.log.read_text().count(kept) == 3, "no warnings")
+        assert [served_name(port, files) for port in ports] == [OLD] * 3
+
         files.write(NEW)
 
-        service.process.send_signal(signal.SIGHUP)
+        for port in ports:
+            wait_until(lambda port=port: served_name(port, files) == NEW, port)
+        check()
+        assert service.log.read_text().count(kept) == 3
 
-        assert served_name(service.grpc, files) == OLD
+
+def test_certificate_that_expires_soon_is_logged_and_its_end_is_a_metric(
+    files: Files, tmp_path: Path
+) -> None:
+    files.write(OLD, days=13)
+    settings = {**files.settings, **settings_of(tmp_path)}
+    with running("server", tmp_path, **settings) as service:
+        url = f"https://{metrics_of(service)}/metrics"
+        with urlopen(url, context=files.ssl_context(), timeout=20) as response:
+            page = response.read().decode()
+
+    line = re.search(r'_expiry_timestamp_seconds\{setting="grpc_tls_certificate"\} (\S+)', page)
+    assert line is not None
+    assert round((float(line[1]) - time.time()) / 86_400) == 13
+    assert "the certificate in ROSTER_GRPC_TLS_CERTIFICATE expires at" in service.log.read_text()
 
 
 def test_client_authorities_are_reloaded(files: Files, tmp_path: Path) -> None:
@@ -182,6 +212,32 @@ def test_client_authorities_are_reloaded(files: Files, tmp_path: Path) -> None:
         service.process.send_signal(signal.SIGHUP)
 
         wait_until(is_accepted, "the authorities are the old ones")
+
+
+def test_gateway_presents_a_changed_client_certificate(files: Files, tmp_path: Path) -> None:
+    ca = tmp_path / "ca.pem"
+    ca.write_bytes(files.authority.certificate)
+    server_settings = {
+        **settings_of(tmp_path),
+        **files.settings,
+        "ROSTER_GRPC_TLS_CLIENT_CA": str(ca),
+    }
+    client = Files(tmp_path / "client", Authority())
+    client.folder.mkdir()
+    client.write("of another authority")
+    with running("server", tmp_path, **server_settings) as server:
+        gateway_settings = {
+            "ROSTER_UPSTREAM": server.grpc,
+            "ROSTER_UPSTREAM_TLS_CA": str(ca),
+            "ROSTER_UPSTREAM_TLS_CERTIFICATE": str(client.certificate),
+            "ROSTER_UPSTREAM_TLS_KEY": str(client.key),
+        }
+        with running("gateway", tmp_path, code=WATCHING, **gateway_settings) as gateway:
+            assert status_of(gateway.http, "/readyz") == 503
+
+            replace(client, authority=files.authority).write("accepted")
+
+            wait_until(lambda: status_of(gateway.http, "/readyz") == 200, "it is not accepted")
 
 
 @pytest.mark.verify

@@ -59,12 +59,15 @@ def run(schedule: BackupSchedule) -> int:
 
 
 def test_backups_are_created_hourly(schedule: BackupSchedule, clock: Clock) -> None:
-    created = []
+    created, ages = [], []
     for _ in range(5):
         created.append(run(schedule))
+        assert schedule.newest is not None
+        ages.append(clock.now.timestamp() - schedule.newest)
         clock.now += timedelta(minutes=30)
 
     assert created == [1, 0, 1, 0, 1]
+    assert ages == [0, 1800, 0, 1800, 0]
     assert names(schedule) == [f"roster-20261121T{hour}0000Z.db" for hour in (12, 13, 14)]
 
 
@@ -122,6 +125,7 @@ def test_failed_backup_deletes_none_and_is_repeated(schedule: BackupSchedule, cl
         run(schedule)
 
     assert names(schedule) == before
+    assert schedule.newest == datetime(2025, 11, 21, 12, 29, tzinfo=UTC).timestamp()
     schedule.database.write_bytes(content)
     clock.now += timedelta(minutes=1)
     assert run(schedule) == 1

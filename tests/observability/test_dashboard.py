@@ -24,8 +24,14 @@ QUERIES = [
     for panel in json.loads(FILE.read_text())["panels"]
     for target in panel.get("targets", ())
 ]
-# Queries without results while nothing is wrong, and on a database that is not distributed.
-EMPTY = ("unreachable: {{instance}} {{worker}}", "Database nodes-{{state}}")
+# Queries without results while nothing is wrong, on a database that is not distributed, and without
+# backups and certificates.
+EMPTY = (
+    "unreachable: {{instance}} {{worker}}",
+    "Database nodes-{{state}}",
+    "backup: {{instance}}",
+    "{{setting}}: {{instance}}",
+)
 
 
 def test_dashboard_shows_all_metrics_and_no_others() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import io
 import json
 import logging
@@ -10,10 +11,19 @@ import os
 import pty
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pytest
+from grpc import aio
 
-from rosterd.server.observability.logs import JsonFormatter, TextFormatter, is_text
+from rosterd.server.observability.logs import (
+    GRPC,
+    JsonFormatter,
+    TextFormatter,
+    is_no_disconnection,
+    is_text,
+)
 from rosterd.server.observability.request_log import json_line
 from rosterd.server.observability.request_record import RequestRecord
 
@@ -88,3 +98,59 @@ def test_fields_of_all_lines_are_documented() -> None:
         for name in cells[0].split(",")
     }
     assert documented == fields
+
+
+async def log_errors_of_grpc() -> None:
+    """Lets grpc.aio log an error of sending to a disconnected client, and another one.
+
+    grpc.aio logs the first one only if it receives the end of the call too late. So the error is
+    raised again in a call whose client is connected.
+    """
+    errors: list[Exception] = []
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def handler(_request: bytes, context: Any) -> bytes:
+        if errors:
+            raise errors.pop()
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            with pytest.raises(aio.InternalError) as raised:
+                await context.abort(grpc.StatusCode.INVALID_ARGUMENT)
+            errors.extend([type(raised.value)("Failed grpc_call_start_batch: 8"), raised.value])
+            ended.set()
+            raise
+        return b""
+
+    server = aio.server()
+    handlers = {"Call": grpc.unary_unary_rpc_method_handler(handler)}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test", handlers),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        method = channel.unary_unary("/test/Call")
+        left = method(b"")
+        await started.wait()
+        left.cancel()
+        await ended.wait()
+        for left_over in (1, 0):
+            call = method(b"")
+            while len(errors) > left_over:  # noqa: ASYNC110 - the handler sets no event
+                await asyncio.sleep(0.01)
+            call.cancel()
+    await server.stop(0)
+
+
+def test_errors_of_grpc_are_logged_except_about_disconnected_clients(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    logger = logging.getLogger(GRPC)
+    asyncio.run(log_errors_of_grpc())
+    logger.addFilter(is_no_disconnection)
+    asyncio.run(log_errors_of_grpc())
+    logger.removeFilter(is_no_disconnection)
+
+    logged = [str(record.exc_info[1]).split(":")[0] for record in caplog.records if record.exc_info]
+    not_sent, other = 'Failed "execute_batch"', "Failed grpc_call_start_batch"
+    assert logged == [not_sent, other, other]

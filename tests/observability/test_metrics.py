@@ -17,6 +17,7 @@ from rosterd.server.observability.metrics import (
     Sample,
 )
 from rosterd.server.serving.documentation import documentation
+from rosterd.server.storage.migrate import newest
 
 from ..components import wait_until
 from ..conftest import Account
@@ -105,6 +106,15 @@ def test_writes_are_counted_with_their_commits(account: Account) -> None:
         "roster_executor_thread_busy_seconds_total",
     ):
         assert value(after, name, executor="writer") > value(before, name, executor="writer")
+
+
+def test_readiness_schema_version_and_free_space_are_metrics(account: Account) -> None:
+    found = samples(account)
+
+    assert value(found, "roster_ready") == 1
+    assert value(found, "roster_database_schema_version") == newest()
+    is_file = account.service.database_url.startswith("sqlite:")
+    assert bool(value(found, "roster_database_free_bytes")) == is_file
 
 
 def test_label_values_do_not_come_from_clients(account: Account) -> None:

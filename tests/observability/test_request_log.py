@@ -21,7 +21,7 @@ from ..fronts import HttpFront
 from .helpers import lines_of
 
 
-def written(*records: RequestRecord) -> list[bytes]:
+def written(*records: RequestRecord, level: str = "info", sampling: int = 1) -> list[bytes]:
     """Returns the chunks in which the lines of records are written."""
     chunks: list[bytes] = []
 
@@ -31,7 +31,7 @@ def written(*records: RequestRecord) -> list[bytes]:
 
     async def log() -> None:
         writer = LogWriter(7)
-        request_log = RequestLog(writer)
+        request_log = RequestLog(level, sampling, writer)
         for record in records:
             request_log.write(record)
         request_log.flush()
@@ -64,6 +64,30 @@ def test_lines_are_written_in_chunks_that_a_pipe_does_not_interleave() -> None:
 )
 def test_only_failed_health_checks_are_logged(route: str, status: int, lines: int) -> None:
     assert b"".join(written(http_record(route, status))).count(b"\n") == lines
+
+
+SUCCESSES_AND_FAILURES = (200, 200, 404, 503, 204, 200)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "level", "statuses"),
+    [
+        (1, "info", [200, 200, 404, 503, 204, 200]),
+        (3, "info", [200, 404, 503, 200]),
+        (0, "info", [404, 503]),
+        (1, "warning", [503]),
+    ],
+)
+def test_successes_are_sampled_and_faults_of_the_service_are_warnings(
+    sampling: int, level: str, statuses: list[int]
+) -> None:
+    records = [http_record("/docs", status) for status in SUCCESSES_AND_FAILURES]
+
+    chunks = written(*records, level=level, sampling=sampling)
+
+    lines = [json.loads(line) for line in b"".join(chunks).splitlines()]
+    assert [line["status"] for line in lines] == statuses
+    assert {line["status"] for line in lines if line["level"] == "warning"} == {503}
 
 
 @pytest.mark.parametrize("front_and_service", ["http"], indirect=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,38 @@ def test_key_of_another_certificate_is_rejected(certificate: str, key: str) -> N
         read_identity("http_tls", certificate, key)
 
 
+def test_change_counts_when_the_files_are_not_being_written_anymore(
+    certificate: str, key: str
+) -> None:
+    files = ServerIdentity("http_tls", certificate, key)
+    before = files.current
+    assert not files.have_changed()
+    renewed = Authority().certify("renewed")
+    Path(certificate).write_bytes(renewed[0])
+    assert not files.have_changed()
+    Path(key).write_bytes(renewed[1])
+    assert not files.have_changed()
+
+    assert files.have_changed()
+    files.reload()
+
+    assert files.current != before
+    assert not files.have_changed()
+
+
+def test_expiry_is_that_of_the_first_certificate_and_of_the_last_authority(
+    certificate: str, key: str, tmp_path: Path
+) -> None:
+    chain = [Authority().certify("server", days=days)[0] for days in (20, 10)]
+    Path(certificate).write_bytes(Path(certificate).read_bytes() + b"".join(chain))
+    (tmp_path / "ca.pem").write_bytes(b"".join(chain))
+
+    expiries = ServerIdentity("grpc_tls", certificate, key, str(tmp_path / "ca.pem")).expiries
+
+    days = {name: round((expiry - time.time()) / 86_400) for name, expiry in expiries.items()}
+    assert days == {"grpc_tls_certificate": 1, "grpc_tls_client_ca": 20}
+
+
 def test_failed_reload_keeps_the_identity(certificate: str, key: str) -> None:
     identity = ServerIdentity("http_tls", certificate, key)
     before = identity.current
@@ -48,6 +81,9 @@ def test_failed_reload_keeps_the_identity(certificate: str, key: str) -> None:
         identity.reload()
 
     assert identity.current is before
+    # The invalid file is not read at each check.
+    assert not identity.have_changed()
+    assert not identity.have_changed()
 
 
 def test_encrypted_key_is_rejected_without_a_password_prompt(certificate: str, key: str) -> None:

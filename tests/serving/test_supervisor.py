@@ -57,7 +57,13 @@ def supervise(
     """Supervises a worker with this report until a condition holds."""
     (package / "report").write_text(json.dumps(asdict(ready)))
     options = ObservabilityOptions(
-        metrics, address_is_set=True, identity=None, log_calls=False, as_text=False, traces=False
+        metrics,
+        address_is_set=True,
+        identity=None,
+        log_level="error",
+        log_sampling=1,
+        as_text=False,
+        traces=False,
     )
     environment = {**os.environ, "PYTHONPATH": str(package.parents[1])}
 

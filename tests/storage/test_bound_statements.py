@@ -59,6 +59,7 @@ UNBOUND = {
         "delivery for all accounts, on each node"
     ),
     "features.webhooks.delivery.store_queue._BACKLOG": ("backlog of all accounts, on each node"),
+    "features.webhooks.delivery.store_queue._OLDEST_EVENT": "backlog of all accounts, on each node",
     "storage.installation._FIND": "one row per installation; reference table",
     "storage.installation._INSERT": "one row per installation; reference table",
 }

@@ -14,9 +14,6 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
-from pathlib import Path
-from shutil import disk_usage
 from typing import Protocol
 
 from ...storage.database import Database
@@ -42,7 +39,7 @@ class SetServing(Protocol):
 @asynccontextmanager
 async def monitor_readiness(
     database: Database,
-    folder: Path | None,
+    free_bytes: Callable[[], int | None],
     set_serving: SetServing,
     *,
     heartbeat_timeout: float = HEARTBEAT_TIMEOUT,
@@ -50,9 +47,8 @@ async def monitor_readiness(
 ) -> AsyncIterator[None]:
     """Publishes the readiness during a block, starting before it, and "not ready" at its end.
 
-    `folder` contains the database file; None for a database server.
+    `free_bytes` returns the free space of the database's disk, or None if that does not matter.
     """
-    free_bytes = partial(_free_bytes, folder)
     readiness = Readiness(
         database, free_bytes, set_serving, heartbeat_timeout=heartbeat_timeout, interval=interval
     )
@@ -69,10 +65,7 @@ async def monitor_readiness(
 
 
 class Readiness:
-    """The readiness of a process. `free_bytes` returns None if the free space does not matter.
-
-    `clock` returns monotonic seconds.
-    """
+    """The readiness of a process. `clock` returns monotonic seconds."""
 
     def __init__(
         self,
@@ -143,7 +136,3 @@ class Readiness:
         if free is not None and free < MIN_FREE_BYTES:
             return f"the disk has less than {MIN_FREE_BYTES >> 20} MiB of free space"
         return ""
-
-
-def _free_bytes(folder: Path | None) -> int | None:
-    return disk_usage(folder).free if folder is not None else None

@@ -49,9 +49,9 @@ class BackupFolder:
         ]
 
 
-def is_due(timestamps: Iterable[datetime], now: datetime) -> bool:
-    """Whether no backup is younger than INTERVAL. Timestamps in the future are ignored."""
-    return not any(timedelta() <= now - timestamp < INTERVAL for timestamp in timestamps)
+def newest(timestamps: Iterable[datetime], now: datetime) -> datetime | None:
+    """Returns the latest timestamp that is not in the future; None if there is none."""
+    return max((timestamp for timestamp in timestamps if timestamp <= now), default=None)
 
 
 def expired(timestamps: Iterable[datetime], now: datetime) -> set[datetime]:

@@ -43,6 +43,10 @@ class ExecutorDatabase(Database):
         """Returns file sizes by content; empty for a database server."""
         return {}
 
+    def free_bytes(self) -> int | None:
+        """Returns the free space of the disk with the database; None for a database server."""
+        return None
+
     def nodes(self) -> Mapping[int, bool]:
         """Returns whether each node of a distributed database responds, by ID."""
         return {}

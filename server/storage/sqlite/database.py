@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any
 
 import apsw
@@ -148,6 +149,9 @@ class SqliteDatabase(ExecutorDatabase):
 
     def bytes_on_disk(self) -> Mapping[str, int]:
         return {"database": size_of(self._path), "wal": size_of(Path(f"{self._path}-wal"))}
+
+    def free_bytes(self) -> int:
+        return disk_usage(self._path.parent).free
 
     def _read_batch(self, reader: APSWDatabase, items: Sequence[WorkItem[Work[Any]]]) -> None:
         try:

@@ -57,10 +57,27 @@ async def test_backlog_excludes_disabled_and_deleted_webhooks(location: Location
         assert await worker.database.read(backlog_of_any_account) == Backlog(1, HOUR)
 
 
+async def test_backlog_has_the_age_of_an_event_that_has_no_deliveries_yet(
+    location: Location,
+) -> None:
+    async with running_worker(location, dispatches=False) as worker:
+        webhook = await add_backlog(worker, ACCOUNT_ID, "a")
+        worker.clock.advance(HOUR)
+        await worker.add_webhook("http://127.0.0.1:1/", account_id=THEIRS)
+        await worker.create_tags("a", account_id=THEIRS)
+        worker.clock.advance(3 * HOUR)
+        await worker.create_tags("b", account_id=THEIRS)
+
+        assert await worker.database.read(backlog_of_any_account) == Backlog(1, 5 * HOUR)
+        await worker.database.write(partial(store.delete, ACCOUNT_ID, webhook))
+        assert await worker.database.read(backlog_of_any_account) == Backlog(0, 3 * HOUR)
+
+
 def test_backlog_is_read_by_the_index_of_due_deliveries(tmp_path: Path) -> None:
     with unit_of_work(f"sqlite:///{tmp_path}/roster.db") as tx:
         recording = RecordingTransaction(tx)
         backlog_of_any_account(recording)
 
-    (step,) = recording.recorded
-    assert [line for line in step.plan if "delivery_by_due (account_id=? AND webhook_id=?" in line]
+    deliveries, events = recording.recorded
+    assert any("delivery_by_due (account_id=? AND webhook_id=?" in line for line in deliveries.plan)
+    assert any("USING PRIMARY KEY (account_id=? AND sequence=?" in line for line in events.plan)

@@ -32,10 +32,10 @@ def step(tx: Transaction) -> StepResult | None:
     if selection is None:
         return None
     before = tx.statements
-    result = STEPS.run(ACCOUNT_ID, selection, "", tx)
+    outcome = STEPS.run(ACCOUNT_ID, selection, "", tx)
     # Ten with the event of the end and the check of failed deliveries.
     assert tx.statements - before <= 10
-    return result
+    return outcome.result
 
 
 async def start(worker: Worker, webhook_id: str, *, only_failed: bool = False) -> str:

@@ -22,6 +22,7 @@ from rosterd.server.app import SERVICES
 from rosterd.server.serving.gateway_policy import POLICY
 
 from ...components import free_port
+from ...stubs.authority import Authority
 
 GET = "/roster.v1.TagService/GetTag"
 CREATE = "/roster.v1.TagService/CreateTag"
@@ -161,3 +162,44 @@ def test_call_fails_immediately_without_a_server() -> None:
     with pytest.raises(aio.AioRpcError) as error:
         asyncio.run(call_without_server())
     assert error.value.code() is StatusCode.UNAVAILABLE
+
+
+async def echo_name(requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
+    """Responds to each request with the name in the certificate of the client."""
+    async for _ in requests:
+        (name,) = context.auth_context()["x509_common_name"]
+        yield name
+
+
+def test_new_calls_present_new_credentials_and_running_calls_continue() -> None:
+    authority = Authority()
+    certificate, key = authority.certify("server")
+
+    def credentials(name: str) -> grpc.ChannelCredentials:
+        own, own_key = authority.certify(name)
+        return grpc.ssl_channel_credentials(authority.certificate, own_key, own)
+
+    async def run() -> list[Any]:
+        server = aio.server()
+        handlers = {"Import": grpc.stream_stream_rpc_method_handler(echo_name)}
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test", handlers),))
+        accepted = grpc.ssl_server_credentials([(key, certificate)], authority.certificate, True)
+        port = server.add_secure_port("127.0.0.1:0", accepted)
+        await server.start()
+        target, policy = f"ipv4:127.0.0.1:{port}", POLICY.idempotency
+        async with UpstreamChannel(target, [], policy, credentials("old")) as channel:
+            method = channel.stream_stream("/test/Import")
+            running = method(None)
+            await running.write(b"1")
+            names = [await running.read()]
+
+            channel.reconnect(credentials("new"))
+
+            await running.write(b"2")
+            names += [await running.read(), await anext(aiter(method(iter([b"3"]))))]
+            await running.done_writing()
+            names.append(await running.code())
+        await server.stop(0)
+        return names
+
+    assert asyncio.run(run()) == [b"old", b"old", b"new", StatusCode.OK]

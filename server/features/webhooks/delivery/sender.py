@@ -9,18 +9,22 @@ from collections.abc import Callable
 
 from ....security.encryption import DecryptionError
 from ....values.clock import Clock
+from ....values.sampling import Sampling
 from ..egress.client import Client
 from ..egress.outcome import FAILED, TIMED_OUT, Outcome
 from ..egress.resolver import LookupNotStarted
 from ..endpoints.signing import Secrets, sign
-from .store_leases import LeasedDelivery
+from .store_leases import Lease, LeasedDelivery
 from .store_results import FinishedAttempt
 
 log = logging.getLogger(__name__)
 
 
 class Sender:
-    """Sends deliveries; `rng` returns numbers from 0 to 1 for the jitter of retries."""
+    """Sends deliveries; `rng` returns numbers from 0 to 1 for the jitter of retries.
+
+    One in `log_sampling` of the deliveries that succeed is logged; 0: none.
+    """
 
     def __init__(
         self,
@@ -29,11 +33,13 @@ class Sender:
         clock: Clock,
         *,
         rng: Callable[[], float] = random.random,
+        log_sampling: int = 1,
     ) -> None:
         self._client = client
         self._secrets = secrets
         self._clock = clock
         self._rng = rng
+        self._sampling = Sampling(log_sampling)
 
     async def send(self, account_id: str, leased: LeasedDelivery) -> FinishedAttempt:
         """Sends a delivery once and returns the result. Failures of the receiver do not raise.
@@ -42,19 +48,8 @@ class Sender:
         """
         delivery, started_at = leased.delivery, self._clock()
         outcome = await self._post(account_id, leased, started_at)
-        log.info(
-            "delivery",
-            extra={
-                "accountId": account_id,
-                "webhookId": delivery.webhook_id,
-                "deliveryId": delivery.id,
-                "eventId": delivery.event_id,
-                "attempt": delivery.attempts + 1,
-                "status": outcome.status,
-                "error": outcome.error,
-                "durationMs": outcome.milliseconds,
-            },
-        )
+        if outcome.error or self._sampling.selects_next():
+            _log(account_id, delivery, outcome)
         return FinishedAttempt(
             delivery,
             started_at,
@@ -85,6 +80,22 @@ class Sender:
             if not leased.is_test:
                 raise
             return Outcome(None, TIMED_OUT, None, 0, b"")
+
+
+def _log(account_id: str, delivery: Lease, outcome: Outcome) -> None:
+    log.info(
+        "delivery",
+        extra={
+            "accountId": account_id,
+            "webhookId": delivery.webhook_id,
+            "deliveryId": delivery.id,
+            "eventId": delivery.event_id,
+            "attempt": delivery.attempts + 1,
+            "status": outcome.status,
+            "error": outcome.error,
+            "durationMs": outcome.milliseconds,
+        },
+    )
 
 
 def escape_body(body: bytes) -> str:

@@ -15,7 +15,7 @@ from peewee import JOIN, SQL, Node, fn
 
 from ....storage.statements import Dialect, Statement, param, params
 from ....storage.transaction import Transaction
-from ...events.models import EventStream
+from ...events.models import Event, EventStream
 from ..models import SENDING, Delivery, DeliveryQueue, Webhook
 
 # Conditions on deliveries.
@@ -53,7 +53,10 @@ class Queue(NamedTuple):
 
 
 class Backlog(NamedTuple):
-    """The number of due deliveries, and how many milliseconds ago the oldest became due."""
+    """The number of due deliveries, and how many milliseconds the oldest of them is due.
+
+    If an event has waited for its deliveries for longer, `oldest` is that time.
+    """
 
     deliveries: int = 0
     oldest: int = 0
@@ -98,6 +101,21 @@ _BACKLOG = Statement(
         Webhook.select(fn.COUNT(Delivery.id), fn.MIN(Delivery.due_at))
         .join(Delivery, JOIN.LEFT_OUTER, on=_DUE_AT_WEBHOOK)
         .where(Webhook.enabled == param("enabled"))
+    )
+)
+
+# The oldest event that has no deliveries yet. The outer join makes SQLite start with the queues.
+_OLDEST_EVENT = Statement(
+    lambda _: (
+        DeliveryQueue.select(fn.MIN(Event.created_at))
+        .join(EventStream, on=EventStream.account_id == DeliveryQueue.account_id)
+        .join(
+            Event,
+            JOIN.LEFT_OUTER,
+            on=(Event.account_id == DeliveryQueue.account_id)
+            & (Event.sequence == DeliveryQueue.expanded_sequence + SQL("1")),
+        )
+        .where(EventStream.sequence > DeliveryQueue.expanded_sequence)
     )
 )
 
@@ -163,7 +181,8 @@ def backlog_of_any_account(tx: Transaction) -> Backlog:
     A failed delivery counts again when its retry is due.
     """
     rows = tx.all(_BACKLOG, now=tx.now, enabled=True)
-    return total(Backlog(count, tx.now - oldest) for count, oldest in rows if count)
+    events = [Backlog(0, tx.now - created) for (created,) in tx.all(_OLDEST_EVENT) if created]
+    return total([*events, *(Backlog(count, tx.now - oldest) for count, oldest in rows if count)])
 
 
 def total(backlogs: Iterable[Backlog]) -> Backlog:
