@@ -142,17 +142,17 @@ def test_accounts_have_a_display_name(url: str) -> None:
 
     assert created["displayName"] == "Analytical Letters"
     for given, stored in ((" New ", "New"), ("", "")):
-        updated = json_output(url, "accounts", "update", created["id"], "--display-name", given)
+        updated = json_output(url, "accounts", "rename", created["id"], given)
         assert updated == {"account": {**created, "displayName": stored}}
         assert json_output(url, "accounts", "list") == {"accounts": [updated["account"]]}
 
 
 @pytest.mark.parametrize("name", ["x" * 101, "a\x1bb", "a\nb"], ids=ascii)
 def test_display_name_that_the_api_rejects_is_not_stored(url: str, account: str, name: str) -> None:
-    create = ("create", "--email", "bob@example.com")
+    create = ("create", "--email", "bob@example.com", "--display-name", name)
 
-    for command in (create, ("update", account)):
-        done = roster("accounts", *command, "--display-name", name, ROSTER_DATABASE_URL=url)
+    for command in (create, ("rename", account, name)):
+        done = roster("accounts", *command, ROSTER_DATABASE_URL=url)
         assert "at most 100 characters" in error_line(done, ExitCode.USAGE)
 
     (listed,) = json_output(url, "accounts", "list")["accounts"]
@@ -275,7 +275,9 @@ def test_migrate_prints_the_applied_migrations(url: str) -> None:
     [
         (("accounts", "create", "--email", "nope"), ExitCode.USAGE),
         (("accounts", "verify", "nope"), ExitCode.NOT_FOUND),
-        (("accounts", "update", "nope", "--display-name", "x"), ExitCode.NOT_FOUND),
+        (("accounts", "rename", "nope", "x"), ExitCode.NOT_FOUND),
+        (("accounts", "delete", "nope", "--yes"), ExitCode.NOT_FOUND),
+        (("check", "--account", "nope"), ExitCode.NOT_FOUND),
         (("keys", "create", "--account", "nope", "--scope", "read"), ExitCode.NOT_FOUND),
         (("keys", "list", "--account", "nope"), ExitCode.NOT_FOUND),
         (("keys", "rotate", "nope"), ExitCode.NOT_FOUND),
@@ -295,7 +297,9 @@ def test_error_names_the_missing_resource(
 EXISTING = [
     ("accounts", "list"),
     ("accounts", "verify", "0" * 26),
-    ("accounts", "update", "0" * 26, "--display-name", "x"),
+    ("accounts", "rename", "0" * 26, "x"),
+    ("accounts", "delete", "0" * 26),
+    ("check",),
     ("keys", "list", "--account", "0" * 26),
     ("keys", "create", "--account", "0" * 26, "--scope", "read"),
     ("keys", "rotate", "0" * 26),
