@@ -58,7 +58,7 @@ def check(
     else:
         console.print("\n".join([*lines(report), _summary(report, seconds)]), soft_wrap=True)
     if report.errors:
-        raise SystemExit(ExitCode.ROWS_FAILED)
+        raise SystemExit(ExitCode.DIFFERENCES)
 
 
 def _suppressions(begin: Begin, setting: str, location: DatabaseLocation) -> Suppressions | None:

@@ -157,7 +157,7 @@ def test_repair_counts_again_what_differs_and_changes_nothing_else(url: str) -> 
     repaired = roster("check", "--repair", "--json", ROSTER_DATABASE_URL=url)
 
     assert (damaged.returncode, damaged.stderr) == (1, "")
-    assert "status:2 is 31, expected 30" in damaged.stdout
+    assert "CONFIRMED is 31, expected 30" in damaged.stdout
     report = json.loads(repaired.stdout)
     counted = ["counters", "totals by status", "totals by tag"]
     assert [each["check"] for each in report["repaired"]] == counted

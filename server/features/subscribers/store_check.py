@@ -33,6 +33,7 @@ from .store_revisions import last_revision
 _PAGE = 2_000
 # A clock that was set back leaves revisions in the future. In microseconds.
 _CLOCK_TOLERANCE = 24 * 3_600_000_000
+_STATUS_NAMES = {str(int(status)): status.name for status in Status}
 _FIRST_DAY, _LAST_DAY = 1, 1 << 40
 
 _SUBSCRIBERS = Statement(
@@ -183,7 +184,14 @@ def _balances(row: _Row, changes: Iterable[_Change]) -> defaultdict[str, Counter
 def _check_totals(account_id: str, tx: Transaction, findings: Findings) -> None:
     for name, (stored, counted) in differing_totals(account_id, tx).items():
         check = Check.STATUS_TOTALS if name.startswith(STATUS) else Check.TAG_TOTALS
-        findings.expect(check, name, stored, counted)
+        findings.expect(check, _total_name(name), stored, counted)
+
+
+def _total_name(name: str) -> str:
+    """Returns the name of a total in words: a status, or the ID of a tag and a status."""
+    prefix, *tag, status = name.split(":")
+    words = [*(f"{prefix} {tag_id}" for tag_id in tag), _STATUS_NAMES.get(status, status)]
+    return ", ".join(words)
 
 
 def _check_flows(
