@@ -29,6 +29,7 @@ _FIRST = [
     "copy",
     "backup",
     "restore",
+    "check",
     "import",
     "export",
     "batch",

@@ -29,7 +29,7 @@ def check(
         str, typer.Option(metavar="ID", help="Check this account only. Default: all accounts.")
     ] = "",
     repair: Annotated[
-        bool, typer.Option("--repair", help="Count counters and totals that differ again.")
+        bool, typer.Option("--repair", help="Recount the counters and totals that differ.")
     ] = False,
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     secret_key: SecretKey = "",
@@ -96,7 +96,7 @@ def _summary(report: Report, seconds: float) -> str:
     text = f"Checked {read} in {seconds:.1f} s: {pluralized(report.errors, 'difference')}."
     found = {each.check for checked in report.differing for each in checked.findings}
     if found & REPAIRABLE:
-        text += " To count counters and totals again, run: roster check --repair"
+        text += " To recount counters and totals, run: roster check --repair"
     return text
 
 

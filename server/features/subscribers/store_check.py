@@ -142,7 +142,9 @@ def _changes(
 
 
 def _check_revisions(row: _Row, newest: int, findings: Findings) -> None:
-    if not timestamp_of(row.id) * 1000 <= row.revision <= newest:
+    # Earlier versions stored the time of creation, which could precede that of the ID.
+    oldest = timestamp_of(row.id) * 1000 if row.inserted_revision else 1
+    if not oldest <= row.revision <= newest:
         findings.add(Check.REVISIONS, f"{row.id} has the revision {row.revision}")
     elif max(row.status_revision, row.inserted_revision) > row.revision:
         findings.add(Check.REVISIONS, f"{row.id} was changed after its revision")
