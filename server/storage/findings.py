@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 # Examples that are kept of each check, so that a report does not grow with the database.
 EXAMPLES = 5
+# The errors of reading stored JSON and numbers that are not what they should be.
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError)
 
 
 class Check(StrEnum):

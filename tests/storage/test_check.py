@@ -96,6 +96,7 @@ DAMAGE = {
     f"UPDATE subscriber SET revision = 2 * revision WHERE {BOB}": {Check.REVISIONS},
     f"UPDATE subscriber SET status_revision = revision + 1 WHERE {BOB}": {Check.REVISIONS},
     f"UPDATE subscriber SET origin = NULL WHERE {BOB}": {Check.HISTORY},
+    f"UPDATE subscriber SET origin = '[]' WHERE {BOB}": {Check.HISTORY},
     f"UPDATE subscriber SET first_name = 'Eve' WHERE {BOB}": {Check.HISTORY},
     f"UPDATE subscriber SET status = 1 WHERE {BOB}": {
         Check.STATUS_TOTALS,
@@ -111,6 +112,7 @@ DAMAGE = {
     "UPDATE subscriber_history SET subscriber_id = '0'": {Check.REFERENCES, Check.HISTORY},
     "DELETE FROM event WHERE sequence = 5": {Check.EVENTS, Check.DELIVERIES},
     "UPDATE event SET kind = 'tag.created' WHERE sequence = 1": {Check.EVENTS},
+    "UPDATE event SET envelope = '{' WHERE sequence = 1": {Check.EVENTS},
     "UPDATE event_stream SET webhooks = 0": {Check.EVENTS},
     "UPDATE event_stream SET sequence = sequence + 1": {Check.EVENTS},
     "UPDATE delivery_queue SET expanded = expanded + 1000": {Check.DELIVERIES},

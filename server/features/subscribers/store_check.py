@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ...storage.findings import Check, Findings
+from ...storage.findings import MALFORMED, Check, Findings
 from ...storage.references import Reference
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
@@ -97,18 +97,22 @@ def check_subscribers(
     created, confirmed = Counter[int](), 0
     newest = tx.now * 1000 + _CLOCK_TOLERANCE
     while rows := tx.all(_SUBSCRIBERS, account_id=account_id, after=after, limit=_PAGE):
-        page = [_row(row) for row in rows]
-        total += len(page)
-        ranges.count([row.id for row in page])
-        changes = _changes(account_id, page, tx)
-        for row in page:
-            _check_revisions(row, newest, findings)
-            _check_history(row, changes[row.id], findings)
-            confirmed += row.status == Status.CONFIRMED.name
-            # Versions with this revision count the flows.
-            if row.inserted_revision and row.origin is not None:
-                created[day_of(row.origin["at"])] += 1
-        after = page[-1].id
+        ids = [row_id for row_id, *_ in rows]
+        total += len(ids)
+        ranges.count(ids)
+        changes = _changes(account_id, ids, tx)
+        for columns in rows:
+            try:
+                row = _row(columns)
+                confirmed += row.status == Status.CONFIRMED.name
+                _check_revisions(row, newest, findings)
+                _check_history(row, changes[row.id], findings)
+                # Versions with this revision count the flows.
+                if row.inserted_revision and row.origin is not None:
+                    created[day_of(row.origin["at"])] += 1
+            except MALFORMED:
+                findings.add(Check.HISTORY, f"{columns[0]} cannot be read")
+        after = ids[-1]
     for difference in ranges.differences():
         findings.add(Check.COUNTERS, difference)
     if last_revision(account_id, tx) > newest:
@@ -131,11 +135,11 @@ def _row(columns: Sequence[Any]) -> _Row:
 
 
 def _changes(
-    account_id: str, page: Sequence[_Row], tx: Transaction
+    account_id: str, ids: Sequence[str], tx: Transaction
 ) -> defaultdict[str, list[_Change]]:
     """Returns the entries of the histories of subscribers with ascending IDs."""
     found: defaultdict[str, list[_Change]] = defaultdict(list)
-    bounds = {"first": page[0].id, "last": page[-1].id}
+    bounds = {"first": ids[0], "last": ids[-1]}
     for subscriber_id, *change in tx.all(_CHANGES, account_id=account_id, **bounds):
         found[subscriber_id].append(tuple(change))
     return found

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from peewee import SQL, fn
 
-from ...storage.findings import Check, Findings
+from ...storage.findings import MALFORMED, Check, Findings
 from ...storage.references import Reference
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
@@ -96,11 +96,15 @@ def _check_each(
         for number, *columns, envelope in rows:
             if count and number != after + 1:
                 findings.add(Check.EVENTS, f"event {after + 1} does not exist", number - after - 1)
-            message = orjson.loads(envelope)
-            if _columns(message) != (number, *columns):
-                findings.add(Check.EVENTS, f"the envelope of event {number} is of another event")
-            _note_opt_out(message, gone)
             count, after = count + 1, number
+            try:
+                message = orjson.loads(envelope)
+                is_same = _columns(message) == (number, *columns)
+                _note_opt_out(message, gone)
+            except MALFORMED:
+                is_same = False
+            if not is_same:
+                findings.add(Check.EVENTS, f"event {number} differs from its envelope")
     if count:
         findings.expect(Check.EVENTS, "the last event", after, sequence)
     if suppressions is not None:
