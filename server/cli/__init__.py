@@ -38,6 +38,7 @@ _FIRST = [
     "copy",
     "backup",
     "restore",
+    "check",
     "import",
     "export",
     "batch",

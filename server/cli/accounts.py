@@ -9,19 +9,26 @@ import typer
 from ..features.accounts import store
 from ..features.accounts.rules import ADMIN, MAX_NAME_LENGTH, hash_secret, make_secret
 from ..features.accounts.store import AccountRow
-from ..serving.console import CommandError, ExitCode, console
-from ..storage.databases import reading, unit_of_work
+from ..features.subscribers.counters.store_pages import total
+from ..maintenance.account_deletion import delete_account
+from ..serving.console import CommandError, ExitCode, console, pluralized
+from ..storage.databases import reading, transactions, unit_of_work
 from ..values.clock import iso8601
 from ..values.emails import parse_email
 from ..values.texts import has_control_characters, trim
+from .common.endings import check_terminal, confirm_deletion, interruptible
 from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
 from .common.output import print_json, print_json_list, print_table
+from .common.progress import RowProgress
 from .keys import key_as_json
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Create, list, update and verify accounts."
+    no_args_is_help=True,
+    add_completion=False,
+    help="Create, list, rename, verify and delete accounts.",
 )
 
+_INTERRUPTED = "Interrupted. Run the same command again to delete the rest of the account."
 _AccountId = Annotated[str, typer.Argument(metavar="ID", help="ID of the account.")]
 
 
@@ -84,19 +91,20 @@ def list_(database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False) 
 
 
 @app.command()
-def update(
+def rename(
     account_id: _AccountId,
-    display_name: Annotated[
-        str, typer.Option(help="New name of the sender on the account's pages. Empty clears it.")
+    name: Annotated[
+        str,
+        typer.Argument(help="New name of the sender on the account's pages. Empty clears it."),
     ],
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
 ) -> None:
-    """Update the display name of an account. Works while the service runs."""
-    name = _checked_name(display_name)
+    """Change the display name of an account. Works while the service runs."""
+    display_name = _checked_name(name)
     with unit_of_work(database_url, must_exist=True) as tx:
-        account = store.update_account(account_id, {"display_name": name}, tx)
-    _print_changed("Updated", account_id, account, json=json)
+        account = store.update_account(account_id, {"display_name": display_name}, tx)
+    _print_changed("Renamed", account_id, account, json=json)
 
 
 @app.command()
@@ -112,6 +120,46 @@ def verify(
     _print_changed("Verified", account_id, account, json=json)
 
 
+@app.command()
+def delete(
+    account_id: _AccountId,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Delete without asking. Required without a terminal.")
+    ] = False,
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
+    json: Json = False,
+) -> None:
+    """Delete an account with all of its data. Works while the service runs.
+
+    Its API keys stop working first, within 6 seconds. The rows are then deleted in short
+    transactions. Run the same command again to resume an interrupted deletion. Backups keep the
+    data until they are removed. Exit codes: 4 if the database cannot be used, 5 if the account
+    does not exist, and 130 if the command was interrupted or not confirmed.
+    """
+    with transactions(database_url) as begin:
+        with begin(read_only=True) as tx:
+            account = store.find_account(account_id, tx)
+            subscribers = total(account_id, tx)
+        if account is None:
+            raise _missing(account_id)
+        if not yes:
+            check_terminal("The deletion of an account")
+            confirm_deletion(f"{account.email} with {pluralized(subscribers, 'subscriber')}")
+        with interruptible(_INTERRUPTED), RowProgress(0, 0) as progress:
+            removed = delete_account(
+                account_id, begin, lambda rows: progress.show(rows, rows, None)
+            )
+    if json:
+        print_json({"deleted": account_id, "rows": removed})
+        return
+    print_table(("table", "rows"), [(name, f"{rows:,}") for name, rows in sorted(removed.items())])
+    console.print(f"\nDeleted {account.email}.")
+
+
+def _missing(account_id: str) -> CommandError:
+    return CommandError(f"Account {account_id} does not exist.", ExitCode.NOT_FOUND)
+
+
 def _checked_name(display_name: str) -> str:
     name = trim(display_name)
     if len(name) > MAX_NAME_LENGTH or has_control_characters(name):
@@ -125,7 +173,7 @@ def _checked_name(display_name: str) -> str:
 
 def _print_changed(verb: str, account_id: str, account: AccountRow | None, *, json: bool) -> None:
     if account is None:
-        raise CommandError(f"Account {account_id} does not exist.", ExitCode.NOT_FOUND)
+        raise _missing(account_id)
     if json:
         print_json({"account": _as_json(account)})
     else:

@@ -4,50 +4,74 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..config import BACK_UP_POSTGRES, Settings
-from ..serving.console import CommandError, ExitCode, console, errors
-from ..serving.secret_key import key_file
+from ..maintenance.restore_drill import rehearse_restore
+from ..serving.console import CommandError, ExitCode, console, errors, pluralized
+from ..serving.secret_key import check_secret_key, has_backup_key, key_file
 from ..storage.backups.atomic_file import BackupWriteError
 from ..storage.backups.create import Backup, back_up, stream_backup
+from ..storage.backups.retention import BackupFolder
 from ..storage.database import StorageError
 from ..storage.output_file import replaceable, standard_stream
 from ..storage.sqlite.file import check_exists
 from ..values.clock import iso8601
 from ..values.database_url import PostgresUrl
+from .check import as_json, lines
 from .common.endings import interruptible, writing
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey, option
 from .common.output import print_json
 from .common.progress import ByteProgress
 
 
 def backup(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="File to write; - is standard output.")
-    ],
+        str, typer.Argument(metavar="[FILE]", help="File to write; - is standard output.")
+    ] = "",
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     replace: Annotated[
         bool, typer.Option("--replace", help="Overwrite FILE if it exists.")
     ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Restore FILE to a temporary folder and check it, instead of creating a backup."
+            " Default: the newest backup in the backup folder.",
+        ),
+    ] = False,
+    backup_folder: Annotated[str, option(Settings.backup_folder)] = "",
+    secret_key: SecretKey = "",
     json: Json = False,
 ) -> None:
     """Back up a SQLite database to FILE, also while it is served.
 
     The backup is verified, and is named FILE.part until it is complete and on disk. For a device
     or a FIFO, the backup is created and verified in a temporary folder and then copied. The secret
-    key is not included. Exit codes: 2 if FILE cannot be written, 4 if the database cannot be used,
-    8 if writing failed, and 130 if the command was interrupted; no partial backup remains.
+    key is not included. With --verify, a backup is restored to a temporary folder (TMPDIR) and
+    checked as by `roster check`. Exit codes: 1 if the check finds differences, 2 if FILE cannot be
+    written, 4 if the database or the backup cannot be used, 5 if there is no backup to verify, 8 if
+    writing failed, and 130 if the command was interrupted; no partial backup remains.
     """
     database = Settings.database_url.parse(database_url)
     if isinstance(database, PostgresUrl):
         raise StorageError(BACK_UP_POSTGRES.format(database))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if verify:
+        check_secret_key(secret_key)
+        backup, taken_at = _existing(file) if file else _newest(backup_folder, database)
+        _verify(backup, taken_at, database, secret_key, json=json)
+        return
+    if not file:
+        raise CommandError("FILE is missing: the file to write.", ExitCode.USAGE)
     check_exists(database)
     target = _target(file, database, replace=replace)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with interruptible(f"Interrupted. {file} was not written."), ByteProgress() as progress:
             if target is None:
@@ -57,6 +81,55 @@ def backup(
     except BackupWriteError as error:
         raise CommandError(str(error), ExitCode.INCOMPLETE) from error
     _report(result, file, database, json=json)
+
+
+def _existing(name: str) -> tuple[Path, datetime]:
+    """Returns a backup and when it was written. Raises CommandError if there is none."""
+    file = Path(name)
+    if not file.is_file():
+        raise CommandError(f"The file {file} does not exist.", ExitCode.NOT_FOUND)
+    return file, datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def _newest(folder: str, database: Path) -> tuple[Path, datetime]:
+    """Returns the newest backup of a database and its time. Raises CommandError if none exists."""
+    setting = Settings.backup_folder
+    path = setting.parse(folder)
+    if path is None:
+        text = f"Name a backup to verify, or its folder with {setting.flag}."
+        raise CommandError(text, ExitCode.USAGE)
+    try:
+        backups = BackupFolder(path, database).all()
+    except OSError as error:
+        raise StorageError(f"{folder} cannot be read: {error.strerror}.") from error
+    if not backups:
+        raise CommandError(f"{folder} contains no backup of {database.name}.", ExitCode.NOT_FOUND)
+    newest = max(backups)
+    return backups[newest], newest
+
+
+def _verify(backup: Path, taken_at: datetime, database: Path, setting: str, *, json: bool) -> None:
+    """Restores and checks a backup, and prints the result. Ends the command if it has errors."""
+    began = time.monotonic()
+    with interruptible("Interrupted."), ByteProgress() as progress:
+        drill = rehearse_restore(backup, progress.show)
+    fingerprint, report = drill.key_fingerprint, drill.report
+    has_key = fingerprint is None or has_backup_key(setting, database, fingerprint)
+    seconds, age = time.monotonic() - began, round((datetime.now(UTC) - taken_at).total_seconds())
+    if json:
+        counts = {"ageSeconds": age, "bytes": drill.size, "rows": drill.rows}
+        end = {"keyIsAtHand": has_key, "seconds": round(seconds, 3)}
+        print_json({"file": str(backup), **counts, **as_json(report), **end})
+    else:
+        summary = (
+            f"Restored {backup} to a temporary folder: {timedelta(seconds=age)} old,"
+            f" {drill.size:,} bytes, {pluralized(drill.rows, 'row')}, {seconds:.1f} s,"
+            f" {pluralized(report.errors, 'difference')}."
+            f"{'' if has_key else ' Its secret key is not available here.'}"
+        )
+        console.print("\n".join([*lines(report), summary]), soft_wrap=True)
+    if report.errors:
+        raise SystemExit(ExitCode.DIFFERENCES)
 
 
 def _target(name: str, database: Path, *, replace: bool) -> Path | None:

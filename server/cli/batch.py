@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import Annotated, Any
 
 import orjson
 import typer
 
 from ..serving.console import CommandError, ExitCode, console, errors, pluralized
+from .common.endings import check_terminal, confirm_deletion
 from .common.options import LOCAL_URL, ApiKey, Json, Url
 from .common.output import print_json
 from .common.progress import RowProgress
@@ -102,13 +102,11 @@ def batch(
 
 def _confirm(client: ServiceClient, request: dict[str, Any]) -> None:
     """Asks whether to delete the selected subscribers. Raises CommandError if the answer is no."""
-    if not (sys.stdin.isatty() and errors.is_terminal):
-        raise CommandError("--delete requires --yes without a terminal.", ExitCode.USAGE)
+    check_terminal("--delete")
     dry_run = run(_run(client, {**request, "dryRun": True}))
     if dry_run["state"] != "SUCCEEDED":
         raise CommandError("The dry run failed. Nothing was deleted.", ExitCode.INCOMPLETE)
-    if not typer.confirm(f"Delete {pluralized(dry_run['wouldChange'], 'subscriber')}?", err=True):
-        raise CommandError("Nothing was deleted.", ExitCode.INTERRUPTED)
+    confirm_deletion(pluralized(dry_run["wouldChange"], "subscriber"))
 
 
 async def _start(client: ServiceClient, request: dict[str, Any]) -> dict[str, Any]:

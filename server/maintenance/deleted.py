@@ -17,14 +17,13 @@ from ..features.tags import store as tags
 from ..rpc import caller
 from ..rpc.errors import Internal, Unavailable
 from ..storage.database import Database
+from .pauses import PAUSE_FACTOR
 from .periodic import raise_if_cancelled
 
 log = logging.getLogger(__name__)
 
 # Accounts that one search returns.
 SEARCH_LIMIT = 1_000
-# The pause after a transaction, as a multiple of its duration.
-PAUSE_FACTOR = 2.0
 
 
 async def remove_deleted(database: Database) -> int:

@@ -43,6 +43,7 @@ class ExitCode(IntEnum):
     """
 
     ROWS_FAILED = 1
+    DIFFERENCES = 1
     USAGE = 2
     PORT_IN_USE = 3
     DATABASE = 4

@@ -57,14 +57,23 @@ def check_key(setting: str, location: DatabaseLocation, fingerprint: str) -> byt
 
     Raises StorageError if it is missing or another key is available instead.
     """
-    key, file = _available_key(setting, location), _file_of(location)
+    key, file = available_key(setting, location, fingerprint), _file_of(location)
     if key is None:
         raise StorageError(
             f"The secret key of {location} is missing."
             f" {f'Restore {file}, or set' if file else 'Set'} {_SETTING}."
         )
-    if Encryption(key).fingerprint() != fingerprint:
-        source = _SETTING if setting else file
+    return key
+
+
+def available_key(setting: str, location: DatabaseLocation, fingerprint: str) -> bytes | None:
+    """Returns the secret key with the fingerprint of a database, or None if it is missing.
+
+    Raises StorageError if another key is available instead.
+    """
+    key = _available_key(setting, location)
+    if key is not None and Encryption(key).fingerprint() != fingerprint:
+        source = _SETTING if setting else _file_of(location)
         raise StorageError(f"{location} requires another secret key than that in {source}.")
     return key
 

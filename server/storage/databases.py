@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from peewee import Database, PeeweeException
 
@@ -103,11 +104,33 @@ def reading(database_url: str) -> Iterator[Transaction]:
 
     Raises StorageError if the database does not exist or its schema is not current.
     """
+    with transactions(database_url) as begin, begin(read_only=True) as tx:
+        yield tx
+
+
+class Begin(Protocol):
+    """Runs a block as a transaction of an open database."""
+
+    def __call__(self, *, read_only: bool = False) -> AbstractContextManager[Transaction]: ...
+
+
+@contextmanager
+def transactions(database_url: str) -> Iterator[Begin]:
+    """Opens a database for a block, which runs several transactions, also long ones.
+
+    Creates and migrates nothing. Raises StorageError if the database does not exist or its schema
+    is not current, and the errors of transactions.
+    """
     location = Settings.database_url.parse(database_url)
     with _existing(location) as database:
         migrate.check_current(database, location)
-    with _transaction(location, read_only=True) as tx:
-        yield tx
+        if isinstance(location, PostgresUrl):
+            from .postgres import connection
+
+            connection.remove_time_limits(database)
+            yield partial(connection.transaction, database)
+            return
+    yield partial(_transaction, location)
 
 
 def _existing(location: DatabaseLocation) -> AbstractContextManager[Database]:
@@ -127,7 +150,7 @@ def _transaction(location: DatabaseLocation, *, read_only: bool = False) -> Iter
     if isinstance(location, PostgresUrl):
         from .postgres import connection
 
-        with _server(location) as server, connection.transaction(server, read_only=read_only) as tx:
+        with _server(location) as server, connection.transaction(server) as tx:
             yield tx
         return
     try:

@@ -109,3 +109,9 @@ def tables_in_dependency_order(database: Database) -> list[str]:
         if table != HISTORY
     }
     return list(TopologicalSorter(links).static_order())
+
+
+def applied_at(database: Database, name: str) -> int | None:
+    """Returns the time of a migration in milliseconds since 1970, or None if it is pending."""
+    applied = Runner(database, str(DIRECTORY)).applied().get(name)
+    return None if applied is None else int(applied.timestamp() * 1000)

@@ -49,6 +49,11 @@ class Transaction:
         self.accounts_to_notify: set[str] = set()
         self.cache: set[Hashable] = set() if cache is None else cache
 
+    @property
+    def database(self) -> Database:
+        """The open database, for its schema."""
+        return self._database
+
     def new_id(self) -> str:
         return self._ids.next()
 

@@ -1,7 +1,6 @@
 """Fills tables of any size in seconds, with the real schema and set-based statements.
 
 Addresses are distributed evenly, so that rows enter an index at random positions.
-Counters are written as if the rows had been created one by one.
 """
 
 from __future__ import annotations
@@ -12,14 +11,7 @@ from typing import Any, NamedTuple
 
 from rosterd.server.features.statistics.rules import STATUS, TAG, TOTALS
 from rosterd.server.features.statistics.store import add
-from rosterd.server.features.subscribers.counters.store_counting import (
-    ADD,
-    BUCKET,
-    BUCKET_SIZE,
-    GROUP,
-    GROUP_SIZE,
-    OPEN_BUCKET,
-)
+from rosterd.server.features.subscribers.counters.store_counting import rebuild_counters
 from rosterd.server.features.tags import store as tags
 from rosterd.server.storage.databases import bring_up_to_date
 from rosterd.server.storage.postgres.connection import connect
@@ -28,7 +20,7 @@ from rosterd.server.storage.sqlite import file
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.clock import system_clock
 from rosterd.server.values.database_url import PostgresUrl, parse_database_url
-from rosterd.server.values.ids import Ids
+from rosterd.server.values.ids import Ids, timestamp_of
 
 ACCOUNT = "A" * 26
 # The prefix of all ids: a timestamp in 2025.
@@ -72,7 +64,7 @@ POSTGRES = Fragments(
 )
 _COLUMNS = (
     "account_id, id, email, email_key, first_name, last_name, status, created_at, name_key,"
-    " last_name_key"
+    " last_name_key, revision"
 )
 
 
@@ -102,7 +94,7 @@ def _fill(database: Any, tx: Transaction, fragments: Fragments, count: int, acco
     database.execute_sql(
         f"INSERT INTO subscriber ({_COLUMNS}) {fragments.numbers(count)} SELECT '{account}',"
         f" {fragments.id}, {address}, {address}, 'Ada', 'Lovelace', 2, 1760000000000,"
-        " 'ada lovelace', 'lovelace'"
+        f" 'ada lovelace', 'lovelace', {timestamp_of(_ID_PREFIX) * 1000}"
         " FROM numbers"
     )
     tag = tags.ensure(account, {"newsletter": "newsletter"}, tx)["newsletter"]
@@ -110,19 +102,6 @@ def _fill(database: Any, tx: Transaction, fragments: Fragments, count: int, acco
         "INSERT INTO subscriber_tag (account_id, subscriber_id, tag_id)"
         f" SELECT account_id, id, '{tag.id}' FROM subscriber"
     )
-    tx.run(ADD, account_id=account, rows=buckets(count))
+    rebuild_counters(account, tx)
     add(account, {(TOTALS, f"{STATUS}2"): count, (TOTALS, f"{TAG}{tag.id}:2"): count}, tx)
     database.execute_sql("COMMIT")
-
-
-def buckets(count: int) -> list[tuple[int, str, int]]:
-    """Returns the counter buckets after so many subscribers were created one by one."""
-    closed = max(count // BUCKET_SIZE - 1, 0) * BUCKET_SIZE
-    rows = [(OPEN_BUCKET, _begin(closed), count - closed)]
-    for level, size in ((BUCKET, BUCKET_SIZE), (GROUP, BUCKET_SIZE * GROUP_SIZE)):
-        rows += [(level, _begin(n), min(size, closed - n)) for n in range(0, closed, size)]
-    return rows
-
-
-def _begin(number: int) -> str:
-    return f"{_ID_PREFIX}{number:016}" if number else ""

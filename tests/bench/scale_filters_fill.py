@@ -11,14 +11,14 @@ from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
 from rosterd.server.features.custom_fields.rules import DataType
-from rosterd.server.features.subscribers.counters.store_counting import ADD
+from rosterd.server.features.subscribers.counters.store_counting import rebuild_counters
 from rosterd.server.storage.databases import bring_up_to_date, unit_of_work
 from rosterd.server.storage.postgres.connection import connect
 from rosterd.server.storage.sqlite import file
 from rosterd.server.values.database_url import PostgresUrl, parse_database_url
 
 from ..storage.helpers import field
-from .scale_fill import ACCOUNT, POSTGRES, SQLITE, Fragments, buckets
+from .scale_fill import ACCOUNT, POSTGRES, SQLITE, Fragments
 
 # The kinds of tags, with the number of tags of each kind.
 TAGS = {"all": 1, "half": 2, "tenth": 10, "hundredth": 100, "k": 1000}
@@ -52,7 +52,6 @@ def fill_for_filters(url: str, count: int) -> None:
     with unit_of_work(url) as tx:
         for key, value in values.items():
             field(ACCOUNT, tx, key, data_type=value.data_type)
-        tx.run(ADD, account_id=ACCOUNT, rows=buckets(count))
     opened: Any = connect(database_url.url) if is_postgres else file.connect(database_url)
     with closing(opened) as database:
         for sql in fragments.prepare:
@@ -64,6 +63,8 @@ def fill_for_filters(url: str, count: int) -> None:
                 database.execute_sql(sql.replace("%", "%%") if is_postgres else sql)
             database.execute_sql("COMMIT")
         database.execute_sql("VACUUM ANALYZE" if is_postgres else "PRAGMA wal_checkpoint(truncate)")
+    with unit_of_work(url) as tx:
+        rebuild_counters(ACCOUNT, tx)
 
 
 @contextmanager

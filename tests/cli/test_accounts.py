@@ -69,7 +69,7 @@ def test_accounts_have_a_display_name(url: str) -> None:
 
     assert created["displayName"] == "Analytical Letters"
     for given, stored in ((" New ", "New"), ("", "")):
-        updated = json_output(url, "accounts", "update", created["id"], "--display-name", given)
+        updated = json_output(url, "accounts", "rename", created["id"], given)
         assert updated == {"account": {**created, "displayName": stored}}
         assert json_output(url, "accounts", "list")["accounts"] == [updated["account"]]
 
@@ -78,10 +78,10 @@ def test_accounts_have_a_display_name(url: str) -> None:
 def test_display_name_that_the_api_rejects_is_not_stored(
     url: str, account_id: str, name: str
 ) -> None:
-    create = ("create", "--email", "bob@example.com")
+    create = ("create", "--email", "bob@example.com", "--display-name", name)
 
-    for command in (create, ("update", account_id)):
-        done = roster("accounts", *command, "--display-name", name, ROSTER_DATABASE_URL=url)
+    for command in (create, ("rename", account_id, name)):
+        done = roster("accounts", *command, ROSTER_DATABASE_URL=url)
         assert "at most 100 characters" in error_line(done, ExitCode.USAGE)
 
     (listed,) = json_output(url, "accounts", "list")["accounts"]

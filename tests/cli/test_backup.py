@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import stat
 from contextlib import closing
@@ -176,6 +177,72 @@ main()
     left = names(path.parent) | names(file.parent)
     assert left - {"roster.db-wal", "roster.db-shm"} == before
     assert accounts(path) == ["first@example.com", "second@example.com"]
+
+
+# Verification
+
+
+@pytest.fixture
+def newest(file: Path) -> Path:
+    """The newer of two backups in a folder."""
+    older = file.rename(file.with_name("roster-20260101T000000Z.db"))
+    newest = older.with_name("roster-20260102T000000Z.db")
+    newest.write_bytes(older.read_bytes())
+    older.write_text("not a database")
+    return newest
+
+
+def verify(url: str, folder: Path, *arguments: str) -> Any:
+    settings = {"ROSTER_DATABASE_URL": url, "ROSTER_BACKUP_FOLDER": str(folder)}
+    return roster("backup", "--verify", *arguments, **settings)
+
+
+def test_newest_backup_is_restored_elsewhere_and_checked(
+    url: str, path: Path, newest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = path.parent / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    before = names(path.parent)
+
+    done = verify(url, newest.parent)
+    report = json.loads(verify(url, newest.parent, "--json").stdout)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Restored {newest} to a temporary folder: ")
+    assert "0 differences." in done.stdout
+    assert (report["file"], report["bytes"]) == (str(newest), newest.stat().st_size)
+    assert (report["accounts"], report["keyIsAtHand"], report["findings"]) == (1, True, [])
+    assert report["ageSeconds"] > 0 < report["rows"]
+    assert names(path.parent) == before
+    assert names(temporary) == set()
+
+
+def test_backup_with_differences_fails_the_verification(url: str, newest: Path) -> None:
+    with closing(apsw.Connection(str(newest))) as connection:
+        connection.execute("INSERT INTO statistic SELECT id, 0, 'status:1', 1 FROM account")
+
+    done = verify(url, newest.parent)
+
+    assert done.returncode == 1
+    assert "UNCONFIRMED is 1, expected 0" in done.stdout
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database" * 1000], ids=["empty", "damaged"])
+def test_backup_that_cannot_be_restored_fails_the_verification(
+    url: str, newest: Path, content: bytes
+) -> None:
+    newest.write_bytes(content)
+
+    assert newest.name in error_line(verify(url, newest.parent), ExitCode.DATABASE)
+
+
+def test_verification_without_a_backup_fails(url: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    assert "no backup" in error_line(verify(url, tmp_path / "empty"), ExitCode.NOT_FOUND)
+    missing = str(tmp_path / "missing.db")
+    assert missing in error_line(verify(url, tmp_path, missing), ExitCode.NOT_FOUND)
 
 
 # Restore

@@ -47,7 +47,9 @@ main()
     [
         (("accounts", "create", "--email", "nope"), ExitCode.USAGE),
         (("accounts", "verify", "nope"), ExitCode.NOT_FOUND),
-        (("accounts", "update", "nope", "--display-name", "x"), ExitCode.NOT_FOUND),
+        (("accounts", "rename", "nope", "x"), ExitCode.NOT_FOUND),
+        (("accounts", "delete", "nope", "--yes"), ExitCode.NOT_FOUND),
+        (("check", "--account", "nope"), ExitCode.NOT_FOUND),
         (("keys", "create", "--account", "nope", "--scope", "read"), ExitCode.NOT_FOUND),
         (("keys", "list", "--account", "nope"), ExitCode.NOT_FOUND),
         (("keys", "rotate", "nope"), ExitCode.NOT_FOUND),
@@ -67,7 +69,9 @@ def test_error_names_the_missing_resource(
 EXISTING = [
     ("accounts", "list"),
     ("accounts", "verify", "0" * 26),
-    ("accounts", "update", "0" * 26, "--display-name", "x"),
+    ("accounts", "rename", "0" * 26, "x"),
+    ("accounts", "delete", "0" * 26),
+    ("check",),
     ("keys", "list", "--account", "0" * 26),
     ("keys", "create", "--account", "0" * 26, "--scope", "read"),
     ("keys", "rotate", "0" * 26),

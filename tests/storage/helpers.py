@@ -11,6 +11,7 @@ from typing import Any
 from peewee import SQL
 
 from rosterd import server
+from rosterd.server.cli.check import lines
 from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.fields import NO_PROFILE, Status
@@ -28,9 +29,12 @@ from rosterd.server.features.subscribers.rules import NewSubscriber, search_text
 from rosterd.server.features.subscribers.store import SubscriberStore
 from rosterd.server.features.suppressions.store import Suppressions
 from rosterd.server.features.tags.rules import distinct
+from rosterd.server.maintenance.check import check_database
 from rosterd.server.security.encryption import Encryption
+from rosterd.server.storage.databases import bring_up_to_date, transactions
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.database_url import parse_database_url
 from rosterd.server.values.emails import Email, key_prefix
 
 OURS, THEIRS = "0" * 26, "1" * 26
@@ -102,6 +106,13 @@ def list_subscribers(
 def select(sql: str, tx: Transaction) -> list[tuple[Any, ...]]:
     """Returns the rows of a query."""
     return tx.all(Statement(lambda _: SQL(sql)))
+
+
+def differences(database_url: str) -> list[str]:
+    """Returns what `roster check` finds."""
+    bring_up_to_date(database_url)
+    with transactions(database_url) as begin:
+        return list(lines(check_database(begin, parse_database_url(database_url))))
 
 
 def dump_tables(tx: Transaction) -> str:

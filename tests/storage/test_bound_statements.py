@@ -25,8 +25,10 @@ from rosterd.server.features.subscribers.query.plan import Order, PagePosition
 from rosterd.server.features.subscribers.query.store_pages import ids_after, page_without_total
 from rosterd.server.features.webhooks.delivery import store_pages as deliveries
 from rosterd.server.features.webhooks.rules import DeliveryState
+from rosterd.server.storage.account_rows import AccountTable
 from rosterd.server.storage.citus.distribution import REFERENCE_TABLES
 from rosterd.server.storage.dialects import PostgresDialect
+from rosterd.server.storage.references import Reference
 from rosterd.server.storage.resource import LargeDeletion, Resource
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
@@ -78,6 +80,8 @@ MAKERS = {
     "features.subscribers.query.store_search._sorting",
     "features.webhooks.delivery.store_pages._page",
     "features.webhooks.delivery.store_pages._count",
+    "storage.account_rows.__init__",
+    "storage.references.__init__",
     "storage.resource.__init__",
 }
 
@@ -126,10 +130,29 @@ def statements_named() -> dict[str, Statement]:
         for attribute, item in vars(import_module(f"rosterd.server.{name}")).items():
             if isinstance(item, Statement):
                 found[f"{name}.{attribute}"] = item
-            elif isinstance(item, (Resource, LargeDeletion)):
-                for each, statement in vars(item).items():
-                    if isinstance(statement, Statement):
-                        found[f"{name}.{attribute}.{each}"] = statement
+            for each in item if isinstance(item, tuple) else (item,):
+                if isinstance(each, (Resource, LargeDeletion, Reference)):
+                    found |= statements_of(each, f"{name}.{attribute}{getattr(each, 'name', '')}")
+    return found
+
+
+def statements_of(owner: Any, name: str) -> dict[str, Statement]:
+    """Returns the statements that are attributes of an object, by qualified name."""
+    return {
+        f"{name}.{attribute}": item
+        for attribute, item in vars(owner).items()
+        if isinstance(item, Statement)
+    }
+
+
+def account_table_statements() -> dict[str, Statement]:
+    """Returns the statements for the rows of an account in each of its tables."""
+    found = {}
+    for model in models():
+        if "account_id" in model._meta.fields:
+            key = [field.column_name for field in model._meta.get_primary_keys()]
+            table = AccountTable(model._meta.table_name, key)
+            found |= statements_of(table, f"storage.account_rows.{table.name}")
     return found
 
 
@@ -191,7 +214,7 @@ def delivery_page_statements() -> dict[str, Statement]:
     return found
 
 
-NAMED = statements_named()
+NAMED = statements_named() | account_table_statements()
 UNBOUND |= {name: "see above" for name in NAMED if name.rpartition(".")[2] in UNBOUND_OF_RESOURCES}
 STATEMENTS = {
     **NAMED,

@@ -1,11 +1,14 @@
-"""Turns Ctrl-C and errors of the file system into errors of the command."""
+"""Turns Ctrl-C, errors of the file system and refusals into errors of the command."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...serving.console import CommandError, ExitCode
+import typer
+
+from ...serving.console import CommandError, ExitCode, errors
 
 
 @contextmanager
@@ -25,3 +28,15 @@ def writing(name: str, code: ExitCode = ExitCode.INCOMPLETE, advice: str = "") -
     except OSError as error:
         message = f"{name} cannot be written: {error.strerror}.{advice}"
         raise CommandError(message, code) from error
+
+
+def check_terminal(action: str) -> None:
+    """Raises CommandError if a deletion cannot be confirmed, because there is no terminal."""
+    if not (sys.stdin.isatty() and errors.is_terminal):
+        raise CommandError(f"{action} requires --yes without a terminal.", ExitCode.USAGE)
+
+
+def confirm_deletion(what: str) -> None:
+    """Asks whether to delete something. Raises CommandError if the answer is no."""
+    if not typer.confirm(f"Delete {what}?", err=True):
+        raise CommandError("Nothing was deleted.", ExitCode.INTERRUPTED)

@@ -118,6 +118,8 @@ _UPDATE_ACCOUNT = Statement(
         Account.id == param("account_id")
     )
 )
+_DELETE_KEYS = Statement(lambda _: ApiKey.delete().where(_KEYS.in_account))
+_DELETE_ACCOUNT = Statement(lambda _: Account.delete().where(Account.id == param("account_id")))
 _LOGO_IN_ACCOUNT = AccountLogo.account_id == param("account_id")
 _FIND_LOGO = Statement(
     lambda _: AccountLogo.select(AccountLogo.content_type, AccountLogo.data).where(
@@ -212,6 +214,16 @@ def update_account(
             _UPDATE_ACCOUNT, account_id=account_id, display_name=row.display_name, color=row.color
         )
     return row
+
+
+def delete_keys(account_id: str, tx: Transaction) -> int:
+    """Deletes all keys of an account and returns their number."""
+    return tx.run(_DELETE_KEYS, account_id=account_id)
+
+
+def delete_account(account_id: str, tx: Transaction) -> None:
+    """Deletes an account, whose rows in other tables are deleted before."""
+    tx.run(_DELETE_ACCOUNT, account_id=account_id)
 
 
 def set_logo(account_id: str, content_type: str, data: bytes, tx: Transaction) -> None:

@@ -6,8 +6,10 @@ and a status. The counts of a day are its flows.
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from enum import StrEnum
 
+EPOCH = date(1970, 1, 1)
 _MILLISECONDS_OF_DAY = 86_400_000
 # The `day` of totals.
 TOTALS = 0
@@ -37,3 +39,8 @@ class Flow(StrEnum):
 def day_of(milliseconds: int) -> int:
     """Returns the day of a time in milliseconds since 1970."""
     return milliseconds // _MILLISECONDS_OF_DAY
+
+
+def date_of(day: int) -> str:
+    """Returns the date of a day, such as 2026-01-31."""
+    return (EPOCH + timedelta(day)).isoformat()

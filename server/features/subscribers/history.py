@@ -54,8 +54,8 @@ class Actor(NamedTuple):
 
 
 API = Actor()
-# Converts the values of fields to JSON.
-_FIELDS: Mapping[str, Callable[[Any], Any]] = {"email": str} | {
+# Converts the values of the fields that the history contains to JSON.
+FIELDS: Mapping[str, Callable[[Any], Any]] = {"email": str} | {
     field.name: field.to_json for field in PROFILE.values()
 }
 
@@ -115,7 +115,7 @@ def entries(before: SubscriberRow, after: SubscriberRow, by: Actor) -> Iterator[
 
 
 def _changed_fields(before: SubscriberRow, after: SubscriberRow) -> Iterator[tuple[str, Any]]:
-    for name, to_json in _FIELDS.items():
+    for name, to_json in FIELDS.items():
         values = getattr(before, name), getattr(after, name)
         if values[0] != values[1]:
             yield json_name(name), [None if each is None else to_json(each) for each in values]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from datetime import date, timedelta
+from datetime import date
 from functools import partial
 from typing import NamedTuple
 
@@ -17,14 +17,13 @@ from ...rpc.messages import Context
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ..statistics import store
-from ..statistics.rules import STATUS, Flow, day_of
+from ..statistics.rules import EPOCH, STATUS, Flow, date_of, day_of
 from ..tags.store import names_of
 from .fields import Status
 from .query.request import FilterExpressions
 from .query.store_pages import count_matches
 
-_EPOCH = date(1970, 1, 1)
-_FIRST_DAY = (date.min - _EPOCH).days
+_FIRST_DAY = (date.min - EPOCH).days
 # Without the other forms of ISO 8601, which Python also parses.
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 # The days of the net growth, and of a list of days by default.
@@ -84,7 +83,7 @@ class StatisticService(StatisticServiceServicer):
             return pb.GetDailyStatisticsResponse(
                 days=[
                     pb.DailyStatistics(
-                        date=(_EPOCH + timedelta(day)).isoformat(),
+                        date=date_of(day),
                         net_growth=flows.get((day, Flow.GROWTH), 0),
                         **{
                             flow.value: flows.get((day, flow), 0)
@@ -119,7 +118,7 @@ def _day(field: str, text: str) -> int:
     try:
         if not _DATE.fullmatch(text):
             raise ValueError
-        return (date.fromisoformat(text) - _EPOCH).days
+        return (date.fromisoformat(text) - EPOCH).days
     except ValueError:
         message = "must be a date such as 2026-01-31"
         raise invalid(field, "INVALID_FORMAT", message) from None

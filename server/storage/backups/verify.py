@@ -7,6 +7,7 @@ much longer; SQLite writes both in one transaction.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -72,6 +73,27 @@ def identify(database: APSWDatabase, name: Path) -> str | None:
     if original is not None:
         raise StorageError(f"{name} is an unfinished copy of {original}.")
     return key_fingerprint(tx)
+
+
+def file_errors(path: Path) -> list[str]:
+    """Compares a file with its indexes, and returns its errors.
+
+    Raises StorageError if it cannot be read. Takes longer than `check`.
+    """
+    with open_for_reading(path, lambda: None) as database:
+        connection = database.connection()
+        errors = [line for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
+        missing = Counter(table for table, *_ in connection.execute("PRAGMA foreign_key_check"))
+    return errors + [
+        f"{count} rows of {table} reference missing rows" for table, count in missing.items()
+    ]
+
+
+def count_rows(path: Path) -> int:
+    """Returns the number of rows in all tables. Raises StorageError if a file cannot be read."""
+    with open_for_reading(path, lambda: None) as database:
+        queries = [f'SELECT COUNT(*) FROM "{name}"' for name in database.get_tables()]  # noqa: S608
+        return sum(database.execute_sql(query).fetchone()[0] for query in queries)
 
 
 def check(database: APSWDatabase, name: Path) -> None:

@@ -14,6 +14,7 @@ from peewee import Database
 from playhouse.postgres_ext import Psycopg3Database
 
 from ..installation import UNFINISHED_COPY
+from ..postgres.connection import remove_time_limits
 from .table import Checksum, Row, Sum, Table
 
 # Rows that are read, compared and stored at a time.
@@ -133,11 +134,7 @@ class PostgresEndpoint(CopyEndpoint):
     def __init__(self, database: Psycopg3Database) -> None:
         super().__init__(database)
         # A large table takes long, and each side waits for the other.
-        for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
-            self._run(f"SET {name} = 0")
-        if database.has_citus:
-            # One connection to each node, because two connections would read different snapshots.
-            self._run("SET citus.max_adaptive_executor_pool_size = 1")
+        remove_time_limits(database)
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         text = f'COPY "{table.name}" ({_names(table.columns)}) FROM STDIN'

@@ -240,6 +240,18 @@ def open_database(url: str) -> Iterator[Psycopg3Database]:
         database.close()
 
 
+def remove_time_limits(database: Psycopg3Database) -> None:
+    """Lets a connection of the command line run transactions of any length.
+
+    On a Citus cluster, it then has one connection to each node, because two connections would read
+    different snapshots.
+    """
+    for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
+        database.execute_sql(f"SET {name} = 0")
+    if database.has_citus:
+        database.execute_sql("SET citus.max_adaptive_executor_pool_size = 1")
+
+
 def warn_if_unsafe(database: Psycopg3Database) -> None:
     """Logs a warning if a crash of the server's machine can damage the database."""
     if database.execute_sql("SHOW fsync").fetchone() == ("off",):

@@ -27,7 +27,6 @@ from ulid import ULID
 
 from roster.v1 import subscribers_pb2 as pb
 from rosterd.server.features.accounts.rules import make_secret
-from rosterd.server.storage.databases import reading
 
 from ...components import TIMEOUT, free_port
 from ...fronts import (
@@ -42,7 +41,7 @@ from ...fronts import (
 from ...load import Client
 from ...processes import start
 from ...signed_links import signed_token
-from ...storage.statistics import counted, stored
+from ...storage.helpers import differences
 from .checker import Results
 from .clients import Target, record_all_events
 from .consent_files import Line
@@ -54,8 +53,10 @@ from .kills import target_of
 
 MORE_MAILABLE, DIFFERENT = "more mailable than allowed", "statuses unlike the model"
 UNEXPLAINED, UNEXPECTED = "mailable without an explicit change", "unexpected responses"
-STATISTICS = "statistics unlike a count"
-AT_MOST: Results = dict.fromkeys((MORE_MAILABLE, DIFFERENT, UNEXPLAINED, UNEXPECTED, STATISTICS), 0)
+DIFFERENCES = "differences found by roster check"
+AT_MOST: Results = dict.fromkeys(
+    (MORE_MAILABLE, DIFFERENT, UNEXPLAINED, UNEXPECTED, DIFFERENCES), 0
+)
 AT_LEAST: Results = {"kills": 1, "operations": 1}
 
 WORKERS, STEPS = 6, 16
@@ -427,7 +428,7 @@ def run(count: int, folder: Path, **settings: str) -> Results:
         sequences.close()
     finally:
         service.stop()
-    sequences.counts[STATISTICS] = _wrong_statistics(service.database_url)
+    sequences.counts[DIFFERENCES] = len(differences(service.database_url))
     names = ("operations", "unknown outcomes", *AT_MOST)
     counts = {name: sequences.counts[name] for name in names}
     return {"sequences": sequences.ended, "kills": kills, **counts}
@@ -438,14 +439,6 @@ def _signed_token(
 ) -> str:
     expiry = str(ULID.from_timestamp(time.time() + 30 * 24 * 3600))[:10] if is_confirm else ""
     return signed_token(secret_key, account, subscriber, address, expiry)
-
-
-def _wrong_statistics(database_url: str) -> int:
-    """Returns the number of statistics that differ from a count."""
-    account = account_in(database_url)
-    with reading(database_url) as tx:
-        differing = set(stored(account, tx).items()) ^ set(counted(account, tx).items())
-    return len({name for name, _ in differing})
 
 
 def _create_custom_field(target: Target) -> None:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
-
-import apsw
 
 from rosterd.server.features.accounts import store
-from rosterd.server.features.subscribers.counters.store_counting import BUCKET, GROUP, OPEN_BUCKET
 from rosterd.server.storage.databases import bring_up_to_date, reading
 from rosterd.server.storage.transaction import Transaction
-from rosterd.server.values.database_url import PostgresUrl, parse_database_url
 
-from ...storage.helpers import select
+from ...storage.helpers import differences, select
 
 # Rows that one transaction writes for a subscriber, with queries of their email addresses. All
 # queries must return the same addresses as the first.
@@ -38,10 +32,6 @@ _CREATED = (
     " WHERE account_id = '{account}' AND event_type = 'subscriber.created'"
 )
 _IDEMPOTENCY_KEYS = "SELECT key FROM idempotent_response WHERE account_id = '{account}'"
-_TOTALS = (
-    "SELECT coalesce(sum(CASE WHEN level IN ({levels}) THEN total END), 0)"
-    " FROM subscriber_bucket WHERE account_id = '{account}'"
-)
 
 
 @dataclass(frozen=True)
@@ -49,7 +39,7 @@ class Contents:
     """The stored names with their counts and ids, and the idempotency keys with a stored response.
 
     `inconsistent` counts rows that one transaction should have written together but that differ.
-    `integrity_errors` are those that the database reports.
+    `integrity_errors` are what `roster check` finds.
     """
 
     names: Counter[str]
@@ -73,8 +63,7 @@ def account_in(database_url: str) -> str:
 
 def read(database_url: str, account: str) -> Contents:
     """Reads everything in one transaction, while a service may use the database."""
-    integrity_errors = find_integrity_errors(database_url)
-    bring_up_to_date(database_url)
+    integrity_errors = differences(database_url)
     with reading(database_url) as tx:
         rows = [(name.removesuffix("@example.com"), i) for name, i in _rows(_IDS, account, tx)]
         return Contents(
@@ -91,12 +80,7 @@ def _count_inconsistent(account: str, tx: Transaction) -> int:
     ((webhooks,),) = _rows(_WEBHOOKS, account, tx)
     if int(webhooks):
         others.append(Counter(_event_addresses(account, tx)))
-    count = sum((first - other).total() + (other - first).total() for other in others)
-    for level in (BUCKET, GROUP):
-        sql = _TOTALS.replace("{levels}", f"{level}, {OPEN_BUCKET}")
-        ((total,),) = _rows(sql, account, tx)
-        count += abs(int(total) - first.total())
-    return count
+    return sum((first - other).total() + (other - first).total() for other in others)
 
 
 def _event_addresses(account: str, tx: Transaction) -> list[tuple[str, ...]]:
@@ -107,18 +91,3 @@ def _event_addresses(account: str, tx: Transaction) -> list[tuple[str, ...]]:
 
 def _rows(sql: str, account: str, tx: Transaction) -> list[tuple[str, ...]]:
     return select(sql.replace("{account}", account), tx)
-
-
-def find_integrity_errors(database_url: str) -> list[str]:
-    """Returns the integrity errors of a SQLite file. PostgreSQL has no such check."""
-    database = parse_database_url(database_url)
-    if isinstance(database, PostgresUrl):
-        return []
-    return find_file_integrity_errors(database)
-
-
-def find_file_integrity_errors(path: Path) -> list[str]:
-    with closing(apsw.Connection(str(path))) as connection:
-        errors = [str(line) for (line,) in connection.execute("PRAGMA integrity_check")]
-        orphans = [str(row) for row in connection.execute("PRAGMA foreign_key_check")]
-    return [line for line in errors if line != "ok"] + orphans

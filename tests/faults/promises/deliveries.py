@@ -22,9 +22,8 @@ from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.storage.statements import Statement
 
 from ...processes import Service, start
-from ...storage.helpers import select
+from ...storage.helpers import differences, select
 from .checker import Results
-from .contents import find_integrity_errors
 from .receiver import Receiver
 
 LOST, CHANGED_IN_TRANSIT, GAPS, INTEGRITY_ERRORS = (
@@ -145,7 +144,7 @@ def checked(service: Service, receiver: Receiver, acknowledged: list[str]) -> Re
         + len(tags ^ {*event_tags})
         + len(event_tags)
         - len({*event_tags}),
-        INTEGRITY_ERRORS: len(find_integrity_errors(service.database_url)),
+        INTEGRITY_ERRORS: len(differences(service.database_url)),
     }
 
 

@@ -129,6 +129,14 @@ _REMOVE_EMPTY = Statement(
     ),
     has_one_plan=True,
 )
+_REMOVE_ALL = Statement(
+    lambda _: SubscriberBucket.delete().where(SubscriberBucket.account_id == param("account_id"))
+)
+_COUNT_REST = Statement(
+    lambda _: Subscriber.select(fn.COUNT(Subscriber.id)).where(
+        (Subscriber.account_id == param("account_id")) & (Subscriber.id >= param("first_id"))
+    )
+)
 _LAST_GROUP = Statement(_last_group, has_one_plan=True)
 _NTH = Statement(lambda _: nth(), has_one_plan=True)
 
@@ -184,7 +192,7 @@ def _add_late_ids(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
     changes = []
     for level in (BUCKET, GROUP):
         totals = {first_id: total for found, first_id, total in ranges if found == level}
-        added = _by_range(ids, sorted(totals))
+        added = by_range(ids, sorted(totals))
         if level == BUCKET:
             for first_id in list(added):
                 _divide(account_id, first_id, totals[first_id], added, tx)
@@ -192,7 +200,7 @@ def _add_late_ids(account_id: str, ids: Sequence[str], tx: Transaction) -> None:
     tx.run(ADD, account_id=account_id, rows=changes)
 
 
-def _by_range(ids: Sequence[str], first_ids: Sequence[str]) -> Counter[str]:
+def by_range(ids: Sequence[str], first_ids: Sequence[str]) -> Counter[str]:
     """Counts IDs by the first ID of the range that contains them."""
     return Counter([first_ids[bisect_right(first_ids, each) - 1] for each in ids])
 
@@ -230,5 +238,21 @@ def _divide(
 
 
 def _nth(account_id: str, first_id: str, tx: Transaction) -> str:
-    """Returns the first ID after a bucket of the regular size."""
-    return str(tx.scalar(_NTH, account_id=account_id, first_id=first_id, skip=BUCKET_SIZE))
+    """Returns the first ID after a bucket of the regular size, or an empty string."""
+    following = tx.scalar(_NTH, account_id=account_id, first_id=first_id, skip=BUCKET_SIZE)
+    return following or ""
+
+
+def rebuild_counters(account_id: str, tx: Transaction) -> None:
+    """Counts all subscribers again. A statement for each bucket, and three more."""
+    tx.run(_REMOVE_ALL, account_id=account_id)
+    first_ids = [""]
+    while following := _nth(account_id, first_ids[-1], tx):
+        first_ids.append(following)
+    *closed, last = first_ids
+    rest = tx.scalar(_COUNT_REST, account_id=account_id, first_id=last)
+    rows = [(OPEN_BUCKET, last, rest), *((BUCKET, first_id, BUCKET_SIZE) for first_id in closed)]
+    for start in range(0, len(closed), GROUP_SIZE):
+        group = closed[start : start + GROUP_SIZE]
+        rows.append((GROUP, group[0], BUCKET_SIZE * len(group)))
+    tx.run(ADD, account_id=account_id, rows=rows)

@@ -1,0 +1,61 @@
+"""Deletes an account with all of its data, while services run.
+
+1. The API keys are deleted. Services cache keys, so the next step waits until none accepts them.
+2. The rows of each table are deleted in short transactions.
+3. The last transaction deletes what running work has added meanwhile, and the account itself.
+
+The account exists until the last step, so an interrupted deletion can be repeated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from ..features.accounts import store as accounts
+from ..storage.account_rows import CHUNK, AccountTable, account_tables
+from ..storage.databases import Begin
+from .pauses import paused_after
+
+# A service accepts a deleted key for at most 5 seconds.
+SECONDS_UNTIL_KEYS_STOP = 6.0
+# Receives the number of rows that were deleted so far.
+ReportProgress = Callable[[int], None]
+
+
+def delete_account(
+    account_id: str, begin: Begin, report_progress: ReportProgress
+) -> dict[str, int]:
+    """Deletes an account, and returns the number of its rows by table."""
+    removed: Counter[str] = Counter()
+    with begin() as tx:
+        tables = account_tables(tx.database)
+        removed["api_key"] += accounts.delete_keys(account_id, tx)
+    time.sleep(SECONDS_UNTIL_KEYS_STOP)
+    while True:
+        for table in tables:
+            while _delete_some(account_id, table, begin, removed) == CHUNK:
+                report_progress(removed.total())
+        if _finish(account_id, tables, begin, removed):
+            return {name: rows for name, rows in removed.items() if rows}
+
+
+def _delete_some(account_id: str, table: AccountTable, begin: Begin, removed: Counter[str]) -> int:
+    with paused_after(), begin() as tx:
+        rows = table.delete_some(account_id, tx)
+    removed[table.name] += rows
+    return rows
+
+
+def _finish(
+    account_id: str, tables: Sequence[AccountTable], begin: Begin, removed: Counter[str]
+) -> bool:
+    """Deletes the rest of the rows and the account. Returns False if there are too many rows."""
+    with begin() as tx:
+        rest = Counter({table.name: table.delete_some(account_id, tx) for table in tables})
+        is_last = max(rest.values()) < CHUNK
+        if is_last:
+            accounts.delete_account(account_id, tx)
+    removed.update(rest)
+    return is_last
