@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..features.accounts import store
-from ..features.accounts.rules import ADMIN, MAX_NAME_LENGTH, hash_secret, make_secret
+from ..features.accounts.rules import MAX_NAME_LENGTH, hash_secret, make_secret
 from ..features.accounts.store import AccountRow
+from ..features.audit.store import record_command
 from ..serving.console import CommandError, ExitCode, console
 from ..storage.databases import reading, unit_of_work
+from ..storage.transaction import Transaction
 from ..values.clock import iso8601
 from ..values.emails import parse_email
 from ..values.texts import has_control_characters, trim
@@ -48,10 +50,9 @@ def create(
     secret = make_secret()
     try:
         with unit_of_work(database_url) as tx:
-            account = store.create_account(
-                parsed.address, tx, verified=not unverified, display_name=name
+            account = store.create_account_with_key(
+                parsed.address, hash_secret(secret), tx, verified=not unverified, display_name=name
             )
-            store.create_key(account.id, "first key", ADMIN, hash_secret(secret), tx)
     except store.AccountExists as error:
         raise CommandError(
             f"An account with the address {parsed.address} already exists: {error.account_id}. To"
@@ -60,7 +61,7 @@ def create(
             ExitCode.ALREADY_EXISTS,
         ) from None
     if json:
-        print_json({"account": _as_json(account), "apiKey": secret})
+        print_json({"account": account.as_json(), "apiKey": secret})
         return
     console.print(f"account  {account.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 
@@ -71,7 +72,7 @@ def list_(database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False) 
     with reading(database_url) as tx:
         rows = store.list_accounts(tx)
     if json:
-        print_json({"accounts": [_as_json(row) for row in rows]})
+        print_json({"accounts": [row.as_json() for row in rows]})
         return
     print_table(
         ("id", "email", "verified", "created"),
@@ -94,7 +95,9 @@ def update(
     """Update the display name of an account. Works while the service runs."""
     name = _checked_name(display_name)
     with unit_of_work(database_url, must_exist=True) as tx:
+        before = store.find_account(account_id, tx)
         account = store.update_account(account_id, {"display_name": name}, tx)
+        _record("account.updated", before, account, tx)
     _print_changed("Updated", account_id, account, json=json)
 
 
@@ -106,9 +109,19 @@ def verify(
 ) -> None:
     """Mark the email address of an account as verified. Takes effect within 5 seconds."""
     with unit_of_work(database_url, must_exist=True) as tx:
+        before = store.find_account(account_id, tx)
         store.verify_account(account_id, tx)
         account = store.find_account(account_id, tx)
+        _record("account.verified", before, account, tx)
     _print_changed("Verified", account_id, account, json=json)
+
+
+def _record(
+    action: str, before: AccountRow | None, after: AccountRow | None, tx: Transaction
+) -> None:
+    """Records a change of an account that exists."""
+    if before is not None and after is not None:
+        record_command(before.id, action, tx, before=before.as_json(), after=after.as_json())
 
 
 def _checked_name(display_name: str) -> str:
@@ -126,16 +139,6 @@ def _print_changed(verb: str, account_id: str, account: AccountRow | None, *, js
     if account is None:
         raise CommandError(f"Account {account_id} does not exist.", ExitCode.NOT_FOUND)
     if json:
-        print_json({"account": _as_json(account)})
+        print_json({"account": account.as_json()})
     else:
         console.print(f"{verb} {account.email}.")
-
-
-def _as_json(row: AccountRow) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "email": row.email,
-        "emailVerified": row.email_verified,
-        "displayName": row.display_name,
-        "createdAt": iso8601(row.created_at),
-    }

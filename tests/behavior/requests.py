@@ -18,6 +18,7 @@ CREATES = sorted(
 REFERENCES = {
     rpc: field.json_name
     for rpc, method in UNARY.items()
+    if rpc not in LISTS
     for field in method.input_type.fields
     if field.name in ("id", *path_variables(rpc)) or field.name.endswith("_id")
 }

@@ -80,7 +80,7 @@ class Suppressions:
         new: dict[str, NewSuppression] = {}
         rows = []
         for email_key, suppression in strictest(suppressions).items():
-            email_hash = self._hash(account_id, email_key)
+            email_hash = self.hash_of(account_id, email_key)
             new[email_hash] = suppression
             time = suppression.created_at
             time = tx.now if time is None else min(time, tx.now)
@@ -104,19 +104,20 @@ class Suppressions:
         """
         if not email_keys or tx.scalar(_FIRST, account_id=account_id) is None:
             return ()
-        keys = {self._hash(account_id, key): key for key in email_keys}
+        keys = {self.hash_of(account_id, key): key for key in email_keys}
         rows = tx.all(_AMONG, account_id=account_id, hashes=list(keys))
         return {keys[email_hash] for (email_hash,) in rows}
 
     def find(self, account_id: str, email_key: str, tx: Transaction) -> SuppressionRow:
         """Returns the suppression of an address. Raises SuppressionNotFound."""
-        email_hash = self._hash(account_id, email_key)
+        email_hash = self.hash_of(account_id, email_key)
         return _ROWS.find(account_id, email_hash, tx)
 
     def delete(self, account_id: str, email_key: str, tx: Transaction) -> None:
         """Deletes the suppression of an address. Raises SuppressionNotFound."""
-        email_hash = self._hash(account_id, email_key)
+        email_hash = self.hash_of(account_id, email_key)
         _ROWS.delete(account_id, email_hash, tx)
 
-    def _hash(self, account_id: str, email_key: str) -> str:
+    def hash_of(self, account_id: str, email_key: str) -> str:
+        """Returns the stored hash of an address."""
         return self._encryption.digest(_PURPOSE, account_id, email_key)
