@@ -49,8 +49,8 @@ def list_(
 ) -> None:
     """List the actions of API keys and of the command line, newest first.
 
-    Reads the database, so it works while the service runs, and needs no API key. --json also prints
-    the values before and after each action.
+    Reads the database, so it works while the service runs, and needs no
+    API key. --json also prints the values before and after each action.
     """
     filters = store.filter_of(
         action=action,
