@@ -14,6 +14,8 @@ from roster.v1 import (
     accounts_pb2_grpc,
     api_keys_pb2,
     api_keys_pb2_grpc,
+    audit_pb2,
+    audit_pb2_grpc,
     custom_fields_pb2,
     custom_fields_pb2_grpc,
     links_pb2,
@@ -41,6 +43,8 @@ from roster.v1 import (
 from .config import Rate, Settings
 from .features.accounts import store as accounts
 from .features.accounts.service import AccountService, ApiKeyService
+from .features.audit.audited_database import AuditedDatabase
+from .features.audit.service import AuditService
 from .features.custom_fields import store as custom_fields
 from .features.custom_fields.service import CustomFieldService
 from .features.exports.service import ExportMethods
@@ -78,7 +82,7 @@ from .features.webhooks.service import WebhookService
 from .observability.metrics import READY, Sample
 from .observability.observability import Observability, disabled_observability
 from .rpc.health.service import HealthService
-from .rpc.idempotency.idempotent_database import IdempotentDatabase
+from .rpc.interceptors.audit import Audit
 from .rpc.interceptors.auth_throttling import AuthThrottle
 from .rpc.interceptors.authenticate import Authenticate
 from .rpc.interceptors.authorize import Authorize
@@ -118,6 +122,7 @@ SERVICES: Sequence[ServiceDescriptor] = [
         webhooks_pb2,
         accounts_pb2,
         api_keys_pb2,
+        audit_pb2,
     )
     for service in file.DESCRIPTOR.services_by_name.values()
 ]
@@ -167,7 +172,7 @@ class App:
         observability.exposition.add(lambda: [Sample(READY, self._is_serving)])
         rate_limit, signup_rate_limit = settings.rate_limit, settings.signup_rate_limit
         authenticate = Authenticate(database, clock, AuthThrottle(settings.trusted_proxies))
-        idempotent = IdempotentDatabase(database, encryption)
+        idempotent = AuditedDatabase(database, encryption)
         self._concurrency_limit = ConcurrencyLimit()
         self.interceptors: Sequence[grpc.aio.ServerInterceptor] = (
             OtherPackages(),
@@ -183,12 +188,14 @@ class App:
                 StreamShare(),
                 Authorize(),
                 Validate(),
+                Audit(idempotent, settings.trusted_proxies),
                 Idempotency(idempotent),
                 add_page=add_page,
             ),
         )
         suppressions = Suppressions(encryption)
         self._accounts = AccountService(idempotent)
+        self._audit = AuditService(idempotent)
         self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
         segments = SegmentFilters()
         filters = FilterExpressions(idempotent, segments)
@@ -235,6 +242,7 @@ class App:
 
     def register(self, server: Any) -> None:
         """Adds the services to a server or another registry of handlers."""
+        audit_pb2_grpc.add_AuditServiceServicer_to_server(self._audit, server)
         accounts_pb2_grpc.add_AccountServiceServicer_to_server(self._accounts, server)
         api_keys_pb2_grpc.add_ApiKeyServiceServicer_to_server(self._api_keys, server)
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)

@@ -29,6 +29,7 @@ from grpc_status import rpc_status
 from roster.v1 import (
     accounts_pb2,
     api_keys_pb2,
+    audit_pb2,
     custom_fields_pb2,
     errors_pb2,
     http_pb2,
@@ -51,6 +52,7 @@ METHODS: dict[str, MethodDescriptor] = {
     for file in (
         accounts_pb2,
         api_keys_pb2,
+        audit_pb2,
         custom_fields_pb2,
         links_pb2,
         merge_tags_pb2,

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("server", "http_gateway")
 # Rooms by layer. A room may import those of the layers above it in this list.
 LAYERS = (
-    {"events", "statistics"},
+    {"events", "statistics", "audit"},
     {"accounts"},
     {"tags", "custom_fields"},
     {"suppressions"},
@@ -335,7 +335,7 @@ def test_features_import_only_stores_models_and_rules_of_others() -> None:
         and not (
             is_store(module)
             or last_name(module)
-            in {"models", "rules", "fields", "linked", "history", "profile", "idempotent_database"}
+            in {"models", "rules", "fields", "linked", "history", "profile", "audited_database"}
             or is_in(module, ["server.features.subscribers.query"])
             # Imports and exports are methods of the service of subscribers.
             or (room(name) in {"imports", "exports"} and room(module) == "subscribers")

@@ -2,6 +2,7 @@
 export * from "./roster/v1/accounts_pb.js";
 export * from "./roster/v1/actors_pb.js";
 export * from "./roster/v1/api_keys_pb.js";
+export * from "./roster/v1/audit_pb.js";
 export * from "./roster/v1/custom_fields_pb.js";
 export * from "./roster/v1/deliveries_pb.js";
 export * from "./roster/v1/errors_pb.js";

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..features.accounts import store
-from ..features.accounts.rules import ADMIN, MAX_NAME_LENGTH, hash_secret, make_secret
+from ..features.accounts.rules import MAX_NAME_LENGTH, hash_secret, make_secret
 from ..features.accounts.store import AccountRow
+from ..features.audit.store import record_command
 from ..features.subscribers.counters.store_pages import total
 from ..maintenance.account_deletion import delete_account
 from ..serving.console import CommandError, ExitCode, console, pluralized
 from ..storage.databases import reading, transactions, unit_of_work
+from ..storage.transaction import Transaction
 from ..values.clock import iso8601
 from ..values.emails import parse_email
 from ..values.texts import has_control_characters, trim
@@ -20,7 +22,6 @@ from .common.endings import check_terminal, confirm_deletion, interruptible
 from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
 from .common.output import print_json, print_json_list, print_table
 from .common.progress import RowProgress
-from .keys import key_as_json
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -56,10 +57,9 @@ def create(
     secret = make_secret()
     try:
         with unit_of_work(database_url) as tx:
-            account = store.create_account(
-                parsed.address, tx, verified=not unverified, display_name=name
+            account, key = store.create_account_with_key(
+                parsed.address, hash_secret(secret), tx, verified=not unverified, display_name=name
             )
-            key = store.create_key(account.id, "first key", ADMIN, hash_secret(secret), tx)
     except store.AccountExists as error:
         raise CommandError(
             f"An account with the address {parsed.address} already exists: {error.account_id}. To"
@@ -68,7 +68,7 @@ def create(
             ExitCode.ALREADY_EXISTS,
         ) from None
     if json:
-        print_json({"account": _as_json(account), "apiKey": key_as_json(key), "secret": secret})
+        print_json({"account": account.as_json(), "apiKey": key.as_json(), "secret": secret})
         return
     console.print(f"account  {account.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 
@@ -79,7 +79,7 @@ def list_(database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False) 
     with reading(database_url) as tx:
         rows = store.list_accounts(tx)
     if json:
-        print_json_list("accounts", [_as_json(row) for row in rows])
+        print_json_list("accounts", [row.as_json() for row in rows])
         return
     print_table(
         ("id", "email", "verified", "created"),
@@ -103,7 +103,9 @@ def rename(
     """Change the display name of an account. Works while the service runs."""
     display_name = _checked_name(name)
     with unit_of_work(database_url, must_exist=True) as tx:
+        before = store.find_account(account_id, tx)
         account = store.update_account(account_id, {"display_name": display_name}, tx)
+        _record("account.updated", before, account, tx)
     _print_changed("Renamed", account_id, account, json=json)
 
 
@@ -115,8 +117,10 @@ def verify(
 ) -> None:
     """Mark the email address of an account as verified. Takes effect within 5 seconds."""
     with unit_of_work(database_url, must_exist=True) as tx:
+        before = store.find_account(account_id, tx)
         store.verify_account(account_id, tx)
         account = store.find_account(account_id, tx)
+        _record("account.verified", before, account, tx)
     _print_changed("Verified", account_id, account, json=json)
 
 
@@ -160,6 +164,14 @@ def _missing(account_id: str) -> CommandError:
     return CommandError(f"Account {account_id} does not exist.", ExitCode.NOT_FOUND)
 
 
+def _record(
+    action: str, before: AccountRow | None, after: AccountRow | None, tx: Transaction
+) -> None:
+    """Records a change of an account that exists."""
+    if before is not None and after is not None:
+        record_command(before.id, action, tx, before=before.as_json(), after=after.as_json())
+
+
 def _checked_name(display_name: str) -> str:
     name = trim(display_name)
     if len(name) > MAX_NAME_LENGTH or has_control_characters(name):
@@ -175,16 +187,6 @@ def _print_changed(verb: str, account_id: str, account: AccountRow | None, *, js
     if account is None:
         raise _missing(account_id)
     if json:
-        print_json({"account": _as_json(account)})
+        print_json({"account": account.as_json()})
     else:
         console.print(f"{verb} {account.email}.")
-
-
-def _as_json(row: AccountRow) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "email": row.email,
-        "emailVerified": row.email_verified,
-        "displayName": row.display_name,
-        "createdAt": iso8601(row.created_at),
-    }

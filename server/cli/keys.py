@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..features.accounts import store
 from ..features.accounts.rules import MAX_NAME_LENGTH, SCOPES, hash_secret, make_secret
 from ..features.accounts.store import ApiKeyRow
+from ..features.audit.store import record_command
 from ..rpc.errors import ApiKeyExpired
 from ..rpc.paging import MAX_LIMIT, Page
 from ..serving.console import CommandError, ExitCode, console
@@ -17,6 +18,7 @@ from ..storage.databases import reading, unit_of_work
 from ..storage.transaction import Transaction
 from ..values.clock import iso8601
 from ..values.texts import has_control_characters, trim
+from .common.accounts import AccountId, account_id_of
 from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
 from .common.output import print_json, print_json_list, print_table
 
@@ -24,9 +26,6 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Create, list, rotate and revoke API keys."
 )
 
-_Account = Annotated[
-    str, typer.Option(metavar="ID", help="ID of the account. Default: the only account.")
-]
 _KeyId = Annotated[str, typer.Argument(metavar="ID", help="ID of the key, not its secret.")]
 
 
@@ -39,7 +38,7 @@ class Scope(StrEnum):
 @app.command()
 def create(
     scope: Annotated[Scope, typer.Option(case_sensitive=False, help="What the key permits.")],
-    account: _Account = "",
+    account: AccountId = "",
     name: Annotated[str, typer.Option(help="Name of the key.")] = "created by roster keys create",
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
@@ -54,57 +53,33 @@ def create(
         )
     secret = make_secret()
     with unit_of_work(database_url, must_exist=True) as tx:
-        account = _account_id(account, tx)
+        account = account_id_of(account, tx)
         row = store.create_key(account, name, scope.value, hash_secret(secret), tx)
+        record_command(account, "api_key.created", tx, after=row.as_json())
     _print_secret(row, secret, json=json)
 
 
 def _print_secret(row: ApiKeyRow, secret: str, *, json: bool) -> None:
     if json:
-        print_json({"apiKey": key_as_json(row), "secret": secret})
+        print_json({"apiKey": row.as_json(), "secret": secret})
     else:
         console.print(f"id       {row.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 
 
-def _account_id(account: str, tx: Transaction) -> str:
-    """Returns the ID of the account that was named, or of the only account.
-
-    Raises CommandError.
-    """
-    if account:
-        if store.find_account(account, tx) is None:
-            raise CommandError(f"Account {account} does not exist.", ExitCode.NOT_FOUND)
-        return account
-    accounts = store.list_accounts(tx)
-    if not accounts:
-        raise CommandError(
-            "There is no account. To create one with its first key, run: roster accounts create"
-            " --email EMAIL",
-            ExitCode.NOT_FOUND,
-        )
-    if len(accounts) > 1:
-        raise CommandError(
-            f"There are {len(accounts):,} accounts. Choose one with --account ID; roster accounts"
-            " list prints the IDs.",
-            ExitCode.USAGE,
-        )
-    return accounts[0].id
-
-
 @app.command(name="list")
 def list_(
-    account: _Account = "", database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False
+    account: AccountId = "", database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False
 ) -> None:
     """List the API keys of an account, oldest first."""
     rows: list[ApiKeyRow] = []
     with reading(database_url) as tx:
-        account = _account_id(account, tx)
+        account = account_id_of(account, tx)
         page: Page | None = Page(1, MAX_LIMIT)
         while page:
             found, _, page = store.page_of_keys(account, page, tx)
             rows += found
     if json:
-        print_json_list("apiKeys", [key_as_json(row) for row in rows])
+        print_json_list("apiKeys", [row.as_json() for row in rows])
         return
     print_table(
         ("id", "scope", "name", "created", "expires"),
@@ -132,7 +107,10 @@ def rotate(
     secret = make_secret()
     try:
         with unit_of_work(database_url, must_exist=True) as tx:
-            row = store.rotate_key(_account_of(key_id, tx), key_id, hash_secret(secret), tx)
+            account = _account_of(key_id, tx)
+            row = store.rotate_key(account, key_id, hash_secret(secret), tx)
+            key = row.as_json()
+            record_command(account, "api_key.rotated", tx, before=key, after=key)
     except ApiKeyExpired as error:
         raise CommandError(str(error), ExitCode.USAGE) from error
     _print_secret(row, secret, json=json)
@@ -149,8 +127,9 @@ def revoke(
         account = _account_of(key_id, tx)
         row = store.find_key(account, key_id, tx)
         store.revoke_key(account, key_id, tx)
+        record_command(account, "api_key.revoked", tx, before=row.as_json())
     if json:
-        print_json({"apiKey": key_as_json(row)})
+        print_json({"apiKey": row.as_json()})
     else:
         console.print(f"Revoked API key {key_id}.")
 
@@ -163,14 +142,3 @@ def _account_of(key_id: str, tx: Transaction) -> str:
         message = "No API key has this ID." if key_id.startswith("rk_") else ""
         raise CommandError(message or f"API key {key_id} does not exist.", ExitCode.NOT_FOUND)
     return account
-
-
-def key_as_json(row: ApiKeyRow) -> dict[str, Any]:
-    """Returns a key as the API returns it."""
-    key = {
-        "id": row.id,
-        "name": row.name,
-        "scope": row.scope,
-        "createdAt": iso8601(row.created_at),
-    }
-    return key if row.expires_at is None else {**key, "expiresAt": iso8601(row.expires_at)}

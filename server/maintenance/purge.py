@@ -1,4 +1,5 @@
-"""Deletes old rows of all accounts: stored responses, events, deliveries, ended operations.
+"""Deletes old rows of all accounts: stored responses, events, deliveries, ended operations,
+audit entries.
 
 Storing a response also deletes some expired ones of the account; the task deletes the rest, of
 accounts that make no further requests. Each transaction is short and concerns one account. It takes

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from ..features.audit import store as audit
 from ..features.operations import store as operations
 from ..features.webhooks import store_retention as deliveries
 from ..rpc.idempotency import store as responses
@@ -35,6 +36,7 @@ async def run_maintenance(
             ("purge of stored responses", responses.has_old, responses.purge),
             ("purge of old events", deliveries.has_old, deliveries.purge),
             ("purge of old operations", operations.has_old, operations.purge),
+            ("purge of old audit entries", audit.has_old, audit.purge),
         )
     ]
     tasks.append(

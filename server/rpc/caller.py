@@ -13,12 +13,13 @@ _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The account of a call, and the scope of its API key."""
+    """The account of a call, and its API key."""
 
     account_id: str
     key_id: str
     scope: str
     email_verified: bool
+    key_name: str = ""
 
 
 def current() -> Caller:

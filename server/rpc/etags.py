@@ -33,6 +33,12 @@ class Conditional(Protocol):
     def etag(self) -> str: ...
 
 
+class Changing(Protocol):
+    """A transaction that changes a resource."""
+
+    def record_change(self, *, before: Any) -> None: ...
+
+
 def etag_of(resource: Message, *others: bytes) -> str:
     """Returns the entity tag of a resource. `others` are parts of it that are not returned."""
     digest = blake2b(resource.SerializeToString(deterministic=True), digest_size=_DIGEST_BYTES)
@@ -46,6 +52,15 @@ def with_etag(reply: Reply, *others: bytes) -> Reply:
     response: Any = reply
     response.etag = etag_of(getattr(reply, reply.DESCRIPTOR.fields[0].name), *others)
     return reply
+
+
+def check_change(request: Conditional, resource: Message, tx: Changing, *others: bytes) -> None:
+    """Checks the condition of a change, as `check_etag`, and states the change for the audit log.
+
+    `resource` is as it is before the change. `others` are those of `etag_of`.
+    """
+    check_etag(request, lambda: etag_of(resource, *others))
+    tx.record_change(before=resource)
 
 
 def check_etag(request: Conditional, current: Callable[[], str | None]) -> None:

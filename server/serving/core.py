@@ -155,6 +155,5 @@ def bootstrap(key: str, tx: Transaction) -> str:
     if store.list_accounts(tx):
         return ""
     secret = key or make_secret()
-    account = store.create_account(FIRST_ACCOUNT, tx, verified=True)
-    store.create_key(account.id, "first key", "admin", hash_secret(secret), tx)
+    store.create_account_with_key(FIRST_ACCOUNT, hash_secret(secret), tx, verified=True)
     return secret

@@ -17,7 +17,7 @@ _GUIDES = {
     "Concepts": ("statuses", "consent", "pagination", "errors", "idempotency"),
     "Guides": (
         *("import", "sign-up", "double-opt-in", "filters", "segments"),
-        *("sync", "webhooks", "grpc"),
+        *("sync", "webhooks", "audit", "grpc"),
     ),
 }
 

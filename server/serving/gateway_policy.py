@@ -111,7 +111,8 @@ def _dates(option: http_pb2.Deprecation | None) -> Deprecation | None:
 def _method_options(method: MethodDescriptor) -> MethodOptions:
     options = {name: value for name, value in _own_options(method.GetOptions()).items() if value}
     access, form = options.pop("access", http_pb2.Access()), options.pop("form", None)
-    options.pop("fails_with", None)
+    for name in ("audit", "fails_with"):
+        options.pop(name, None)
     deprecation = _dates(options.pop("deprecation", None))
     verified = "Requires a verified email address of the account."
     return MethodOptions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from peewee import Database
 
@@ -12,12 +12,21 @@ from ..values.ids import Ids
 from .statements import Dialect, Statement
 
 
+class Change(NamedTuple):
+    """A change of a resource for the audit log: its ID, and the resource as message or JSON."""
+
+    resource_id: str = ""
+    before: Any = None
+    after: Any = None
+
+
 class Transaction:
     """Runs statements in one transaction, with one timestamp and new IDs.
 
     `now` is the same during the whole transaction (milliseconds since 1970).
     `statements` is the number of statements run; tests limit it for pages and bulk requests.
-    Listeners are notified of `accounts_to_notify` after the commit.
+    Listeners are notified of `accounts_to_notify` after the commit. The audit log records
+    `changes` if the call is audited.
 
     `cache` passes facts from one transaction to the next: only facts that no other database object
     changes. It is empty if other processes can write.
@@ -29,6 +38,7 @@ class Transaction:
         "_ids",
         "accounts_to_notify",
         "cache",
+        "changes",
         "now",
         "statements",
     )
@@ -47,6 +57,7 @@ class Transaction:
         self.now = clock()
         self.statements = 0
         self.accounts_to_notify: set[str] = set()
+        self.changes: list[Change] = []
         self.cache: set[Hashable] = set() if cache is None else cache
 
     @property
@@ -60,6 +71,10 @@ class Transaction:
     def new_ids(self, count: int) -> list[str]:
         """Returns `count` ascending IDs."""
         return self._ids.take(count)
+
+    def record_change(self, resource_id: str = "", before: Any = None, after: Any = None) -> None:
+        """States a change for the audit log."""
+        self.changes.append(Change(resource_id, before, after))
 
     def all(self, statement: Statement, **values: Any) -> list[tuple[Any, ...]]:
         """Runs a statement and returns all rows."""

@@ -151,6 +151,11 @@ def without_address(text: str, address: str) -> str:
     return _IN_TEXT.sub(replacement, text)
 
 
+def without_addresses(text: str) -> str:
+    """Replaces every possible address in a text."""
+    return _IN_TEXT.sub("[address]", text) if "@" in text else text
+
+
 def json_without_address(text: str, address: str) -> str:
     """Returns JSON with `without_address` applied to each text in it, except names of members."""
     value = orjson.loads(text)

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import grpc
 from google.protobuf import json_format
 
-from roster.v1 import http_pb2, subscribers_pb2, suppressions_pb2
+from roster.v1 import audit_pb2, http_pb2, subscribers_pb2, suppressions_pb2
 
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, Response, error_response, to_json
@@ -50,6 +50,7 @@ IMPORT_SUPPRESSIONS = Rpc(
 EXPORT_SUPPRESSIONS = IMPORT_SUPPRESSIONS._replace(
     name="SuppressionService/ExportSuppressions", path="/api/suppressions/export"
 )
+EXPORT_AUDIT = Rpc("AuditService/ExportAuditEntries", "/api/audit/export", audit_pb2, "entries")
 # The number of rows or lines in one message.
 PER_MESSAGE = 1_000
 
@@ -105,7 +106,7 @@ def send_lines(
 
 
 def export(account: Account, rpc: Rpc = EXPORT, **options: Any) -> list[Row]:
-    """Exports subscribers or suppressions as rows."""
+    """Exports subscribers, suppressions or audit entries as rows."""
     return _records_of(send_export(account, rpc, **options))
 
 
@@ -227,6 +228,7 @@ def _collected(replies: Iterator[Any]) -> StreamResult:
 def _records(reply: Any) -> list[Any]:
     if hasattr(reply, "results"):
         return list(to_json(reply)["results"])
-    lines: Sequence[http_pb2.CsvLine] = reply.lines
-    record_field = next(name for name in ("subscribers", "suppressions") if hasattr(reply, name))
+    lines: Sequence[http_pb2.CsvLine] = getattr(reply, "lines", ())
+    fields = ("subscribers", "suppressions", "entries")
+    record_field = next(name for name in fields if hasattr(reply, name))
     return [list(line.cells) for line in lines] or list(to_json(reply)[record_field])

@@ -76,6 +76,7 @@ def deleting(rpc: str) -> Callable[[Account, str], Any]:
 
 
 LISTS: dict[str, Listed] = {
+    "ListAuditEntries": Listed(creating("CreateApiKey")),
     "ListTags": Listed(creating("CreateTag", name=name_of), deleting("DeleteTag")),
     "ListSegments": Listed(creating("CreateSegment", name=name_of), deleting("DeleteSegment")),
     "ListCustomFields": Listed(
@@ -109,6 +110,7 @@ LISTS: dict[str, Listed] = {
 }
 # Parameters that select other items, or the same in another order.
 FILTERS: dict[str, list[Request]] = {
+    "ListAuditEntries": [{"action": "api_key.created"}, {"resourceType": "api_key"}],
     "ListEvents": [
         {"order": "desc"},
         {"eventType": "tag.created"},

@@ -237,7 +237,7 @@ def test_every_rpc_declares_its_scope(method: MethodDescriptor) -> None:
     service = method.containing_service.name
 
     needs_admin = ("DeleteSuppression", "UpdateAccount")
-    is_risky = service == "ApiKeyService" or method.name in needs_admin
+    is_risky = service in ("ApiKeyService", "AuditService") or method.name in needs_admin
     scope = "admin" if is_risky else "read" if reads else "write"
     # Links change the status of a subscriber.
     scope = {"CreateSubscriberLinks": "write", "SignUp": "signup"}.get(method.name, scope)

@@ -55,6 +55,7 @@ def call_every_operation(account: Account) -> set[str]:
     created = account.ok("CreateApiKey", name="another", scope="read")
     rotated = account.ok("RotateApiKey", id=created["apiKey"]["id"])
     account.ok("ListApiKeys")
+    account.ok("ListAuditEntries")
     account.ok("RevokeApiKey", id=rotated["apiKey"]["id"])
     label = create_field(account, "Favorite color")
     ada = create_subscriber(account, "ada@example.com", lastName="Lovelace", tags=["vip"])

@@ -74,6 +74,7 @@ def test_every_operation_was_called_and_returned_secrets(output: Output) -> None
 
     assert UNARY.keys() - called == set()
     streams = {
+        "ExportAuditEntries",
         "ExportSubscribers",
         "ExportSuppressions",
         "ImportSubscribers",

@@ -20,11 +20,13 @@ from pglast.enums import A_Expr_Kind, BoolExprType, JoinType
 from playhouse.postgres_ext import Psycopg3Database
 
 from rosterd import server
+from rosterd.server.features.audit import store as audit
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.query.plan import Order, PagePosition
 from rosterd.server.features.subscribers.query.store_pages import ids_after, page_without_total
 from rosterd.server.features.webhooks.delivery import store_pages as deliveries
 from rosterd.server.features.webhooks.rules import DeliveryState
+from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.account_rows import AccountTable
 from rosterd.server.storage.citus.distribution import REFERENCE_TABLES
 from rosterd.server.storage.dialects import PostgresDialect
@@ -69,6 +71,8 @@ UNBOUND = {
 UNBOUND_OF_RESOURCES = ("_newest", "_accounts")
 # Functions that build statements. All of them are called below.
 MAKERS = {
+    "features.audit.store._count",
+    "features.audit.store._rows",
     "features.subscribers.store_changes._update",
     "features.subscribers.query.store_pages._select_page",
     "features.subscribers.query.store_pages._select_among",
@@ -214,6 +218,19 @@ def delivery_page_statements() -> dict[str, Statement]:
     return found
 
 
+def audit_page_statements() -> dict[str, Statement]:
+    """Returns the statements of pages of the audit log for all combinations of filters."""
+    found = {}
+    names = audit.Filter._fields
+    for chosen in chain.from_iterable(combinations(names, n) for n in range(len(names) + 1)):
+        recorder = Recorder()
+        filters = audit.Filter(**dict.fromkeys(chosen, OURS))
+        audit.page(OURS, filters, Page(1, 2), cast(Transaction, recorder))
+        for number, statement in enumerate(recorder.statements):
+            found[f"audit {'+'.join(chosen)}, {number}"] = statement
+    return found
+
+
 NAMED = statements_named() | account_table_statements()
 UNBOUND |= {name: "see above" for name in NAMED if name.rpartition(".")[2] in UNBOUND_OF_RESOURCES}
 STATEMENTS = {
@@ -221,6 +238,7 @@ STATEMENTS = {
     **subscriber_page_statements(),
     **expression_statements(),
     **delivery_page_statements(),
+    **audit_page_statements(),
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import apsw
 import pytest
 
 from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.audit import store as audit
 from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.operations import store as operations
 from rosterd.server.features.segments import store as segments
@@ -320,6 +322,10 @@ def test_rows_in_index_order_are_not_sorted(
         assert not [line for line in step.plan if "TEMP B-TREE" in line], step
 
 
+def page_of_audit(filters: audit.Filter, account: str, page: Page, tx: Transaction) -> None:
+    audit.page(account, filters, page, tx)
+
+
 # The pages of the other resources, and how a page after an item is searched.
 RESOURCES: dict[str, tuple[Any, str]] = {
     "tags": (tags.page, "name_key>?"),
@@ -328,6 +334,7 @@ RESOURCES: dict[str, tuple[Any, str]] = {
     "webhooks": (webhooks.page, "id>?"),
     "API keys": (accounts.page_of_keys, "id>?"),
     "operations": (operations.page, "id<?"),
+    "audit entries": (partial(page_of_audit, audit.Filter()), "id<?"),
     "suppressions": (SUPPRESSIONS.page, "(created_at,email_hash)>(?,?)"),
 }
 
@@ -342,6 +349,15 @@ def test_page_after_an_item_is_searched_by_its_key_in_order(
     read, _ = recording.recorded
     assert searches(read) == [f"account_id=? AND {by}"]
     assert not [line for line in read.plan if "TEMP B-TREE" in line], read
+
+
+def test_audit_entries_of_a_resource_are_found_by_its_index(tx: Transaction) -> None:
+    recording = RecordingTransaction(tx)
+    page_of_audit(audit.Filter(resource_id="0" * 26), OURS, Page(1, LIMIT), recording)
+
+    for step in recording.recorded:
+        assert "account_id=? AND resource_id=?" in searches(step), step
+        assert "account_id=?" not in searches(step), step
 
 
 @each(

@@ -12,7 +12,7 @@ from roster.v1.api_keys_pb2_grpc import ApiKeyServiceServicer
 
 from ...rpc.caller import account_id
 from ...rpc.errors import ApiKeyNotFound, LastAdminKey, invalid
-from ...rpc.etags import check_etag, etag_of, with_etag
+from ...rpc.etags import Conditional, check_change, with_etag
 from ...rpc.messages import Context, changed_fields, milliseconds, timestamp
 from ...rpc.paging import page_in, token_of
 from ...storage.database import Database
@@ -48,7 +48,7 @@ class AccountService(AccountServiceServicer):
         changes = {field: value for field, value in new.items() if field in fields}
 
         def update(tx: Transaction) -> accounts_pb2.UpdateAccountResponse:
-            check_etag(request, lambda: etag_of(_account(store.find_account(account, tx), tx)))
+            check_change(request, _account(store.find_account(account, tx), tx), tx)
             row = store.update_account(account, changes, tx)
             if "logo" in fields:
                 store.set_logo(account, logo_type, request.logo, tx)
@@ -108,7 +108,7 @@ class ApiKeyService(ApiKeyServiceServicer):
         secret_hash = rules.hash_secret(secret)
 
         def rotate(tx: Transaction) -> pb.RotateApiKeyResponse:
-            check_etag(request, lambda: _key_etag(account, key_id, tx))
+            _check(request, account, key_id, tx)
             row = store.rotate_key(account, key_id, secret_hash, tx)
             reply = pb.RotateApiKeyResponse(api_key=_api_key(row), secret=secret)
             return with_etag(reply, secret_hash.encode())
@@ -123,7 +123,7 @@ class ApiKeyService(ApiKeyServiceServicer):
         account, key_id = account_id(), checked_id(request.id, ApiKeyNotFound)
 
         def revoke(tx: Transaction) -> None:
-            check_etag(request, lambda: _key_etag(account, key_id, tx))
+            _check(request, account, key_id, tx)
             if store.is_last_admin_key(account, key_id, tx):
                 raise LastAdminKey
             store.revoke_key(account, key_id, tx)
@@ -158,10 +158,10 @@ def _account(row: store.AccountRow | None, tx: Transaction) -> accounts_pb2.Acco
     )
 
 
-def _key_etag(account_id: str, key_id: str, tx: Transaction) -> str:
-    """Returns the entity tag of a key, which changes with its secret. Raises ApiKeyNotFound."""
+def _check(request: Conditional, account_id: str, key_id: str, tx: Transaction) -> None:
+    """Checks the condition of a change of a key. The entity tag also changes with the secret."""
     row = store.find_key(account_id, key_id, tx)
-    return etag_of(_api_key(row), store.secret_hash_of(account_id, key_id, tx).encode())
+    check_change(request, _api_key(row), tx, store.secret_hash_of(account_id, key_id, tx).encode())
 
 
 def _api_key(row: store.ApiKeyRow) -> pb.ApiKey:

@@ -11,7 +11,9 @@ from ...rpc.errors import ApiKeyExpired, ApiKeyNotFound
 from ...storage.resource import Resource
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
+from ...values.clock import iso8601
 from ...values.emails import comparison_key
+from ..audit.store import record_command
 from .models import Account, AccountLogo, ApiKey
 from .rules import ADMIN
 
@@ -25,6 +27,16 @@ class AccountRow(NamedTuple):
     created_at: int
     display_name: str
     color: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the account as the command line prints it."""
+        return {
+            "id": self.id,
+            "email": self.email,
+            "emailVerified": self.email_verified,
+            "displayName": self.display_name,
+            "createdAt": iso8601(self.created_at),
+        }
 
 
 class Branding(NamedTuple):
@@ -49,6 +61,16 @@ class ApiKeyRow(NamedTuple):
         """Whether the key has expired; `now` in milliseconds."""
         return self.expires_at is not None and self.expires_at <= now
 
+    def as_json(self) -> dict[str, Any]:
+        """Returns the key as the API returns it."""
+        key = {
+            "id": self.id,
+            "name": self.name,
+            "scope": self.scope,
+            "createdAt": iso8601(self.created_at),
+        }
+        return key if self.expires_at is None else {**key, "expiresAt": iso8601(self.expires_at)}
+
 
 class AccountExists(Exception):
     """Another account, with this ID, has the email address."""
@@ -66,6 +88,7 @@ class Identity(NamedTuple):
     scope: str
     expires_at: int | None
     email_verified: bool
+    name: str
 
 
 _ACCOUNT_COLUMNS = tuple(getattr(Account, name) for name in AccountRow._fields)
@@ -142,7 +165,12 @@ _DELETE_LOGO = Statement(lambda _: AccountLogo.delete().where(_LOGO_IN_ACCOUNT))
 _IDENTIFY = Statement(
     lambda _: (
         ApiKey.select(
-            ApiKey.account_id, ApiKey.id, ApiKey.scope, ApiKey.expires_at, Account.email_verified
+            ApiKey.account_id,
+            ApiKey.id,
+            ApiKey.scope,
+            ApiKey.expires_at,
+            Account.email_verified,
+            ApiKey.name,
         )
         .join(Account, on=Account.id == ApiKey.account_id)
         .where(ApiKey.secret_hash == param("secret_hash"))
@@ -178,6 +206,17 @@ def create_account(
         existing = tx.one(_FIND_ACCOUNT_BY_EMAIL, email_key=key)
         raise AccountExists(existing[0] if existing else "")
     return row
+
+
+def create_account_with_key(
+    email: str, secret_hash: str, tx: Transaction, *, verified: bool, display_name: str = ""
+) -> tuple[AccountRow, ApiKeyRow]:
+    """Stores a new account and its first key, for a command. Raises as `create_account`."""
+    account = create_account(email, tx, verified=verified, display_name=display_name)
+    key = create_key(account.id, "first key", ADMIN, secret_hash, tx)
+    record_command(account.id, "account.created", tx, after=account.as_json())
+    record_command(account.id, "api_key.created", tx, after=key.as_json())
+    return account, key
 
 
 def list_accounts(tx: Transaction) -> list[AccountRow]:

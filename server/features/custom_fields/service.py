@@ -11,7 +11,7 @@ from roster.v1.custom_fields_pb2_grpc import CustomFieldServiceServicer
 
 from ...rpc.caller import account_id
 from ...rpc.errors import CustomFieldNotFound, invalid
-from ...rpc.etags import check_etag, etag_of, with_etag
+from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, changed_fields, timestamp
 from ...rpc.paging import page_in, token_of
 from ...storage.database import Database
@@ -80,7 +80,7 @@ class CustomFieldService(CustomFieldServiceServicer):
         changes = {field: getattr(request, field) for field in fields}
 
         def update(tx: Transaction) -> pb.UpdateCustomFieldResponse:
-            check_etag(request, lambda: etag_of(_custom_field(store.find(account, field_id, tx))))
+            check_change(request, _custom_field(store.find(account, field_id, tx)), tx)
             row = store.update(account, field_id, changes, tx)
             return with_etag(pb.UpdateCustomFieldResponse(custom_field=_custom_field(row)))
 
@@ -93,7 +93,7 @@ class CustomFieldService(CustomFieldServiceServicer):
 
         def delete(tx: Transaction) -> None:
             before = store.find(account, field_id, tx)
-            check_etag(request, lambda: etag_of(_custom_field(before)))
+            check_change(request, _custom_field(before), tx)
             for filters in self._filters:
                 filters.release_custom_field(account, before.key, tx, force=request.force)
             store.delete(account, field_id, tx)

@@ -17,6 +17,7 @@ from ...storage.database import Database
 from ...values.clock import Clock
 from ...values.ids import is_id
 from ..accounts.rules import WRITE, allows
+from ..audit.audited_database import record_call
 from ..custom_fields.store import column_fields
 from ..subscribers import linked
 from ..subscribers.csv_format import header_cells, row_cells
@@ -53,6 +54,7 @@ class ExportMethods:
             raise Forbidden(WRITE, current().scope)
         if with_links and not self._links.has_url:
             raise PublicUrlNotSet
+        await record_call(self._database)
         await accept(context)
         keys: list[str] = []
         if is_csv:

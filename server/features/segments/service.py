@@ -10,7 +10,7 @@ from roster.v1.segments_pb2_grpc import SegmentServiceServicer
 
 from ...rpc.caller import account_id
 from ...rpc.errors import SegmentNotFound, invalid
-from ...rpc.etags import check_etag, etag_of, with_etag
+from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, changed_fields, timestamp
 from ...rpc.paging import is_text, page_in, token_of
 from ...storage.database import Database
@@ -85,7 +85,7 @@ class SegmentService(SegmentServiceServicer):
         def update(tx: Transaction) -> pb.UpdateSegmentResponse:
             if tree is not None:
                 _check(account, tree, tx)
-            check_etag(request, lambda: etag_of(_segment(store.find(account, segment_id, tx))))
+            check_change(request, _segment(store.find(account, segment_id, tx)), tx)
             if tree is not None:
                 self._operations.change_segment(account, tx)
             row = store.update(account, segment_id, changes, tree, tx)
@@ -99,7 +99,7 @@ class SegmentService(SegmentServiceServicer):
         account, segment_id = account_id(), checked_id(request.id, SegmentNotFound)
 
         def delete(tx: Transaction) -> None:
-            check_etag(request, lambda: etag_of(_segment(store.find(account, segment_id, tx))))
+            check_change(request, _segment(store.find(account, segment_id, tx)), tx)
             store.delete(account, segment_id, tx)
             self._operations.release_segment(account, segment_id, tx)
 

@@ -295,6 +295,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         def erase(tx: Transaction) -> None:
             check(tx)
             person = person_of(account, reference, tx)
+            tx.record_change(person.id)
             self._store.delete(account, reference, tx)
             self._personal_data.remove(account, person, responses, first, tx)
 

@@ -13,7 +13,7 @@ from roster.v1.suppressions_pb2_grpc import SuppressionServiceServicer
 
 from ...rpc.caller import account_id, current
 from ...rpc.errors import SuppressionNotFound
-from ...rpc.etags import check_etag, etag_of, with_etag
+from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, check_bom, csv_header, timestamp
 from ...rpc.paging import Page, is_text, page_in, token_of
 from ...rpc.streams import accept, accept_with_first, prefetch
@@ -21,6 +21,7 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
 from ...values.emails import parse_email
+from ..audit.audited_database import record_call
 from .columns import HEADER
 from .imports import MAX_REPEATED, SuppressionImport, SuppressionWriter, reason_of
 from .rules import NewSuppression, Reason
@@ -70,8 +71,8 @@ class SuppressionService(SuppressionServiceServicer):
         key_id = current().key_id
 
         def lift(tx: Transaction) -> None:
-            find = self._suppressions.find
-            check_etag(request, lambda: etag_of(_suppression(find(account, reference, tx))))
+            row = self._suppressions.find(account, reference, tx)
+            check_change(request, _suppression(row), tx)
             self._suppressions.delete(account, reference, tx)
             self._subscribers.record_lifted(account, reference, key_id, tx)
 
@@ -81,7 +82,7 @@ class SuppressionService(SuppressionServiceServicer):
     async def AddSuppressions(
         self, request: pb.AddSuppressionsRequest, _context: Context
     ) -> pb.AddSuppressionsResponse:
-        reason = Reason(request.reason or Reason.MANUAL)
+        account, reason = account_id(), Reason(request.reason or Reason.MANUAL)
         emails = [parse_email(text) for text in request.emails]
         keys = dict.fromkeys(email.key for email in emails if email is not None)
         suppressions = [NewSuppression(key, reason) for key in keys]
@@ -93,6 +94,9 @@ class SuppressionService(SuppressionServiceServicer):
         writer = self._writer(is_import=False)
 
         def add(tx: Transaction) -> pb.AddSuppressionsResponse:
+            for key in keys:
+                email_hash = self._suppressions.hash_of(account, key)
+                tx.record_change(email_hash, after={"reason": reason.name})
             added, opted_out = writer.add(suppressions, tx) if suppressions else ((), 0)
             return pb.AddSuppressionsResponse(
                 added=len(added),
@@ -122,6 +126,7 @@ class SuppressionService(SuppressionServiceServicer):
         account = account_id()
         is_csv = request.format == Export.CSV
         check_bom(has_bom=request.bom, is_csv=is_csv)
+        await record_call(self._database)
         await accept(context)
         if is_csv:
             yield pb.ExportSuppressionsResponse(lines=[csv_header(HEADER, has_bom=request.bom)])

@@ -82,7 +82,7 @@ class Suppressions:
         new: dict[str, NewSuppression] = {}
         rows = []
         for email_key, suppression in strictest(suppressions).items():
-            email_hash = self._hash(account_id, email_key)
+            email_hash = self.hash_of(account_id, email_key)
             new[email_hash] = suppression
             time = suppression.created_at
             time = tx.now if time is None else min(time, tx.now)
@@ -106,7 +106,7 @@ class Suppressions:
         """
         if not email_keys or tx.scalar(_FIRST, account_id=account_id) is None:
             return ()
-        keys = {self._hash(account_id, key): key for key in email_keys}
+        keys = {self.hash_of(account_id, key): key for key in email_keys}
         rows = tx.all(_AMONG, account_id=account_id, hashes=list(keys))
         return {keys[email_hash] for (email_hash,) in rows}
 
@@ -119,9 +119,10 @@ class Suppressions:
         _ROWS.delete(account_id, self._hash_of(account_id, reference), tx)
 
     def _hash_of(self, account_id: str, reference: str) -> str:
-        return reference if is_hash(reference) else self._hash(account_id, reference)
+        return reference if is_hash(reference) else self.hash_of(account_id, reference)
 
-    def _hash(self, account_id: str, email_key: str) -> str:
+    def hash_of(self, account_id: str, email_key: str) -> str:
+        """Returns the stored hash of an address."""
         return self._encryption.digest(_PURPOSE, account_id, email_key)
 
 

@@ -11,7 +11,7 @@ from roster.v1.tags_pb2_grpc import TagServiceServicer
 
 from ...rpc.caller import account_id
 from ...rpc.errors import TagNotFound, invalid
-from ...rpc.etags import check_etag, etag_of, with_etag
+from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, changed_fields, timestamp
 from ...rpc.paging import is_text, page_in, token_of
 from ...storage.database import Database
@@ -73,7 +73,7 @@ class TagService(TagServiceServicer):
 
         def update(tx: Transaction) -> pb.UpdateTagResponse:
             before = store.find(account, tag_id, tx)
-            check_etag(request, lambda: etag_of(_tag(before)))
+            check_change(request, _tag(before), tx)
             row = store.update(account, tag_id, changes, tx)
             if row.name != before.name:
                 for filters in self._filters:
@@ -89,7 +89,7 @@ class TagService(TagServiceServicer):
 
         def delete(tx: Transaction) -> None:
             before = store.find(account, tag_id, tx)
-            check_etag(request, lambda: etag_of(_tag(before)))
+            check_change(request, _tag(before), tx)
             for filters in self._filters:
                 filters.release_tag(account, before.name, tx, force=request.force)
             store.delete(account, tag_id, tx)

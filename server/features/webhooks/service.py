@@ -13,7 +13,7 @@ from roster.v1.webhooks_pb2_grpc import WebhookServiceServicer
 
 from ...rpc.caller import account_id, current
 from ...rpc.errors import WebhookNotFound, invalid
-from ...rpc.etags import Conditional, check_etag, etag_of, with_etag
+from ...rpc.etags import Conditional, check_change, with_etag
 from ...rpc.idempotency.idempotent_database import IdempotentDatabase
 from ...rpc.messages import Context, changed_fields, check_page, created_range
 from ...rpc.paging import page_in, token_of
@@ -190,12 +190,8 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
 
 def _check(request: Conditional, account_id: str, webhook_id: str, tx: Transaction) -> None:
     """Checks the condition of a change. The entity tag also changes with the secret."""
-
-    def current() -> str:
-        row = store.find_to_change(account_id, webhook_id, tx)
-        return etag_of(messages.webhook(row), row.secret)
-
-    check_etag(request, current)
+    row = store.find_to_change(account_id, webhook_id, tx)
+    check_change(request, messages.webhook(row), tx, row.secret)
 
 
 def _filter(request: pb.ListEventsRequest) -> events.Filter:

@@ -101,7 +101,11 @@ class Authenticate(Interceptor):
             self._cache.pop(secret_hash, None)
             raise Unauthorized
         identified = Caller(
-            identity.account_id, identity.key_id, identity.scope, bool(identity.email_verified)
+            identity.account_id,
+            identity.key_id,
+            identity.scope,
+            bool(identity.email_verified),
+            identity.name,
         )
         entry = CacheEntry(identified, identity.expires_at, now + CACHE_MILLISECONDS)
         if len(self._cache) >= CACHE_SIZE:

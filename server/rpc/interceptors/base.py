@@ -35,8 +35,10 @@ class Method:
     """The declaration of an rpc in the protobuf files.
 
     `name` is Service.Method. An `is_public` rpc needs no API key. `path_fields` are the request
-    fields in the HTTP path. `stored_response_type` is the response type of an rpc that takes an
-    idempotency key, and None for other rpcs.
+    fields in the HTTP path. `audited_action` is empty if the audit log does not record the rpc, and
+    `audited_if` names the bool of a request without which a call is not recorded.
+    `stored_response_type` is the response type of an rpc that takes an idempotency key, and None
+    for other rpcs.
     """
 
     name: str
@@ -47,6 +49,8 @@ class Method:
     server_streaming: bool
     path_fields: frozenset[str]
     takes_forms: bool
+    audited_action: str
+    audited_if: str
     stored_response_type: type[Message] | None
 
 
@@ -59,6 +63,7 @@ def method_of(path: str) -> Method:
     service, _, name = path[1:].partition("/")
     descriptor = descriptor_pool.Default().FindServiceByName(service).methods_by_name[name]
     access = descriptor.GetOptions().Extensions[http_pb2.access]
+    audit = descriptor.GetOptions().Extensions[http_pb2.audit]
     if bool(access.scope) is access.public:
         raise TypeError(f"{path} must declare either a scope or that it is public")
     return Method(
@@ -69,6 +74,8 @@ def method_of(path: str) -> Method:
         client_streaming=descriptor.client_streaming,
         server_streaming=descriptor.server_streaming,
         path_fields=_path_fields(descriptor),
+        audited_action=audit.action,
+        audited_if=audit.only_if,
         takes_forms=descriptor.GetOptions().HasExtension(http_pb2.form),
         stored_response_type=_stored_response_type(descriptor),
     )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.audit.store import record_command
 from rosterd.server.features.operations import store as operations
 from rosterd.server.features.operations.rules import BatchRequest, ReplayRequest
 from rosterd.server.features.operations.store_filters import OperationFilters
@@ -119,6 +120,7 @@ def create_everything(
     request = BatchRequest(message, ["tags:vip"], key_id="", by_admin=True)
     operations.create(account_id, request, None, people, tx)
     OperationFilters().change_segment(account_id, tx)
+    record_command(account_id, "tag.created", tx, after={"id": account_id, "name": TEXTS[0]})
     put(account_id, "key", StoredResponseRow("fingerprint", bytes(range(256))), tx)
     create_deliveries(account_id, hook, tx)
     return account_id

@@ -395,13 +395,14 @@ const file_roster_v1_accounts_proto_rawDesc = "" +
 	"\x05_etag\"\x81\x01\n" +
 	"\x15UpdateAccountResponse\x124\n" +
 	"\aaccount\x18\x01 \x01(\v2\x12.roster.v1.AccountB\x06\xbaH\x03\xc8\x01\x01R\aaccount\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag2\xf6\x01\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag2\x8c\x02\n" +
 	"\x0eAccountService\x12i\n" +
 	"\n" +
 	"GetAccount\x12\x1c.roster.v1.GetAccountRequest\x1a\x1d.roster.v1.GetAccountResponse\"\x1e\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\x0e\x12\f/api/account\x12y\n" +
-	"\rUpdateAccount\x12\x1f.roster.v1.UpdateAccountRequest\x1a .roster.v1.UpdateAccountResponse\"%\x92\xb5\x18\a\n" +
-	"\x05admin\x82\xd3\xe4\x93\x02\x11:\x01*2\f/api/account\x90\x02\x02B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
+	"\x04read\x82\xd3\xe4\x93\x02\x0e\x12\f/api/account\x12\x8e\x01\n" +
+	"\rUpdateAccount\x12\x1f.roster.v1.UpdateAccountRequest\x1a .roster.v1.UpdateAccountResponse\":\x92\xb5\x18\a\n" +
+	"\x05adminµ\x18\x11\n" +
+	"\x0faccount.updated\x82\xd3\xe4\x93\x02\x11:\x01*2\f/api/account\x90\x02\x02B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_accounts_proto_rawDescOnce sync.Once

@@ -655,16 +655,19 @@ const file_roster_v1_api_keys_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
 	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x16\n" +
-	"\x14RevokeApiKeyResponse2\xf2\x03\n" +
-	"\rApiKeyService\x12u\n" +
-	"\fCreateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"$\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
-	"\x05admin\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/api/keys\x12j\n" +
+	"\x14RevokeApiKeyResponse2\xb4\x04\n" +
+	"\rApiKeyService\x12\x8a\x01\n" +
+	"\fCreateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"9\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
+	"\x05adminµ\x18\x11\n" +
+	"\x0fapi_key.created\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/api/keys\x12j\n" +
 	"\vListApiKeys\x12\x1d.roster.v1.ListApiKeysRequest\x1a\x1e.roster.v1.ListApiKeysResponse\"\x1c\x92\xb5\x18\a\n" +
-	"\x05admin\x82\xd3\xe4\x93\x02\v\x12\t/api/keys\x12\x7f\n" +
-	"\fRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\".\x92\xb5\x18\a\n" +
-	"\x05admin\x9a\xb5\x18\x02\b\x1f\x82\xd3\xe4\x93\x02\x17\"\x15/api/keys/{id}/rotate\x12}\n" +
-	"\fRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\",\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
-	"\x05admin\x9a\xb5\x18\x02\b\x1e\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
+	"\x05admin\x82\xd3\xe4\x93\x02\v\x12\t/api/keys\x12\x94\x01\n" +
+	"\fRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\"C\x92\xb5\x18\a\n" +
+	"\x05admin\x9a\xb5\x18\x02\b\x1fµ\x18\x11\n" +
+	"\x0fapi_key.rotated\x82\xd3\xe4\x93\x02\x17\"\x15/api/keys/{id}/rotate\x12\x92\x01\n" +
+	"\fRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\"A\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
+	"\x05admin\x9a\xb5\x18\x02\b\x1eµ\x18\x11\n" +
+	"\x0fapi_key.revoked\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_api_keys_proto_rawDescOnce sync.Once

@@ -902,18 +902,21 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x05force\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05force\x12j\n" +
 	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x1b\n" +
-	"\x19DeleteCustomFieldResponse2\x89\x06\n" +
-	"\x12CustomFieldService\x12\x96\x01\n" +
-	"\x11CreateCustomField\x12#.roster.v1.CreateCustomFieldRequest\x1a$.roster.v1.CreateCustomFieldResponse\"6\x88\xb5\x18\xc9\x01\x92\xb5\x18\t\n" +
-	"\x05write\x10\x01\x9a\xb5\x18\x03\r9\x0e\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/api/custom-fields\x12\x85\x01\n" +
+	"\x19DeleteCustomFieldResponse2\xd7\x06\n" +
+	"\x12CustomFieldService\x12\xb0\x01\n" +
+	"\x11CreateCustomField\x12#.roster.v1.CreateCustomFieldRequest\x1a$.roster.v1.CreateCustomFieldResponse\"P\x88\xb5\x18\xc9\x01\x92\xb5\x18\t\n" +
+	"\x05write\x10\x01\x9a\xb5\x18\x03\r9\x0eµ\x18\x16\n" +
+	"\x14custom_field.created\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/api/custom-fields\x12\x85\x01\n" +
 	"\x0eGetCustomField\x12 .roster.v1.GetCustomFieldRequest\x1a!.roster.v1.GetCustomFieldResponse\".\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\a\x82\xd3\xe4\x93\x02\x19\x12\x17/api/custom-fields/{id}\x12\x81\x01\n" +
 	"\x10ListCustomFields\x12\".roster.v1.ListCustomFieldsRequest\x1a#.roster.v1.ListCustomFieldsResponse\"$\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\x14\x12\x12/api/custom-fields\x12\xb3\x01\n" +
-	"\x11UpdateCustomField\x12#.roster.v1.UpdateCustomFieldRequest\x1a$.roster.v1.UpdateCustomFieldResponse\"S\x92\xb5\x18\t\n" +
-	"\x05write\x10\x01\x9a\xb5\x18\x02\a\r\x82\xd3\xe4\x93\x02::\x01*Z\x1c:\x01*2\x17/api/custom-fields/{id}\x1a\x17/api/custom-fields/{id}\x12\x97\x01\n" +
-	"\x11DeleteCustomField\x12#.roster.v1.DeleteCustomFieldRequest\x1a$.roster.v1.DeleteCustomFieldResponse\"7\x88\xb5\x18\xcc\x01\x92\xb5\x18\t\n" +
-	"\x05write\x10\x01\x9a\xb5\x18\x02\a&\x82\xd3\xe4\x93\x02\x19*\x17/api/custom-fields/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
+	"\x04read\x82\xd3\xe4\x93\x02\x14\x12\x12/api/custom-fields\x12\xcd\x01\n" +
+	"\x11UpdateCustomField\x12#.roster.v1.UpdateCustomFieldRequest\x1a$.roster.v1.UpdateCustomFieldResponse\"m\x92\xb5\x18\t\n" +
+	"\x05write\x10\x01\x9a\xb5\x18\x02\a\rµ\x18\x16\n" +
+	"\x14custom_field.updated\x82\xd3\xe4\x93\x02::\x01*Z\x1c:\x01*2\x17/api/custom-fields/{id}\x1a\x17/api/custom-fields/{id}\x12\xb1\x01\n" +
+	"\x11DeleteCustomField\x12#.roster.v1.DeleteCustomFieldRequest\x1a$.roster.v1.DeleteCustomFieldResponse\"Q\x88\xb5\x18\xcc\x01\x92\xb5\x18\t\n" +
+	"\x05write\x10\x01\x9a\xb5\x18\x02\a&µ\x18\x16\n" +
+	"\x14custom_field.deleted\x82\xd3\xe4\x93\x02\x19*\x17/api/custom-fields/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_custom_fields_proto_rawDescOnce sync.Once

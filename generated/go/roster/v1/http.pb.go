@@ -150,6 +150,64 @@ func (x *Form) GetRedirect() string {
 	return ""
 }
 
+// Which entry a call adds to the audit log of the account, in the transaction of its first
+// write.
+type Audit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Action of the entry: the type of the resource and what happened to it, such as
+	// "webhook.updated". If the response has a field with the name of the type, it is the resource
+	// after the action.
+	Action string `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
+	// Name of a bool of the request. If it is set, calls without it add no entry.
+	OnlyIf        string `protobuf:"bytes,2,opt,name=only_if,json=onlyIf,proto3" json:"only_if,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Audit) Reset() {
+	*x = Audit{}
+	mi := &file_roster_v1_http_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Audit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Audit) ProtoMessage() {}
+
+func (x *Audit) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_http_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Audit.ProtoReflect.Descriptor instead.
+func (*Audit) Descriptor() ([]byte, []int) {
+	return file_roster_v1_http_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Audit) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *Audit) GetOnlyIf() string {
+	if x != nil {
+		return x.OnlyIf
+	}
+	return ""
+}
+
 // When something with the option `deprecated = true` stops to work. HTTP responses of a
 // deprecated rpc, and of a call that sets a deprecated field, state it in the headers
 // Deprecation (RFC 9745) and Sunset (RFC 8594).
@@ -165,7 +223,7 @@ type Deprecation struct {
 
 func (x *Deprecation) Reset() {
 	*x = Deprecation{}
-	mi := &file_roster_v1_http_proto_msgTypes[2]
+	mi := &file_roster_v1_http_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -177,7 +235,7 @@ func (x *Deprecation) String() string {
 func (*Deprecation) ProtoMessage() {}
 
 func (x *Deprecation) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_http_proto_msgTypes[2]
+	mi := &file_roster_v1_http_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -190,7 +248,7 @@ func (x *Deprecation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deprecation.ProtoReflect.Descriptor instead.
 func (*Deprecation) Descriptor() ([]byte, []int) {
-	return file_roster_v1_http_proto_rawDescGZIP(), []int{2}
+	return file_roster_v1_http_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Deprecation) GetSince() string {
@@ -230,7 +288,7 @@ type CsvLine struct {
 
 func (x *CsvLine) Reset() {
 	*x = CsvLine{}
-	mi := &file_roster_v1_http_proto_msgTypes[3]
+	mi := &file_roster_v1_http_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -242,7 +300,7 @@ func (x *CsvLine) String() string {
 func (*CsvLine) ProtoMessage() {}
 
 func (x *CsvLine) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_http_proto_msgTypes[3]
+	mi := &file_roster_v1_http_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -255,7 +313,7 @@ func (x *CsvLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CsvLine.ProtoReflect.Descriptor instead.
 func (*CsvLine) Descriptor() ([]byte, []int) {
-	return file_roster_v1_http_proto_rawDescGZIP(), []int{3}
+	return file_roster_v1_http_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CsvLine) GetNumber() int32 {
@@ -342,6 +400,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Field:         50007,
 		Name:          "roster.v1.deprecation",
 		Tag:           "bytes,50007,opt,name=deprecation",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: (*Audit)(nil),
+		Field:         50008,
+		Name:          "roster.v1.audit",
+		Tag:           "bytes,50008,opt,name=audit",
 		Filename:      "roster/v1/http.proto",
 	},
 	{
@@ -573,6 +639,11 @@ var (
 	//
 	// optional roster.v1.Deprecation deprecation = 50007;
 	E_Deprecation = &file_roster_v1_http_proto_extTypes[7]
+	// Which entry of the audit log a call adds. Every rpc that changes something but subscribers
+	// sets it.
+	//
+	// optional roster.v1.Audit audit = 50008;
+	E_Audit = &file_roster_v1_http_proto_extTypes[8]
 )
 
 // Extension fields to descriptorpb.MessageOptions.
@@ -582,7 +653,7 @@ var (
 	// unchanged.
 	//
 	// repeated string ignored_keys = 50001;
-	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[8]
+	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[9]
 )
 
 // Extension fields to descriptorpb.FieldOptions.
@@ -591,111 +662,111 @@ var (
 	// case-insensitively.
 	//
 	// optional bool boolean_like = 50001;
-	E_BooleanLike = &file_roster_v1_http_proto_extTypes[9]
+	E_BooleanLike = &file_roster_v1_http_proto_extTypes[10]
 	// For text: the server removes surrounding whitespace before it checks the bounds. Text
 	// of only whitespace and invisible characters, such as U+200B and U+FEFF, is treated as
 	// empty.
 	//
 	// optional bool trimmed = 50002;
-	E_Trimmed = &file_roster_v1_http_proto_extTypes[10]
+	E_Trimmed = &file_roster_v1_http_proto_extTypes[11]
 	// For the token of the next page: HTTP sends it as a Link header with rel="next" (RFC
 	// 8288) instead of in the body.
 	//
 	// optional bool next_link = 50004;
-	E_NextLink = &file_roster_v1_http_proto_extTypes[11]
+	E_NextLink = &file_roster_v1_http_proto_extTypes[12]
 	// For a repeated Row.Fault: the message is a row that is validated individually. If its
 	// JSON cannot be parsed, the gateway records that here and continues, so that only this
 	// row fails. The field has no JSON name.
 	//
 	// optional bool row_faults = 50003;
-	E_RowFaults = &file_roster_v1_http_proto_extTypes[12]
+	E_RowFaults = &file_roster_v1_http_proto_extTypes[13]
 	// An example value: text, enum names and timestamps are written literally, other values
 	// as JSON. The examples in the API reference are composed of them.
 	//
 	// optional string example = 50005;
-	E_Example = &file_roster_v1_http_proto_extTypes[13]
+	E_Example = &file_roster_v1_http_proto_extTypes[14]
 	// For text with rules beyond its bounds: the JSON Schema format that describes it, such
 	// as "email".
 	//
 	// optional string text_format = 50006;
-	E_TextFormat = &file_roster_v1_http_proto_extTypes[14]
+	E_TextFormat = &file_roster_v1_http_proto_extTypes[15]
 	// For text that an update can omit but not clear.
 	//
 	// optional bool never_empty = 50007;
-	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[15]
+	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[16]
 	// For a field of an update request: null in JSON clears the field. Without this option,
 	// null is treated as an absent key, and the stored value is kept.
 	//
 	// optional bool null_clears = 50008;
-	E_NullClears = &file_roster_v1_http_proto_extTypes[16]
+	E_NullClears = &file_roster_v1_http_proto_extTypes[17]
 	// For a double that is always an integer: OpenAPI describes it as an integer. An int64
 	// would be a string in JSON.
 	//
 	// optional bool whole = 50009;
-	E_Whole = &file_roster_v1_http_proto_extTypes[17]
+	E_Whole = &file_roster_v1_http_proto_extTypes[18]
 	// For text that can have several lines: it can contain tabs, line feeds and carriage
 	// returns.
 	//
 	// optional bool multiline = 50010;
-	E_Multiline = &file_roster_v1_http_proto_extTypes[18]
+	E_Multiline = &file_roster_v1_http_proto_extTypes[19]
 	// For text that names a character encoding, such as "windows-1252": HTTP converts the
 	// body of the stream from it to UTF-8. It is set from the charset parameter of the
 	// Content-Type header if it is empty. A body that starts with the byte order mark of
 	// UTF-16 is always converted.
 	//
 	// optional bool body_charset = 50011;
-	E_BodyCharset = &file_roster_v1_http_proto_extTypes[19]
+	E_BodyCharset = &file_roster_v1_http_proto_extTypes[20]
 	// For an enum: JSON and query parameters ignore the letter case of its names. For text with a
 	// list of values: the server ignores the letter case, and repeated spaces. Query parameters
 	// and rows of imports have this option, because people type them. Enums in other JSON bodies
 	// do not: programs write these.
 	//
 	// optional bool any_case = 50012;
-	E_AnyCase = &file_roster_v1_http_proto_extTypes[20]
+	E_AnyCase = &file_roster_v1_http_proto_extTypes[21]
 	// For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
 	// other formats from the faults of the row.
 	//
 	// optional bool date_like = 50013;
-	E_DateLike = &file_roster_v1_http_proto_extTypes[21]
+	E_DateLike = &file_roster_v1_http_proto_extTypes[22]
 	// For a field of a request: HTTP reads it from the query, also if the body is the whole
 	// request.
 	//
 	// optional bool in_query = 50014;
-	E_InQuery = &file_roster_v1_http_proto_extTypes[22]
+	E_InQuery = &file_roster_v1_http_proto_extTypes[23]
 	// For a bool of a response: the HTTP status of the response if it is true. The body does
 	// not contain the field.
 	//
 	// optional int32 status_if_true = 50015;
-	E_StatusIfTrue = &file_roster_v1_http_proto_extTypes[23]
+	E_StatusIfTrue = &file_roster_v1_http_proto_extTypes[24]
 	// For a repeated field of a response: JSON does not contain it if it is empty.
 	//
 	// optional bool omit_empty = 50016;
-	E_OmitEmpty = &file_roster_v1_http_proto_extTypes[24]
+	E_OmitEmpty = &file_roster_v1_http_proto_extTypes[25]
 	// For a FieldMask of a request (AIP-157): the name of a field of the response. If the
 	// mask is set, JSON contains only the fields of the mask in it.
 	//
 	// optional string selects = 50017;
-	E_Selects = &file_roster_v1_http_proto_extTypes[25]
+	E_Selects = &file_roster_v1_http_proto_extTypes[26]
 	// For an enum of the request of a stream: it limits the records of the response, each value
 	// more than the one before, and the first is the default. If an HTTP client does not read
 	// the response while it sends the body, the error names the values that return fewer.
 	//
 	// optional bool limits_records = 50018;
-	E_LimitsRecords = &file_roster_v1_http_proto_extTypes[26]
+	E_LimitsRecords = &file_roster_v1_http_proto_extTypes[27]
 	// For a google.api.HttpBody of a response: the page that is shown after a form was
 	// submitted. JSON does not contain the field.
 	//
 	// optional bool form_page = 50019;
-	E_FormPage = &file_roster_v1_http_proto_extTypes[27]
+	E_FormPage = &file_roster_v1_http_proto_extTypes[28]
 	// For text: the HTTP header that carries the field instead of the body. A field of a request
 	// is read from it, and one of a response is sent in it unless it is empty.
 	//
 	// optional string header = 50020;
-	E_Header = &file_roster_v1_http_proto_extTypes[28]
+	E_Header = &file_roster_v1_http_proto_extTypes[29]
 	// For a deprecated field of a request: the dates.
 	//
 	// optional roster.v1.Deprecation field_deprecation = 50021;
-	E_FieldDeprecation = &file_roster_v1_http_proto_extTypes[29]
+	E_FieldDeprecation = &file_roster_v1_http_proto_extTypes[30]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -706,7 +777,7 @@ var (
 	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[30]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[31]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -720,7 +791,10 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\x06public\x18\x03 \x01(\bR\x06public\"4\n" +
 	"\x04Form\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
-	"\bredirect\x18\x02 \x01(\tR\bredirect\";\n" +
+	"\bredirect\x18\x02 \x01(\tR\bredirect\"8\n" +
+	"\x05Audit\x12\x16\n" +
+	"\x06action\x18\x01 \x01(\tR\x06action\x12\x17\n" +
+	"\aonly_if\x18\x02 \x01(\tR\x06onlyIf\";\n" +
 	"\vDeprecation\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\tR\x05since\x12\x16\n" +
 	"\x06sunset\x18\x02 \x01(\tR\x06sunset\"U\n" +
@@ -736,7 +810,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\fcross_origin\x12\x1e.google.protobuf.MethodOptions\x18Ԇ\x03 \x01(\bR\vcrossOrigin:P\n" +
 	"\x13response_media_type\x12\x1e.google.protobuf.MethodOptions\x18Ն\x03 \x01(\tR\x11responseMediaType:E\n" +
 	"\x04form\x12\x1e.google.protobuf.MethodOptions\x18ֆ\x03 \x01(\v2\x0f.roster.v1.FormR\x04form:Z\n" +
-	"\vdeprecation\x12\x1e.google.protobuf.MethodOptions\x18׆\x03 \x01(\v2\x16.roster.v1.DeprecationR\vdeprecation:D\n" +
+	"\vdeprecation\x12\x1e.google.protobuf.MethodOptions\x18׆\x03 \x01(\v2\x16.roster.v1.DeprecationR\vdeprecation:H\n" +
+	"\x05audit\x12\x1e.google.protobuf.MethodOptions\x18؆\x03 \x01(\v2\x10.roster.v1.AuditR\x05audit:D\n" +
 	"\fignored_keys\x12\x1f.google.protobuf.MessageOptions\x18ц\x03 \x03(\tR\vignoredKeys:B\n" +
 	"\fboolean_like\x12\x1d.google.protobuf.FieldOptions\x18ц\x03 \x01(\bR\vbooleanLike:9\n" +
 	"\atrimmed\x12\x1d.google.protobuf.FieldOptions\x18҆\x03 \x01(\bR\atrimmed:<\n" +
@@ -779,60 +854,63 @@ func file_roster_v1_http_proto_rawDescGZIP() []byte {
 	return file_roster_v1_http_proto_rawDescData
 }
 
-var file_roster_v1_http_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_roster_v1_http_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_roster_v1_http_proto_goTypes = []any{
 	(*Access)(nil),                        // 0: roster.v1.Access
 	(*Form)(nil),                          // 1: roster.v1.Form
-	(*Deprecation)(nil),                   // 2: roster.v1.Deprecation
-	(*CsvLine)(nil),                       // 3: roster.v1.CsvLine
-	(*descriptorpb.FileOptions)(nil),      // 4: google.protobuf.FileOptions
-	(*descriptorpb.MethodOptions)(nil),    // 5: google.protobuf.MethodOptions
-	(*descriptorpb.MessageOptions)(nil),   // 6: google.protobuf.MessageOptions
-	(*descriptorpb.FieldOptions)(nil),     // 7: google.protobuf.FieldOptions
-	(*descriptorpb.EnumValueOptions)(nil), // 8: google.protobuf.EnumValueOptions
-	(Error_Reason)(0),                     // 9: roster.v1.Error.Reason
+	(*Audit)(nil),                         // 2: roster.v1.Audit
+	(*Deprecation)(nil),                   // 3: roster.v1.Deprecation
+	(*CsvLine)(nil),                       // 4: roster.v1.CsvLine
+	(*descriptorpb.FileOptions)(nil),      // 5: google.protobuf.FileOptions
+	(*descriptorpb.MethodOptions)(nil),    // 6: google.protobuf.MethodOptions
+	(*descriptorpb.MessageOptions)(nil),   // 7: google.protobuf.MessageOptions
+	(*descriptorpb.FieldOptions)(nil),     // 8: google.protobuf.FieldOptions
+	(*descriptorpb.EnumValueOptions)(nil), // 9: google.protobuf.EnumValueOptions
+	(Error_Reason)(0),                     // 10: roster.v1.Error.Reason
 }
 var file_roster_v1_http_proto_depIdxs = []int32{
-	4,  // 0: roster.v1.no_control_characters:extendee -> google.protobuf.FileOptions
-	5,  // 1: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
-	5,  // 2: roster.v1.access:extendee -> google.protobuf.MethodOptions
-	5,  // 3: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
-	5,  // 4: roster.v1.cross_origin:extendee -> google.protobuf.MethodOptions
-	5,  // 5: roster.v1.response_media_type:extendee -> google.protobuf.MethodOptions
-	5,  // 6: roster.v1.form:extendee -> google.protobuf.MethodOptions
-	5,  // 7: roster.v1.deprecation:extendee -> google.protobuf.MethodOptions
-	6,  // 8: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
-	7,  // 9: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
-	7,  // 10: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
-	7,  // 11: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
-	7,  // 12: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
-	7,  // 13: roster.v1.example:extendee -> google.protobuf.FieldOptions
-	7,  // 14: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
-	7,  // 15: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
-	7,  // 16: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
-	7,  // 17: roster.v1.whole:extendee -> google.protobuf.FieldOptions
-	7,  // 18: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
-	7,  // 19: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
-	7,  // 20: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
-	7,  // 21: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
-	7,  // 22: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
-	7,  // 23: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
-	7,  // 24: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
-	7,  // 25: roster.v1.selects:extendee -> google.protobuf.FieldOptions
-	7,  // 26: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
-	7,  // 27: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
-	7,  // 28: roster.v1.header:extendee -> google.protobuf.FieldOptions
-	7,  // 29: roster.v1.field_deprecation:extendee -> google.protobuf.FieldOptions
-	8,  // 30: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 31: roster.v1.access:type_name -> roster.v1.Access
-	9,  // 32: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	1,  // 33: roster.v1.form:type_name -> roster.v1.Form
-	2,  // 34: roster.v1.deprecation:type_name -> roster.v1.Deprecation
-	2,  // 35: roster.v1.field_deprecation:type_name -> roster.v1.Deprecation
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	31, // [31:36] is the sub-list for extension type_name
-	0,  // [0:31] is the sub-list for extension extendee
+	5,  // 0: roster.v1.no_control_characters:extendee -> google.protobuf.FileOptions
+	6,  // 1: roster.v1.success_status:extendee -> google.protobuf.MethodOptions
+	6,  // 2: roster.v1.access:extendee -> google.protobuf.MethodOptions
+	6,  // 3: roster.v1.fails_with:extendee -> google.protobuf.MethodOptions
+	6,  // 4: roster.v1.cross_origin:extendee -> google.protobuf.MethodOptions
+	6,  // 5: roster.v1.response_media_type:extendee -> google.protobuf.MethodOptions
+	6,  // 6: roster.v1.form:extendee -> google.protobuf.MethodOptions
+	6,  // 7: roster.v1.deprecation:extendee -> google.protobuf.MethodOptions
+	6,  // 8: roster.v1.audit:extendee -> google.protobuf.MethodOptions
+	7,  // 9: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
+	8,  // 10: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
+	8,  // 11: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
+	8,  // 12: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
+	8,  // 13: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
+	8,  // 14: roster.v1.example:extendee -> google.protobuf.FieldOptions
+	8,  // 15: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
+	8,  // 16: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
+	8,  // 17: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
+	8,  // 18: roster.v1.whole:extendee -> google.protobuf.FieldOptions
+	8,  // 19: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
+	8,  // 20: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
+	8,  // 21: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
+	8,  // 22: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
+	8,  // 23: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
+	8,  // 24: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
+	8,  // 25: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
+	8,  // 26: roster.v1.selects:extendee -> google.protobuf.FieldOptions
+	8,  // 27: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
+	8,  // 28: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
+	8,  // 29: roster.v1.header:extendee -> google.protobuf.FieldOptions
+	8,  // 30: roster.v1.field_deprecation:extendee -> google.protobuf.FieldOptions
+	9,  // 31: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 32: roster.v1.access:type_name -> roster.v1.Access
+	10, // 33: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	1,  // 34: roster.v1.form:type_name -> roster.v1.Form
+	3,  // 35: roster.v1.deprecation:type_name -> roster.v1.Deprecation
+	2,  // 36: roster.v1.audit:type_name -> roster.v1.Audit
+	3,  // 37: roster.v1.field_deprecation:type_name -> roster.v1.Deprecation
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	32, // [32:38] is the sub-list for extension type_name
+	0,  // [0:32] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -848,8 +926,8 @@ func file_roster_v1_http_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
-			NumExtensions: 31,
+			NumMessages:   5,
+			NumExtensions: 32,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

@@ -1335,16 +1335,18 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x15WatchOperationRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"T\n" +
 	"\x16WatchOperationResponse\x12:\n" +
-	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation2\xd1\x05\n" +
-	"\x10OperationService\x12\xa7\x01\n" +
-	"\x16BatchChangeSubscribers\x12(.roster.v1.BatchChangeSubscribersRequest\x1a).roster.v1.BatchChangeSubscribersResponse\"8\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x03\"%(\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/api/subscribers/batch\x12x\n" +
+	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation2\x80\x06\n" +
+	"\x10OperationService\x12\xbe\x01\n" +
+	"\x16BatchChangeSubscribers\x12(.roster.v1.BatchChangeSubscribersRequest\x1a).roster.v1.BatchChangeSubscribersResponse\"O\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x03\"%(µ\x18\x13\n" +
+	"\x11operation.created\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/api/subscribers/batch\x12x\n" +
 	"\x0eListOperations\x12 .roster.v1.ListOperationsRequest\x1a!.roster.v1.ListOperationsResponse\"!\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\x11\x12\x0f/api/operations\x12|\n" +
 	"\fGetOperation\x12\x1e.roster.v1.GetOperationRequest\x1a\x1f.roster.v1.GetOperationResponse\"+\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x16\x12\x14/api/operations/{id}\x12\x8d\x01\n" +
-	"\x0fCancelOperation\x12!.roster.v1.CancelOperationRequest\x1a\".roster.v1.CancelOperationResponse\"3\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x1d\"\x1b/api/operations/{id}/cancel\x12\x8a\x01\n" +
+	"\x04read\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x16\x12\x14/api/operations/{id}\x12\xa5\x01\n" +
+	"\x0fCancelOperation\x12!.roster.v1.CancelOperationRequest\x1a\".roster.v1.CancelOperationResponse\"K\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x01'µ\x18\x14\n" +
+	"\x12operation.canceled\x82\xd3\xe4\x93\x02\x1d\"\x1b/api/operations/{id}/cancel\x12\x8a\x01\n" +
 	"\x0eWatchOperation\x12 .roster.v1.WatchOperationRequest\x1a!.roster.v1.WatchOperationResponse\"1\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x1c\x12\x1a/api/operations/{id}/watch0\x01B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 

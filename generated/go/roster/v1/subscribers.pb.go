@@ -4357,7 +4357,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05erase\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05erase\x12j\n" +
 	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x1a\n" +
-	"\x18DeleteSubscriberResponse2\xb5\x11\n" +
+	"\x18DeleteSubscriberResponse2\x85\x12\n" +
 	"\x11SubscriberService\x12\x8e\x01\n" +
 	"\x10CreateSubscriber\x12\".roster.v1.CreateSubscriberRequest\x1a#.roster.v1.CreateSubscriberResponse\"1\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\v\x16\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/api/subscribers\x12\x97\x01\n" +
@@ -4380,13 +4380,16 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x15ListSubscriberHistory\x12'.roster.v1.ListSubscriberHistoryRequest\x1a(.roster.v1.ListSubscriberHistoryResponse\"4\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/subscribers/{id}/history\x12\xb2\x01\n" +
 	"\x19GetSubscriberPersonalData\x12+.roster.v1.GetSubscriberPersonalDataRequest\x1a,.roster.v1.GetSubscriberPersonalDataResponse\":\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02%\x12#/api/subscribers/{id}/personal-data\x12\xac\x01\n" +
-	"\x11ImportSubscribers\x12#.roster.v1.ImportSubscribersRequest\x1a$.roster.v1.ImportSubscribersResponse\"H\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x04\x03\x0e\"%\x82\xd3\xe4\x93\x02/:\vsubscribersb\aresults\"\x17/api/subscribers/import(\x010\x01\x12\x9f\x01\n" +
-	"\x11ExportSubscribers\x12#.roster.v1.ExportSubscribersRequest\x1a$.roster.v1.ExportSubscribersResponse\"=\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x03\"%*\x82\xd3\xe4\x93\x02&b\vsubscribers\x12\x17/api/subscribers/export0\x01\x12\x8f\x01\n" +
-	"\x10DeleteSubscriber\x12\".roster.v1.DeleteSubscriberRequest\x1a#.roster.v1.DeleteSubscriberResponse\"2\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x17*\x15/api/subscribers/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
+	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02%\x12#/api/subscribers/{id}/personal-data\x12\xc5\x01\n" +
+	"\x11ImportSubscribers\x12#.roster.v1.ImportSubscribersRequest\x1a$.roster.v1.ImportSubscribersResponse\"a\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x04\x03\x0e\"%µ\x18\x15\n" +
+	"\x13subscriber.imported\x82\xd3\xe4\x93\x02/:\vsubscribersb\aresults\"\x17/api/subscribers/import(\x010\x01\x12\xb8\x01\n" +
+	"\x11ExportSubscribers\x12#.roster.v1.ExportSubscribersRequest\x1a$.roster.v1.ExportSubscribersResponse\"V\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x03\"%*µ\x18\x15\n" +
+	"\x13subscriber.exported\x82\xd3\xe4\x93\x02&b\vsubscribers\x12\x17/api/subscribers/export0\x01\x12\xad\x01\n" +
+	"\x10DeleteSubscriber\x12\".roster.v1.DeleteSubscriberRequest\x1a#.roster.v1.DeleteSubscriberResponse\"P\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x01\x05µ\x18\x1a\n" +
+	"\x11subscriber.erased\x12\x05erase\x82\xd3\xe4\x93\x02\x17*\x15/api/subscribers/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_subscribers_proto_rawDescOnce sync.Once

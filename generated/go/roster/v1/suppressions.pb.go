@@ -1332,20 +1332,24 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x03bom\x18\x02 \x01(\bB\t\xaa\xb5\x18\x05falseR\x03bom\"\x82\x01\n" +
 	"\x1aExportSuppressionsResponse\x12:\n" +
 	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12(\n" +
-	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineR\x05lines2\x84\a\n" +
-	"\x12SuppressionService\x12\x81\x01\n" +
-	"\x0fAddSuppressions\x12!.roster.v1.AddSuppressionsRequest\x1a\".roster.v1.AddSuppressionsResponse\"'\x92\xb5\x18\a\n" +
-	"\x05write\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/api/suppressions\x12\xa9\x01\n" +
-	"\x12ImportSuppressions\x12$.roster.v1.ImportSuppressionsRequest\x1a%.roster.v1.ImportSuppressionsResponse\"B\x92\xb5\x18\a\n" +
-	"\x05write\x82\xd3\xe4\x93\x021:\fsuppressionsb\aresults\"\x18/api/suppressions/import(\x010\x01\x12\x9d\x01\n" +
-	"\x12ExportSuppressions\x12$.roster.v1.ExportSuppressionsRequest\x1a%.roster.v1.ExportSuppressionsResponse\"8\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02(b\fsuppressions\x12\x18/api/suppressions/export0\x01\x12\x84\x01\n" +
+	"\x05lines\x18\x02 \x03(\v2\x12.roster.v1.CsvLineR\x05lines2\xe8\a\n" +
+	"\x12SuppressionService\x12\x98\x01\n" +
+	"\x0fAddSuppressions\x12!.roster.v1.AddSuppressionsRequest\x1a\".roster.v1.AddSuppressionsResponse\">\x92\xb5\x18\a\n" +
+	"\x05writeµ\x18\x13\n" +
+	"\x11suppression.added\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/api/suppressions\x12\xc3\x01\n" +
+	"\x12ImportSuppressions\x12$.roster.v1.ImportSuppressionsRequest\x1a%.roster.v1.ImportSuppressionsResponse\"\\\x92\xb5\x18\a\n" +
+	"\x05writeµ\x18\x16\n" +
+	"\x14suppression.imported\x82\xd3\xe4\x93\x021:\fsuppressionsb\aresults\"\x18/api/suppressions/import(\x010\x01\x12\xb7\x01\n" +
+	"\x12ExportSuppressions\x12$.roster.v1.ExportSuppressionsRequest\x1a%.roster.v1.ExportSuppressionsResponse\"R\x92\xb5\x18\x06\n" +
+	"\x04readµ\x18\x16\n" +
+	"\x14suppression.exported\x82\xd3\xe4\x93\x02(b\fsuppressions\x12\x18/api/suppressions/export0\x01\x12\x84\x01\n" +
 	"\x0eGetSuppression\x12 .roster.v1.GetSuppressionRequest\x1a!.roster.v1.GetSuppressionResponse\"-\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x18\x12\x16/api/suppressions/{id}\x12\x80\x01\n" +
 	"\x10ListSuppressions\x12\".roster.v1.ListSuppressionsRequest\x1a#.roster.v1.ListSuppressionsResponse\"#\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\x13\x12\x11/api/suppressions\x12\x93\x01\n" +
-	"\x11DeleteSuppression\x12#.roster.v1.DeleteSuppressionRequest\x1a$.roster.v1.DeleteSuppressionResponse\"3\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
-	"\x05admin\x9a\xb5\x18\x01\x17\x82\xd3\xe4\x93\x02\x18*\x16/api/suppressions/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
+	"\x04read\x82\xd3\xe4\x93\x02\x13\x12\x11/api/suppressions\x12\xac\x01\n" +
+	"\x11DeleteSuppression\x12#.roster.v1.DeleteSuppressionRequest\x1a$.roster.v1.DeleteSuppressionResponse\"L\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
+	"\x05admin\x9a\xb5\x18\x01\x17µ\x18\x15\n" +
+	"\x13suppression.deleted\x82\xd3\xe4\x93\x02\x18*\x16/api/suppressions/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_suppressions_proto_rawDescOnce sync.Once

@@ -35,6 +35,8 @@ class Actor(_message.Message):
         """A client with an API key."""
         PERSON: Actor._Type.ValueType  # 2
         """The subscriber, with a link or a form."""
+        COMMAND_LINE: Actor._Type.ValueType  # 3
+        """A command that changes the database, such as `roster keys`."""
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
         """The type of an actor. Later versions can add types."""
@@ -45,6 +47,8 @@ class Actor(_message.Message):
     """A client with an API key."""
     PERSON: Actor.Type.ValueType  # 2
     """The subscriber, with a link or a form."""
+    COMMAND_LINE: Actor.Type.ValueType  # 3
+    """A command that changes the database, such as `roster keys`."""
 
     TYPE_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int
@@ -54,8 +58,8 @@ class Actor(_message.Message):
     id: _builtins.str
     """Identifier of the API key. Absent for other types."""
     name: _builtins.str
-    """Name of the API key. Absent for other types, and if it is no longer stored because the key
-    was revoked.
+    """Name of the API key, or of the user of the operating system who ran the command. Absent for a
+    person, and if it is no longer stored because the key was revoked.
     """
     def __init__(
         self,

@@ -90,6 +90,37 @@ class Form(_message.Message):
 Global___Form: _TypeAlias = Form  # noqa: Y015
 
 @_typing.final
+class Audit(_message.Message):
+    """Which entry a call adds to the audit log of the account, in the transaction of its first
+    write.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACTION_FIELD_NUMBER: _builtins.int
+    ONLY_IF_FIELD_NUMBER: _builtins.int
+    action: _builtins.str
+    """Action of the entry: the type of the resource and what happened to it, such as
+    "webhook.updated". If the response has a field with the name of the type, it is the resource
+    after the action.
+    """
+    only_if: _builtins.str
+    """Name of a bool of the request. If it is set, calls without it add no entry."""
+    def __init__(
+        self,
+        *,
+        action: _builtins.str = ...,
+        only_if: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "only_if", b"only_if"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Audit: _TypeAlias = Audit  # noqa: Y015
+
+@_typing.final
 class Deprecation(_message.Message):
     """When something with the option `deprecated = true` stops to work. HTTP responses of a
     deprecated rpc, and of a call that sets a deprecated field, state it in the headers
@@ -169,6 +200,7 @@ CROSS_ORIGIN_FIELD_NUMBER: _builtins.int
 RESPONSE_MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 FORM_FIELD_NUMBER: _builtins.int
 DEPRECATION_FIELD_NUMBER: _builtins.int
+AUDIT_FIELD_NUMBER: _builtins.int
 IGNORED_KEYS_FIELD_NUMBER: _builtins.int
 BOOLEAN_LIKE_FIELD_NUMBER: _builtins.int
 TRIMMED_FIELD_NUMBER: _builtins.int
@@ -215,6 +247,10 @@ form: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, G
 """How an HTML form can call the rpc. Default: it cannot."""
 deprecation: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Deprecation]
 """For a deprecated rpc: the dates."""
+audit: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Audit]
+"""Which entry of the audit log a call adds. Every rpc that changes something but subscribers
+sets it.
+"""
 ignored_keys: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MessageOptions, _containers.RepeatedScalarFieldContainer[_builtins.str]]
 """JSON keys that a body of this message can contain and that are ignored: the
 output-only fields of the resource. A fetched resource can therefore be sent back

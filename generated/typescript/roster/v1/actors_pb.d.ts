@@ -33,8 +33,8 @@ export declare type Actor = Message<"roster.v1.Actor"> & {
   id?: string | undefined;
 
   /**
-   * Name of the API key. Absent for other types, and if it is no longer stored because the key
-   * was revoked.
+   * Name of the API key, or of the user of the operating system who ran the command. Absent for a
+   * person, and if it is no longer stored because the key was revoked.
    *
    * @generated from field: optional string name = 3;
    */
@@ -73,6 +73,13 @@ export enum Actor_Type {
    * @generated from enum value: PERSON = 2;
    */
   PERSON = 2,
+
+  /**
+   * A command that changes the database, such as `roster keys`.
+   *
+   * @generated from enum value: COMMAND_LINE = 3;
+   */
+  COMMAND_LINE = 3,
 }
 
 /**

@@ -83,6 +83,36 @@ export declare type Form = Message<"roster.v1.Form"> & {
 export declare const FormSchema: GenMessage<Form>;
 
 /**
+ * Which entry a call adds to the audit log of the account, in the transaction of its first
+ * write.
+ *
+ * @generated from message roster.v1.Audit
+ */
+export declare type Audit = Message<"roster.v1.Audit"> & {
+  /**
+   * Action of the entry: the type of the resource and what happened to it, such as
+   * "webhook.updated". If the response has a field with the name of the type, it is the resource
+   * after the action.
+   *
+   * @generated from field: string action = 1;
+   */
+  action: string;
+
+  /**
+   * Name of a bool of the request. If it is set, calls without it add no entry.
+   *
+   * @generated from field: string only_if = 2;
+   */
+  onlyIf: string;
+};
+
+/**
+ * Describes the message roster.v1.Audit.
+ * Use `create(AuditSchema)` to create a new message.
+ */
+export declare const AuditSchema: GenMessage<Audit>;
+
+/**
  * When something with the option `deprecated = true` stops to work. HTTP responses of a
  * deprecated rpc, and of a call that sets a deprecated field, state it in the headers
  * Deprecation (RFC 9745) and Sunset (RFC 8594).
@@ -213,6 +243,14 @@ export declare const form: GenExtension<MethodOptions, Form>;
  * @generated from extension: roster.v1.Deprecation deprecation = 50007;
  */
 export declare const deprecation: GenExtension<MethodOptions, Deprecation>;
+
+/**
+ * Which entry of the audit log a call adds. Every rpc that changes something but subscribers
+ * sets it.
+ *
+ * @generated from extension: roster.v1.Audit audit = 50008;
+ */
+export declare const audit: GenExtension<MethodOptions, Audit>;
 
 /**
  * JSON keys that a body of this message can contain and that are ignored: the

@@ -1,0 +1,72 @@
+"""AuditService."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+
+from roster.v1 import audit_pb2 as pb
+from roster.v1.audit_pb2_grpc import AuditServiceServicer
+
+from ...rpc.caller import account_id
+from ...rpc.messages import Context, check_page, created_range, split_message
+from ...rpc.paging import page_in, token_of
+from ...rpc.streams import accept
+from ...storage.database import Database
+from . import store
+from .audited_database import record_call
+from .messages import entry_message
+
+# The maximum number of entries in one read of an export.
+EXPORT_BATCH = 500
+
+
+class AuditService(AuditServiceServicer):
+    """Returns the audit log of the caller's account."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def ListAuditEntries(
+        self, request: pb.ListAuditEntriesRequest, _context: Context
+    ) -> pb.ListAuditEntriesResponse:
+        account, filters = account_id(), _filter(request)
+        page = page_in(f"audit entries {filters!r}", request)
+        rows, total, following = await self._database.read(
+            partial(store.page, account, filters, page)
+        )
+        response = pb.ListAuditEntriesResponse(
+            entries=map(entry_message, rows),
+            total=total,
+            page=page.number,
+            limit=page.limit,
+            next_page_token=token_of(following),
+        )
+        check_page(response)
+        return response
+
+    async def ExportAuditEntries(
+        self, request: pb.ExportAuditEntriesRequest, context: Context
+    ) -> AsyncIterator[pb.ExportAuditEntriesResponse]:
+        account, filters = account_id(), _filter(request)
+        await record_call(self._database)
+        await accept(context)
+        while rows := await self._database.read(
+            partial(store.rows, account, filters, EXPORT_BATCH)
+        ):
+            filters = filters._replace(end_id=rows[-1].id)
+            response = pb.ExportAuditEntriesResponse(entries=map(entry_message, rows))
+            for piece in split_message(response):
+                yield piece
+
+
+def _filter(request: pb.ListAuditEntriesRequest | pb.ExportAuditEntriesRequest) -> store.Filter:
+    first_id, end_id = created_range(request)
+    return store.filter_of(
+        action=request.action,
+        actor=request.actor,
+        resource_type=request.resource_type,
+        resource_id=request.resource_id,
+        first_id=first_id,
+        end_id=end_id,
+    )

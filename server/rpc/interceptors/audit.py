@@ -1,0 +1,41 @@
+"""Records the calls of rpcs with the option `audit` in the audit log of the account."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...config import Network
+from ...features.audit.audited_database import AuditedCall, AuditedDatabase
+from ...values.ids import is_id
+from .. import caller
+from .base import Call, Interceptor, Method
+from .client_address import client_address_of
+
+
+class Audit(Interceptor):
+    """Lets the database record a call. Runs after Authorize and Validate."""
+
+    def __init__(self, database: AuditedDatabase, proxies: Sequence[Network]) -> None:
+        self._database = database
+        self._proxies = proxies
+
+    def applies_to(self, method: Method) -> bool:
+        return bool(method.audited_action)
+
+    def intercept(self, call: Call) -> None:
+        condition = call.method.audited_if
+        if condition and not getattr(call.request, condition):
+            return
+        by = caller.current()
+        # Of a subscriber it can be an address. The stream of an import has none.
+        reference = getattr(call.request, "id", "")
+        audited = AuditedCall(
+            account_id=by.account_id,
+            action=call.method.audited_action,
+            actor=by.key_id,
+            actor_name=by.key_name,
+            ip=client_address_of(call, self._proxies),
+            resource_id=reference if is_id(reference) else "",
+        )
+        self._database.audit(audited)
+        call.add_done_callback(lambda _: self._database.end_audit(audited))
