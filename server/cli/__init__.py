@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 from ..config import ALL, SettingError, warn_about_unknown_settings, with_flags
 from ..rpc.errors import RosterError
 from ..serving.console import CommandError, ExitCode, console, fail, flush, notice
-from ..storage.database import StorageError
+from ..storage.database import SchemaTooNew, StorageError
 from ..values.addresses import PortInUse
 
 # The first commands in the help. The others follow by name.
@@ -129,6 +129,8 @@ def _run() -> None:
         fail(with_flags(str(error), sys.argv), ExitCode.USAGE)
     except PortInUse as error:
         fail(str(error), ExitCode.PORT_IN_USE)
+    except SchemaTooNew as error:
+        fail(str(error), ExitCode.OUTDATED)
     except StorageError as error:
         fail(with_flags(str(error), sys.argv), ExitCode.DATABASE)
     except RosterError:

@@ -79,7 +79,7 @@ class Core:
             self._encryption,
             self._client,
             observability=observability,
-            nodes=self.database.nodes,
+            details=self.database.details,
         )
 
     @property
@@ -149,7 +149,9 @@ async def start_background_work(
     """Starts maintenance, deliveries and operations of an open database, until the stack closes."""
     exposition.add(of_database(database))
     await stack.enter_async_context(client)
-    failures = await stack.enter_async_context(run_maintenance(database, backups))
+    failures = await stack.enter_async_context(
+        run_maintenance(database, backups, database.report_migration)
+    )
     exposition.add(of_maintenance(failures))
     await deliver(database, client, encryption, exposition, stack)
     exposition.add(of_operations(operations))

@@ -4,7 +4,8 @@ Each worker is the same command in a new interpreter, because gRPC does not surv
 first worker starts alone, migrates the database and listens meanwhile (see `role.py`), so that an
 error in a setting or the database is reported once. The others start when it serves. A worker that
 dies is replaced: immediately if it had served for a while, otherwise after an increasing delay. If
-the system cannot create a process, the supervisor logs that and tries again, also at the start.
+one ends because the database requires a later version, all do. If the system cannot create a
+process, the supervisor logs that and tries again, also at the start.
 
 A signal that stops the process is forwarded as SIGTERM, and the workers finish running calls; a
 second signal kills them. SIGHUP is forwarded if it reloads certificates (see `signals.py`).
@@ -24,6 +25,7 @@ from dataclasses import replace
 from functools import partial
 
 from ..config import OFF, SETTINGS
+from .console import ExitCode
 from .options import ObservabilityOptions, ProcessOptions
 from .ready import Ready, announce, read_report
 from .reserved_ports import reserved
@@ -111,7 +113,7 @@ class Supervisor:
                 processes.append(process)
             announce(replace(ready, metrics=metrics), count)
             codes = await asyncio.gather(*map(self._keep_running, range(count), processes))
-            return int(any(codes))
+            return ExitCode.OUTDATED if ExitCode.OUTDATED in codes else int(any(codes))
 
     async def _serve_metrics(self, stack: AsyncExitStack) -> str:
         """Serves the metrics of all workers, and returns their URL; empty if disabled."""
@@ -197,6 +199,9 @@ class Supervisor:
         serving_since = loop.time()
         while True:
             code = await self._ended(process)
+            if code == ExitCode.OUTDATED:
+                self._stop()
+                return code
             if self._stopping.is_set():
                 # A worker that does not handle signals yet is ended by SIGTERM itself.
                 return 0 if code == -signal.SIGTERM else code

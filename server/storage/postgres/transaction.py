@@ -1,6 +1,9 @@
 """Runs transactions on PostgreSQL, with one writer per account at a time.
 
-A write transaction takes an advisory lock on each account before its first statement for
+A write transaction first takes the write lock in shared mode, and checks that this program has the
+minimum version of the schema (`schema_version.py`). This takes no round trip of its own.
+
+It takes an advisory lock on each account before its first statement for
 the account, and holds it until the commit is visible. So a check still holds when the
 store acts on it, for example that a name is free or a limit is not reached. Transactions
 that take one account lock cannot deadlock. The lock costs little: the row that counts an
@@ -20,6 +23,7 @@ from peewee import Database, PeeweeException
 
 from ...values.clock import Clock
 from ...values.ids import Ids
+from .. import schema_version
 from ..dialects import PostgresDialect
 from ..statements import Statement
 from ..transaction import Transaction
@@ -28,7 +32,7 @@ DIALECT = PostgresDialect()
 
 # Each statement sees all earlier commits, which include those of the previous holder of
 # the lock.
-_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {schema_version.ENTER_WRITE}"
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _SAVEPOINT, _RELEASE = "SAVEPOINT request", "RELEASE SAVEPOINT request;"
 # The lock of statements without an account, such as the creation of one.
@@ -68,11 +72,19 @@ class Commands:
         self._locked_at_savepoint: set[str] = set()
 
     def begin(self, first: str = "") -> None:
-        """Runs `first`, preceded by BEGIN if the transaction has not begun."""
-        text = first if self._begun else f"{_BEGIN}; {first}"
-        if text:
-            self._database.connection().execute(text, prepare=False)
-        self._begun = True
+        """Runs `first`, preceded by BEGIN if the transaction has not begun.
+
+        Raises SchemaTooNew if the database requires a later version of the program.
+        """
+        connection = self._database.connection()
+        if not self._begun:
+            results = connection.execute(f"{_BEGIN}; {first}", prepare=False)
+            self._begun = True
+            # After the results of BEGIN and of the lock.
+            ((minimum,),) = results.set_result(2).fetchall()
+            schema_version.check_minimum(minimum, schema_version.PROGRAM_VERSION)
+        elif first:
+            connection.execute(first, prepare=False)
 
     def lock(self, account_id: str) -> None:
         """Locks an account until the end of the transaction."""
@@ -132,6 +144,10 @@ class WriteTransaction(PostgresTransaction):
     def commit(self) -> None:
         """Commits durably. Raises OutcomeUnknown or RolledBack."""
         self._commands.commit()
+
+    def raw(self) -> Database:
+        self._commands.begin()
+        return super().raw()
 
     def run_each(self, statement: Statement, values: Sequence[Mapping[str, Any]]) -> None:
         # In a pipeline: one round trip.
