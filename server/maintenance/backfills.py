@@ -24,15 +24,15 @@ LOG_INTERVAL = 10.0
 
 
 async def run_backfills(database: Database, report: Callable[[object], object]) -> int:
-    """Runs the waiting backfills to their end, and returns the number of transactions."""
+    """Runs the waiting backfills to their end, and returns the number of changed rows."""
     caller.enter_account(None)
-    count, logged = 0, 0.0
+    changed, logged = 0, 0.0
     try:
         while (started := time.monotonic()) and (progress := await database.write(_advance)):
             raise_if_cancelled()
-            count += 1
+            changed += progress.rows
             report(progress)
-            if started - logged > LOG_INTERVAL or progress.done == progress.total:
+            if started - logged > LOG_INTERVAL or not progress.rows:
                 log.info("%s", progress)
                 logged = started
             await asyncio.sleep(PAUSE_FACTOR * (time.monotonic() - started))
@@ -40,7 +40,7 @@ async def run_backfills(database: Database, report: Callable[[object], object]) 
         log.warning("backfill postponed: database not available")
     finally:
         report("")
-    return count
+    return changed
 
 
 def _advance(tx: Transaction) -> Progress | None:

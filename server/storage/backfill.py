@@ -33,9 +33,10 @@ class Backfill(Model):
 
 
 class Progress(NamedTuple):
-    """The rows that a backfill has changed, and their number when it was started."""
+    """The rows that the last chunk and all chunks of a backfill changed, and the expected number."""
 
     name: str
+    rows: int
     done: int
     total: int
 
@@ -66,8 +67,8 @@ def advance(database: Database, folder: Path) -> Progress | None:
     chunk = migrations[row.name].load().backfill(database, row.position, CHUNK_ROWS)
     if chunk is None:
         Backfill.delete().where(is_this).bind(database).execute()
-        return Progress(row.name, row.done, row.done)
+        return Progress(row.name, 0, row.done, row.done)
     position, rows = chunk
     changes = {Backfill.position: position, Backfill.done: row.done + rows}
     Backfill.update(changes).where(is_this).bind(database).execute()
-    return Progress(row.name, row.done + rows, max(row.total, row.done + rows))
+    return Progress(row.name, rows, row.done + rows, max(row.total, row.done + rows))

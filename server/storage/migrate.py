@@ -223,7 +223,7 @@ def _run(migration: Migration, module: ModuleType, runner: Runner) -> None:
     if isinstance(database, PostgresqlDatabase):
         database.execute_sql(f"SET LOCAL lock_timeout = {LOCK_MILLISECONDS}")
         if contracts(migration.name):
-            database.execute_sql(versions.LOCK_WRITES)
+            database.execute_sql(f"SELECT {versions.EXCLUDE_WRITES}")
     if hasattr(module, "up"):
         module.up(runner.migrator, database)
     database.execute_sql(f"UPDATE {versions.TABLE} SET {change}")  # noqa: S608 - no values in it

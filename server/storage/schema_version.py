@@ -22,12 +22,11 @@ from .database import SchemaTooNew
 
 DIRECTORY = Path(__file__).parent / "migrations"
 TABLE = "schema_version"
-_MINIMUM = f"SELECT minimum_version FROM {TABLE}"  # noqa: S608 - a name of this module
+READ_MINIMUM = f"SELECT minimum_version FROM {TABLE}"  # noqa: S608 - a name of this module
 # The key of the write lock: arbitrary, but the same in all versions.
 _WRITE_LOCK = 5_902_118_374_460_913_275
-LOCK_WRITES = f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})"
-# Two statements: the second sees what was committed before the lock was granted.
-ENTER_WRITE = f"SELECT pg_advisory_xact_lock_shared({_WRITE_LOCK}); {_MINIMUM}"
+SHARE_WRITES = f"pg_advisory_xact_lock_shared({_WRITE_LOCK})"
+EXCLUDE_WRITES = f"pg_advisory_xact_lock({_WRITE_LOCK})"
 
 
 def number_of(migration: str) -> int:
@@ -54,13 +53,13 @@ def create_table(database: Database) -> None:
 def check_version(database: Database, version: int) -> None:
     """Raises SchemaTooNew if a program of this version must not use the database."""
     if database.table_exists(TABLE):
-        check_minimum(database.execute_sql(_MINIMUM).fetchone()[0], version)
+        check_minimum(database.execute_sql(READ_MINIMUM).fetchone()[0], version)
 
 
 def check_minimum(minimum: int, version: int) -> None:
     """Raises SchemaTooNew if a program of this version is below a minimum version."""
     if version < minimum:
         raise SchemaTooNew(
-            f"The database schema requires version {minimum} or later, and this program has"
-            f" version {version}. Run the version of Roster that migrated it, or a later one."
+            f"The database requires a program of schema version {minimum} or later, and this one"
+            f" has {version}. Run the release of Roster that migrated it, or a later one."
         )

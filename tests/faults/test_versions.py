@@ -15,7 +15,7 @@ from ..postgres import Postgres
 from ..processes import limited
 
 RAISE = "UPDATE schema_version SET minimum_version = 9999"
-TEXT = "The database schema requires version 9999 or later"
+TEXT = "The database requires a program of schema version 9999 or later"
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from peewee import Database, PeeweeException
 
 from ...values.clock import Clock
 from ...values.ids import Ids
-from .. import schema_version
 from ..dialects import PostgresDialect
+from ..schema_version import PROGRAM_VERSION, READ_MINIMUM, SHARE_WRITES, check_minimum
 from ..statements import Statement
 from ..transaction import Transaction
 
@@ -32,7 +32,7 @@ DIALECT = PostgresDialect()
 
 # Each statement sees all earlier commits, which include those of the previous holder of
 # the lock.
-_BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {schema_version.ENTER_WRITE}"
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _SAVEPOINT, _RELEASE = "SAVEPOINT request", "RELEASE SAVEPOINT request;"
 # The lock of statements without an account, such as the creation of one.
@@ -71,37 +71,47 @@ class Commands:
         self._locked: set[str] = set()
         self._locked_at_savepoint: set[str] = set()
 
-    def begin(self, first: str = "") -> None:
-        """Runs `first`, preceded by BEGIN if the transaction has not begun.
-
-        Raises SchemaTooNew if the database requires a later version of the program.
-        """
-        connection = self._database.connection()
+    def begin(self) -> None:
+        """Begins the transaction, unless it has begun. Raises SchemaTooNew."""
         if not self._begun:
-            results = connection.execute(f"{_BEGIN}; {first}", prepare=False)
-            self._begun = True
-            # After the results of BEGIN and of the lock.
-            ((minimum,),) = results.set_result(2).fetchall()
-            schema_version.check_minimum(minimum, schema_version.PROGRAM_VERSION)
-        elif first:
-            connection.execute(first, prepare=False)
+            self._begin()
 
     def lock(self, account_id: str) -> None:
-        """Locks an account until the end of the transaction."""
-        if account_id not in self._locked:
-            self.begin(f"SELECT pg_advisory_xact_lock({lock_of(account_id)})")
-            self._locked.add(account_id)
+        """Locks an account until the end of the transaction. Raises SchemaTooNew."""
+        if account_id in self._locked:
+            return
+        lock = f"pg_advisory_xact_lock({lock_of(account_id)})"
+        if self._begun:
+            self._send(f"SELECT {lock}")
+        else:
+            self._begin(f", {lock}")
+        self._locked.add(account_id)
 
     def savepoint(self) -> None:
         """Starts the next write. `roll_back_to_savepoint` undoes only its effects."""
-        self.begin(f"{_RELEASE if self._has_savepoint else ''} {_SAVEPOINT}")
+        self.begin()
+        self._send(f"{_RELEASE if self._has_savepoint else ''} {_SAVEPOINT}")
         self._has_savepoint = True
         self._locked_at_savepoint = set(self._locked)
 
     def roll_back_to_savepoint(self) -> None:
         """Undoes the current write, which also releases the locks that it took."""
-        self.begin("ROLLBACK TO SAVEPOINT request")
+        self._send("ROLLBACK TO SAVEPOINT request")
         self._locked = set(self._locked_at_savepoint)
+
+    def _begin(self, lock: str = "") -> None:
+        """Begins in one round trip, with the write lock and the given one.
+
+        The minimum version is read by a statement after them, which sees what was committed before.
+        """
+        results = self._send(f"{_BEGIN}; SELECT {SHARE_WRITES}{lock}; {READ_MINIMUM}")
+        self._begun = True
+        ((minimum,),) = results.set_result(2).fetchall()
+        check_minimum(minimum, PROGRAM_VERSION)
+
+    def _send(self, text: str) -> psycopg.Cursor[Any]:
+        cursor: psycopg.Cursor[Any] = self._database.connection().execute(text, prepare=False)
+        return cursor
 
     def commit(self) -> None:
         """Commits durably. Raises OutcomeUnknown or RolledBack."""
