@@ -33,7 +33,7 @@ class Backfill(Model):
 
 
 class Progress(NamedTuple):
-    """The rows that the last chunk and all chunks of a backfill changed, and the expected number."""
+    """The rows that the last chunk and all chunks have changed, and the expected number."""
 
     name: str
     rows: int
