@@ -76,9 +76,9 @@ def pages_of(
             reply, trailing = await check, await check.trailing_metadata()
         except AioRpcError:
             return _state(503, "unreachable", request_id)
-        if reply.status != health_pb2.HealthCheckResponse.SERVING:
-            return _state(503, "not serving", request_id)
         details = [value for name, value in trailing or () if name == policy.health_detail]
+        if reply.status != health_pb2.HealthCheckResponse.SERVING:
+            return _state(503, "not serving", request_id, details)
         return _state(200, "ok", request_id, details)
 
     pages = {

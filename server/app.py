@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import grpc
@@ -165,7 +165,7 @@ class App:
         *,
         clock: Clock = system_clock,
         observability: Observability | None = None,
-        nodes: Callable[[], Mapping[int, bool]] = dict,
+        details: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         observability = observability or disabled_observability()
         observability.exposition.add(observability.stats.rpc_samples)
@@ -238,7 +238,7 @@ class App:
             clock,
             self.operations.notify,
         )
-        self._health = HealthService(nodes)
+        self._health = HealthService(details)
 
     def register(self, server: Any) -> None:
         """Adds the services to a server or another registry of handlers."""

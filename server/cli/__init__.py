@@ -28,7 +28,7 @@ from ..config import (
 )
 from ..rpc.errors import RosterError
 from ..serving.console import CommandError, ExitCode, console, fail, flush, notice
-from ..storage.database import StorageError
+from ..storage.database import SchemaTooNew, StorageError
 from ..values.addresses import PortInUse
 
 # The first commands in the help. The others follow by name.
@@ -154,6 +154,8 @@ def _run() -> None:
         fail(with_flags(str(error), sys.argv), ExitCode.USAGE)
     except PortInUse as error:
         fail(str(error), ExitCode.PORT_IN_USE)
+    except SchemaTooNew as error:
+        fail(str(error), ExitCode.OUTDATED)
     except StorageError as error:
         fail(with_flags(str(error), sys.argv), ExitCode.DATABASE)
     except RosterError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -12,6 +12,7 @@ from ..features.operations import store as operations
 from ..features.webhooks import store_retention as deliveries
 from ..rpc.idempotency import store as responses
 from ..storage.database import Database
+from .backfills import run_backfills
 from .backups import CHECK_INTERVAL, BackupSchedule
 from .deleted import remove_deleted
 from .periodic import PeriodicTask, running
@@ -20,13 +21,18 @@ from .purge import purge_old_rows
 # Seconds. Retention periods are a day or longer, so an hour more does not matter.
 PURGE_INTERVAL = 3_600.0
 REMOVAL_INTERVAL = 1.0
+BACKFILL_INTERVAL = 10.0
 
 
 @asynccontextmanager
 async def run_maintenance(
-    database: Database, backups: BackupSchedule | None = None
+    database: Database,
+    backups: BackupSchedule | None = None,
+    report: Callable[[object], object] = str,
 ) -> AsyncIterator[Counter[str]]:
     """Runs the periodic tasks of an open database during a block. Yields failed runs by task.
+
+    `report` receives the progress of migrations that change stored rows.
 
     Several processes can run them at the same time, but only one can create backups.
     """
@@ -45,6 +51,9 @@ async def run_maintenance(
             REMOVAL_INTERVAL,
             partial(remove_deleted, database),
         )
+    )
+    tasks.append(
+        PeriodicTask("backfill", BACKFILL_INTERVAL, partial(run_backfills, database, report))
     )
     if backups is not None:
         tasks.append(PeriodicTask("backup", CHECK_INTERVAL, backups.run))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from ..storage.executor.database import ExecutorDatabase
-from ..storage.migrate import newest
+from ..storage.schema_version import PROGRAM_VERSION
 from . import metrics
 from .exposition import Source
 from .log_writer import LogWriter
@@ -37,7 +37,7 @@ class HttpServer(Protocol):
 
 def of_database(database: ExecutorDatabase) -> Source:
     """Returns the metric source of an open database."""
-    schema_version = newest()
+    schema_version = PROGRAM_VERSION
 
     def samples() -> Iterable[Sample]:
         for executor in database.executors:

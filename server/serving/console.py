@@ -52,6 +52,7 @@ class ExitCode(IntEnum):
     REJECTED = 7
     INCOMPLETE = 8
     ALREADY_EXISTS = 9
+    OUTDATED = 10
     INTERRUPTED = 130
 
     @property

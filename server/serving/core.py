@@ -77,7 +77,7 @@ class Core:
             self._encryption,
             self._client,
             observability=observability,
-            nodes=self.database.nodes,
+            details=self.database.details,
         )
 
     async def open(self) -> None:
@@ -142,7 +142,9 @@ async def start_background_work(
     backups = backup_schedule(settings)
     exposition.add(of_database(database))
     await stack.enter_async_context(client)
-    failures = await stack.enter_async_context(run_maintenance(database, backups))
+    failures = await stack.enter_async_context(
+        run_maintenance(database, backups, database.report_migration)
+    )
     exposition.add(of_maintenance(failures))
     if backups is not None:
         exposition.add(of_backups(backups))

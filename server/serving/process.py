@@ -22,6 +22,7 @@ from functools import partial
 
 import uvloop
 
+from ..storage.database import StorageError
 from .certificates import reload_certificates, watch
 from .options import ProcessOptions
 from .pending_tasks import pending_tasks
@@ -47,6 +48,8 @@ class Lifecycle:
         self.ready = Ready()
         self._stopping = asyncio.Event()
         self._starting: asyncio.Task[object] | None = None
+        # Why the process stops, unless a signal stops it.
+        self.error: StorageError | None = None
 
     @contextmanager
     def starting(self) -> Iterator[None]:
@@ -72,6 +75,13 @@ class Lifecycle:
     def is_stopping(self) -> bool:
         return self._stopping.is_set()
 
+    def fail(self, error: StorageError) -> None:
+        """Stops the process because of an error, which `run` then raises."""
+        if not self.is_stopping:
+            self.error = error
+            log.critical("not ready: %s", error)
+            self.stop()
+
     def stop(self) -> None:
         if self.is_stopping:
             return
@@ -92,11 +102,16 @@ def run(
     service: Service,
     options: ProcessOptions,
 ) -> None:
-    """Runs a service until the process is stopped. SIGHUP reloads the TLS certificates."""
+    """Runs a service until the process is stopped. SIGHUP reloads the TLS certificates.
+
+    Raises the error that stopped it.
+    """
     lifecycle = Lifecycle(report if options.role.is_supervised else announce)
     uvloop.run(_run(service, options, lifecycle))
     ignore_signals()
     log.info("stopped", extra=lifecycle.ready.log_fields())
+    if lifecycle.error is not None:
+        raise lifecycle.error
 
 
 async def _run(service: Service, options: ProcessOptions, lifecycle: Lifecycle) -> None:

@@ -39,7 +39,8 @@ class Ready:
     def log_fields(self) -> dict[str, str | None]:
         """Returns the fields of a log line: the version, and the addresses without the key."""
         addresses = {name: value or None for name, value in asdict(self).items()}
-        return {"version": version("roster"), **addresses, "first_key": None}
+        del addresses["first_key"]
+        return {"version": version("roster"), **addresses}
 
 
 def report(ready: Ready) -> None:

@@ -79,6 +79,7 @@ class GrpcService:
             with lifecycle.starting():
                 observability, metrics_url = await start_observability(options, stack)
                 core = await stack.enter_async_context(running_core(options, observability))
+                core.database.on_outdated = lifecycle.fail
                 grpc = await listen_grpc(core.app, self.grpc, stack, options.role)
                 if options.http is not None:
                     channel = self._channel(core.app, grpc)
@@ -174,6 +175,7 @@ class BackgroundWorker:
             with lifecycle.starting():
                 observability, metrics_url = await start_observability(self.options, stack)
                 database = database_at(location, settings.database_pool)
+                database.on_outdated = lifecycle.fail
                 await database.open(partial(check_key, settings.secret_key, location))
                 stack.push_async_callback(database.close)
                 encryption = Encryption(await find_key(settings.secret_key, location, database))
@@ -187,4 +189,9 @@ class BackgroundWorker:
                     observability.exposition,
                     stack,
                 )
-            await lifecycle.serving(Ready(database=str(location), metrics=metrics_url))
+            async with monitor_readiness(database, database.free_bytes, _publish_nothing):
+                await lifecycle.serving(Ready(database=str(location), metrics=metrics_url))
+
+
+async def _publish_nothing(*, serving: bool) -> None:  # noqa: ARG001 - of SetServing
+    """Publishes the readiness of a process without ports, which only logs it."""

@@ -4,7 +4,8 @@ Each is the same command in a new interpreter, because gRPC does not survive a f
 first one starts alone, migrates the database and listens meanwhile (see `role.py`), so that an
 error in a setting or the database is reported once. The others start when it serves. A child that
 dies is replaced: immediately if it had served for a while, otherwise after an increasing delay. If
-the system cannot create a process, the supervisor logs that and tries again, also at the start.
+one ends because the database requires a later version, all do. If the system cannot create a
+process, the supervisor logs that and tries again, also at the start.
 
 A signal that stops the process is forwarded as SIGTERM, and the children finish running calls; a
 second signal kills them. SIGHUP is forwarded if it reloads certificates (see `signals.py`).
@@ -25,6 +26,7 @@ from functools import partial
 
 from ..config import OFF, SETTINGS
 from .certificates import expiry_samples, reload_certificates, watch
+from .console import ExitCode
 from .options import ObservabilityOptions, ProcessOptions
 from .ready import Ready, announce, read_report
 from .reserved_ports import reserved
@@ -117,12 +119,12 @@ class Supervisor:
                     return await self._abort_start(process)
                 processes.append(process)
             ready = replace(ready, metrics=metrics)
-            log.info("ready", extra={**ready.log_fields(), "workers": count})
+            log.info("ready", extra={**ready.log_fields(), "processes": count})
             announce(ready, count)
             notify(READY)
             codes = await asyncio.gather(*map(self._keep_running, range(count), processes))
-            log.info("stopped", extra={**ready.log_fields(), "workers": count})
-            return int(any(codes))
+            log.info("stopped", extra={**ready.log_fields(), "processes": count})
+            return ExitCode.OUTDATED if ExitCode.OUTDATED in codes else int(any(codes))
 
     async def _serve_metrics(self, stack: AsyncExitStack) -> str:
         """Serves the metrics of all children, and returns their URL; empty if disabled."""
@@ -213,6 +215,9 @@ class Supervisor:
         serving_since = loop.time()
         while True:
             code = await self._ended(process)
+            if code == ExitCode.OUTDATED:
+                self._stop()
+                return code
             if self._stopping.is_set():
                 # A child that does not handle signals yet is ended by SIGTERM itself.
                 return 0 if code == -signal.SIGTERM else code

@@ -117,3 +117,7 @@ class WrappedDatabase:
 
 class StorageError(Exception):
     """The database cannot be used. The message is for the operator: the cause and the remedy."""
+
+
+class SchemaTooNew(StorageError):
+    """The database requires a later version of the program, also of one that is running."""

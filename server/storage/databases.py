@@ -15,6 +15,7 @@ from peewee import Database, PeeweeException
 from ..config import Settings
 from ..values.database_url import DatabaseLocation, PostgresUrl
 from . import migrate
+from .backfill import Progress, advance
 from .database import AcceptKey, StorageError
 from .sqlite.database import SqliteDatabase
 from .sqlite.file import (
@@ -43,7 +44,13 @@ def database_at(location: DatabaseLocation, connections: int) -> PostgresDatabas
     return SqliteDatabase(location)
 
 
-def bring_up_to_date(database_url: str, accept_key: AcceptKey | None = None) -> list[str]:
+def bring_up_to_date(
+    database_url: str,
+    accept_key: AcceptKey | None = None,
+    *,
+    contract: bool = False,
+    report: migrate.Report = str,
+) -> list[str]:
     """Migrates the database, as `migrate.migrate`, and returns what was applied.
 
     Locks the database only if migrations are pending. Raises StorageError if another
@@ -54,14 +61,40 @@ def bring_up_to_date(database_url: str, accept_key: AcceptKey | None = None) -> 
         from .citus import distribution
 
         with _server(location) as server:
-            return distribution.bring_up_to_date(server, accept_key=accept_key)
+            return distribution.bring_up_to_date(
+                server, accept_key=accept_key, contract=contract, report=report
+            )
     make_folder(location)
     with reports_damage(location), closing(connect(location)) as database:
         prepare(database)
-        if not migrate.pending(database):
+        if not migrate.pending(database, contract=contract):
             return []
         with file_lock(location):
-            return migrate.migrate(database, accept_key=accept_key)
+            return migrate.migrate(
+                database, accept_key=accept_key, contract=contract, report=report
+            )
+
+
+def plan(database_url: str) -> list[migrate.Step]:
+    """Returns the migrations that are not applied. Changes nothing.
+
+    Raises StorageError if the database does not exist.
+    """
+    location = Settings.database_url.parse(database_url)
+    with _existing(location) as database:
+        migrate.check_created(database, location)
+        return migrate.plan(database)
+
+
+def finish_backfills(database_url: str) -> Iterator[Progress]:
+    """Runs the backfills that are not finished, and yields the progress after each chunk."""
+    location = Settings.database_url.parse(database_url)
+    while True:
+        with _transaction(location) as tx:
+            progress = advance(tx.raw(), migrate.DIRECTORY)
+        if progress is None:
+            return
+        yield progress
 
 
 def distributed(

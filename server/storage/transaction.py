@@ -119,9 +119,13 @@ class Transaction:
         for each in values:
             self._execute(statement, each)
 
+    def raw(self) -> Database:
+        """Returns the Peewee database for statements of migrations in this transaction."""
+        return self._database
+
     def ping(self) -> None:
         """Runs a minimal query, for a health check."""
-        self._database.execute_sql("SELECT 1")
+        self.raw().execute_sql("SELECT 1")
 
     def _execute(self, statement: Statement, values: Mapping[str, Any]) -> Any:
         self.statements += 1

@@ -186,7 +186,7 @@ def test_replay_is_an_operation_with_its_request_and_progress(account: Account) 
     }
     assert (ended["state"], ended["total"], ended["processed"]) == ("SUCCEEDED", 3, 3)
     assert ended["actor"] == {"type": "API_KEY", "id": key["id"], "name": key["name"]}
-    (completed,) = account.ok("ListEvents", type="operation.completed")["events"]
+    (completed,) = account.ok("ListEvents", eventType="operation.completed")["events"]
     assert completed["data"]["operation"] == ended
 
 

@@ -8,6 +8,7 @@ import psycopg
 
 from rosterd.server.storage.citus.distribution import REFERENCE_TABLES, TableKind
 from rosterd.server.storage.databases import bring_up_to_date
+from rosterd.server.storage.migrate import OWN_TABLES
 
 from ..cli.commands import json_output
 from .cluster import Cluster
@@ -65,11 +66,12 @@ def undistributed(url: str) -> set[str]:
         name
         for (name,) in rows(
             url,
-            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname <> 'schema_migration'"
+            "SELECT relname FROM pg_class WHERE relkind = 'r'"
             " AND relnamespace = 'public'::regnamespace",
         )
     }
     assert rows(url, GROUPS) == [(1,)]
+    tables -= set(OWN_TABLES)
     return {table for table in tables if kinds.get(table) != _expected(table)}
 
 

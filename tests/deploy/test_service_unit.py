@@ -62,7 +62,8 @@ def test_unit_sets_existing_settings_and_a_writable_database() -> None:
 def test_unit_waits_for_the_stop_and_does_not_restart_after_invalid_settings() -> None:
     assert float(SERVICE["TimeoutStopSec"][0]) > STOP_SECONDS + 1
     assert SERVICE["KillSignal"] == ["SIGTERM"]
-    assert SERVICE["RestartPreventExitStatus"] == [str(int(ExitCode.USAGE))]
+    codes = f"{ExitCode.USAGE:d} {ExitCode.OUTDATED:d}"
+    assert SERVICE["RestartPreventExitStatus"] == [codes]
 
 
 def test_unit_is_active_when_the_service_is_ready_and_a_long_migration_is_not_ended() -> None:

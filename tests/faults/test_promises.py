@@ -17,6 +17,7 @@ MORE_REPETITIONS = {
     "P9 consent": 40,
     "P11 operations": 4,
     "P11 on PostgreSQL": 4,
+    "P13 versions": 2,
 }
 
 

@@ -17,7 +17,7 @@ from rosterd.server.observability.metrics import (
     Sample,
 )
 from rosterd.server.serving.documentation import documentation
-from rosterd.server.storage.migrate import newest
+from rosterd.server.storage.schema_version import PROGRAM_VERSION
 
 from ..components import wait_until
 from ..conftest import Account
@@ -112,7 +112,7 @@ def test_readiness_schema_version_and_free_space_are_metrics(account: Account) -
     found = samples(account)
 
     assert value(found, "roster_ready") == 1
-    assert value(found, "roster_database_schema_version") == newest()
+    assert value(found, "roster_database_schema_version") == PROGRAM_VERSION
     is_file = account.service.database_url.startswith("sqlite:")
     assert bool(value(found, "roster_database_free_bytes")) == is_file
 

@@ -199,7 +199,7 @@ def damage(file: Path, change: str) -> None:
         (NULL_WHERE_NONE_MAY_BE, "one is damaged"),
         ("INSERT INTO subscriber_tag VALUES ('missing', 'missing', 'missing')", "one is damaged"),
         ("DROP TABLE schema_migration", "one is not a Roster database"),
-        ("INSERT INTO schema_migration (name, applied) VALUES ('9999_newer', '')", "9999_newer"),
+        ("UPDATE schema_version SET minimum_version = 9999", "schema version 9999"),
         (
             "INSERT INTO installation VALUES ('unfinished_copy_of', 'x')",
             "one is an unfinished copy",

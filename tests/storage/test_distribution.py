@@ -12,7 +12,7 @@ from rosterd.server.serving.console import ExitCode
 from rosterd.server.storage.citus.distribution import REFERENCE_TABLES
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.databases import bring_up_to_date, distributed
-from rosterd.server.storage.migrate import HISTORY
+from rosterd.server.storage.migrate import HISTORY, OWN_TABLES
 from rosterd.server.storage.postgres.connection import connect
 
 from ..cli.commands import error_line, roster
@@ -58,7 +58,7 @@ def migrated(postgres: Postgres) -> Iterator[Psycopg3Database]:
 
 def account_tables(database: Psycopg3Database) -> set[str]:
     """Returns the tables that contain account data."""
-    return set(database.get_tables()) - {*REFERENCE_TABLES, HISTORY}
+    return set(database.get_tables()) - {*REFERENCE_TABLES, *OWN_TABLES}
 
 
 def test_reference_tables_have_no_foreign_keys_to_distributed_tables(

@@ -12,8 +12,10 @@ from playhouse.apsw_ext import APSWDatabase
 from playhouse.migrations import Runner
 
 from rosterd.server.storage import migrate as migrations
-from rosterd.server.storage.database import StorageError
-from rosterd.server.storage.migrate import migrate, pending
+from rosterd.server.storage.database import SchemaTooNew, StorageError
+from rosterd.server.storage.migrate import OWN_TABLES, migrate, pending, plan
+from rosterd.server.storage.schema_version import check_version
+from rosterd.server.storage.sqlite import file
 from rosterd.server.storage.sqlite.file import connect, prepare
 
 from .helpers import modules_named
@@ -25,6 +27,22 @@ HISTORY = "schema_migration"
 WITHOUT_MODEL = {"subscriber_by_domain", "subscriber_by_mailbox"}
 FIRST = "0001_accounts_subscribers_tags_custom_fields"
 
+# Doubles numbers in chunks of two, and fails at a bad one.
+BACKFILL = """
+TABLE = "first"
+
+def up(migrator, db):
+    db.execute_sql("ALTER TABLE first ADD COLUMN double INTEGER")
+
+def backfill(db, position, limit):
+    text = "SELECT id FROM first WHERE CAST(id AS INTEGER) > {} ORDER BY id LIMIT 2"
+    ids = [row[0] for row in db.execute_sql(text.format(position or 0)).fetchall()]
+    for id_ in ids:
+        factor = 2 // (id_ != {bad!r})
+        double = f"{factor} * CAST(id AS INTEGER)"
+        db.execute_sql(f"UPDATE first SET double = {double} WHERE id = '{id_}'")
+    return (ids[-1], len(ids)) if ids else None
+"""
 SOUND = """
 def up(migrator, db):
     db.execute_sql("CREATE TABLE {name} (id TEXT)")
@@ -56,14 +74,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def tables(database: APSWDatabase) -> set[str]:
-    """Returns the tables without the migration history."""
-    return set(database.get_tables()) - {HISTORY}
+    """Returns the tables without those of migrations."""
+    return set(database.get_tables()) - set(OWN_TABLES)
 
 
 def schema(database: APSWDatabase) -> set[tuple[str, ...]]:
-    """Returns every table and index in SQLite's schema, without the migration history."""
-    query = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE tbl_name <> ?"
-    return set(database.execute_sql(query, (HISTORY,)).fetchall())
+    """Returns every table and index in SQLite's schema, without those of migrations."""
+    query = "SELECT tbl_name, type, name, sql FROM sqlite_master"
+    return {row for row in database.execute_sql(query).fetchall() if row[0] not in OWN_TABLES}
 
 
 def models() -> list[type[Model]]:
@@ -101,8 +119,8 @@ def test_start_logs_the_migrations_of_an_existing_database_only(
 
     assert caplog.messages == [
         "creating the tables of a new database",
-        "applying schema migrations 0002_second",
-        "applying schema migrations 0003_third",
+        "applying schema migration 0002_second (1 of 1)",
+        "applying schema migration 0003_third (1 of 1)",
     ]
 
 
@@ -122,7 +140,7 @@ def test_models_agree_with_the_frozen_migrations(database: APSWDatabase, tmp_pat
         other.create_tables(models())
         of_models, migrated = schema(other), schema(database)
         assert of_models < migrated
-        assert {item[1] for item in migrated - of_models} == WITHOUT_MODEL
+        assert {item[2] for item in migrated - of_models} == WITHOUT_MODEL
     other.close()
 
 
@@ -149,16 +167,88 @@ def test_every_foreign_key_contains_the_account(database: APSWDatabase) -> None:
             assert (number, "account_id", "account_id") in links
 
 
-def test_newer_schema_is_rejected_and_named(database: APSWDatabase, folder: Path) -> None:
-    newer = folder / "0002_newer.py"
-    newer.write_text(SOUND.format(name="newer"))
-    migrate(database)
-    newer.unlink()
+def add(folder: Path, name: str, text: str = "") -> Path:
+    file = folder / f"{name}.py"
+    file.write_text(text or SOUND.format(name=name[5:]))
+    return file
 
-    with pytest.raises(StorageError, match="0002_newer"):
-        pending(database)
-    with pytest.raises(StorageError, match="0002_newer"):
-        migrate(database)
+
+def test_newer_schema_can_be_used_until_a_migration_contracts_it(
+    database: APSWDatabase, folder: Path, tmp_path: Path
+) -> None:
+    migrate(database)
+    (newer := tmp_path / "newer").mkdir()
+    for name in ("0001_first", "0002_second", "0003_contract"):
+        add(newer, name)
+
+    assert migrate(database, newer) == ["0002_second"]
+    assert pending(database) == migrate(database) == []
+
+    assert migrate(database, newer, contract=True) == ["0003_contract"]
+    for use in (pending, migrate):
+        with pytest.raises(SchemaTooNew, match="schema version 3 or later"):
+            use(database)
+    assert pending(database, newer) == []
+
+
+def test_contracting_migration_waits_for_a_request_or_a_later_release(
+    database: APSWDatabase, folder: Path
+) -> None:
+    migrate(database)
+    add(folder, "0002_contract")
+    add(folder, "0003_contract_more")
+    assert (pending(database), migrate(database)) == ([], [])
+    assert [(step.name, step.contracts, step.waits) for step in plan(database)] == [
+        ("0002_contract", True, True),
+        ("0003_contract_more", True, True),
+    ]
+
+    add(folder, "0004_fourth")
+
+    assert migrate(database) == ["0002_contract", "0003_contract_more", "0004_fourth"]
+    with pytest.raises(SchemaTooNew):
+        check_version(database, 2)
+    check_version(database, 3)
+
+
+def test_new_database_gets_contracting_migrations_too(database: APSWDatabase, folder: Path) -> None:
+    add(folder, "0002_contract")
+
+    assert migrate(database) == ["0001_first", "0002_contract"]
+
+
+def test_backfill_is_resumed_and_finished_before_the_schema_is_contracted(
+    database: APSWDatabase, folder: Path
+) -> None:
+    migrate(database)
+    database.execute_sql("INSERT INTO first VALUES ('1'), ('2'), ('3'), ('4'), ('5')")
+    broken = add(folder, "0002_double", BACKFILL.replace("{bad!r}", "'4'"))
+    add(folder, "0003_contract")
+    (step, _) = plan(database)
+    assert (step.name, step.table, step.rows, step.waits) == ("0002_double", "first", 5, False)
+
+    assert migrate(database) == ["0002_double"]
+    with pytest.raises(ZeroDivisionError):
+        migrate(database, contract=True)
+    doubles = "SELECT double FROM first ORDER BY id"
+    assert database.execute_sql(doubles).fetchall() == [(2,), (4,), (None,), (None,), (None,)]
+
+    broken.write_text(BACKFILL.replace("{bad!r}", "'0'"))
+    assert migrate(database, contract=True) == ["0003_contract"]
+    assert database.execute_sql(doubles).fetchall() == [(2,), (4,), (6,), (8,), (10,)]
+    assert database.execute_sql("SELECT * FROM schema_backfill").fetchall() == []
+
+
+def test_command_that_began_before_the_schema_was_contracted_cannot_write(
+    database: APSWDatabase, tmp_path: Path
+) -> None:
+    migrate(database)
+    database.execute_sql("UPDATE schema_version SET minimum_version = 9999")
+
+    with pytest.raises(SchemaTooNew), file.transaction(tmp_path / "roster.db"):
+        pass
+    with file.transaction(tmp_path / "roster.db", read_only=True):
+        pass
 
 
 def test_failed_migration_leaves_no_changes_and_is_resumed(

@@ -16,13 +16,14 @@ from rosterd.server.features.tags import store as tags
 from rosterd.server.rpc import caller
 from rosterd.server.rpc.errors import Internal, Unavailable
 from rosterd.server.rpc.paging import Page
-from rosterd.server.storage.database import StorageError
+from rosterd.server.storage.database import SchemaTooNew, StorageError
 from rosterd.server.storage.databases import bring_up_to_date, reading, unit_of_work
 from rosterd.server.storage.postgres import database as module
 from rosterd.server.storage.postgres import running
 from rosterd.server.storage.postgres.connection import open_database, without_services
 from rosterd.server.storage.postgres.database import PostgresDatabase
 from rosterd.server.storage.postgres.transaction import RolledBack, lock_of
+from rosterd.server.storage.schema_version import EXCLUDE_WRITES
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
 
@@ -157,6 +158,35 @@ def test_deadlocked_transactions_each_take_effect_once(url: str) -> None:
     run_scenario(url, scenario)
     assert sorted(attempts) == [OURS, THEIRS, THEIRS] or sorted(attempts) == [OURS, OURS, THEIRS]
     assert names(url) == [f"first of {OURS}", f"second of {THEIRS}"]
+
+
+def test_write_that_waits_for_a_contracting_migration_is_rejected_after_it(url: str) -> None:
+    reported: list[SchemaTooNew] = []
+
+    async def scenario(database: PostgresDatabase) -> None:
+        database.on_outdated = reported.append
+        with psycopg.connect(url) as migrating:
+            migrating.execute(f"SELECT {EXCLUDE_WRITES}")
+            migrating.execute("UPDATE schema_version SET minimum_version = 9999")
+            writing = asyncio.create_task(database.write(create("late")))
+            await asyncio.sleep(0.2)
+            assert not writing.done()
+        with pytest.raises(Unavailable):
+            await writing
+        with pytest.raises(Unavailable):
+            await database.write(Transaction.ping)
+        assert await database.read(partial(tags.count, OURS)) == 0
+        await asyncio.sleep(0)
+
+    try:
+        run_scenario(url, scenario)
+        with pytest.raises(SchemaTooNew):
+            bring_up_to_date(url)
+    finally:
+        with psycopg.connect(url) as connection:
+            connection.execute("UPDATE schema_version SET minimum_version = 0")
+    assert "schema version 9999 or later" in str(reported[0])
+    assert names(url) == []
 
 
 def test_read_is_retried_after_its_connection_was_lost(url: str) -> None:

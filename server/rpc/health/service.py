@@ -6,14 +6,14 @@ A watch continues after it has reported NOT_SERVING, and a port that closes wait
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from grpc_health.v1.health import aio
 
 from ..errors import ServiceNotFound, Unavailable
 
-# Trailing metadata of a health check: a problem of a server that accepts calls, for /readyz.
+# Trailing metadata of a health check: a problem of the server or its progress, for /readyz.
 DETAIL_METADATA = "roster-health-detail"
 
 
@@ -26,12 +26,12 @@ class WatchEnded(Unavailable):
 class HealthService(aio.HealthServicer):
     """The health service of grpcio-health, with watches that can be ended.
 
-    `nodes` returns whether each node of the database responds, by ID.
+    `details` returns what a health check reports in addition to the status.
     """
 
-    def __init__(self, nodes: Callable[[], Mapping[int, bool]] = dict) -> None:
+    def __init__(self, details: Callable[[], Sequence[str]] = tuple) -> None:
         super().__init__()
-        self._nodes = nodes
+        self._details = details
         self._watches_ended = asyncio.Event()
         # The empty name is the server as a whole.
         self._services = {""}
@@ -48,17 +48,12 @@ class HealthService(aio.HealthServicer):
     async def Check(self, request: Any, context: Any) -> Any:
         """Returns the status of a service. Raises ServiceNotFound.
 
-        The trailing metadata lists the nodes of the database that do not respond.
+        The trailing metadata lists the details.
         """
         if request.service not in self._services:
             raise ServiceNotFound
-        details = [
-            (DETAIL_METADATA, f"database node {node} does not respond")
-            for node, responds in self._nodes().items()
-            if not responds
-        ]
-        if details:
-            context.set_trailing_metadata(details)
+        if details := self._details():
+            context.set_trailing_metadata([(DETAIL_METADATA, text) for text in details])
         return await super().Check(request, context)
 
     async def Watch(self, request: Any, context: Any) -> None:

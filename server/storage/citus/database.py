@@ -34,7 +34,7 @@ class CitusDatabase(PostgresDatabase):
         self._nodes = Nodes(url, self._running)
 
     def _migrate(self, database: Psycopg3Database, accept_key: AcceptKey | None) -> None:
-        bring_up_to_date(database, accept_key=accept_key)
+        bring_up_to_date(database, accept_key=accept_key, report=self.report_migration)
         self._nodes.placement = read_placement(database)
 
     def _background(self) -> Sequence[Coroutine[Any, Any, None]]:

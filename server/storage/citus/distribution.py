@@ -24,7 +24,7 @@ from playhouse.postgres_ext import Psycopg3Database
 from psycopg import sql
 
 from ..database import AcceptKey, StorageError
-from ..migrate import migrate, pending, tables_in_dependency_order
+from ..migrate import Report, migrate, pending, tables_in_dependency_order
 from ..postgres import schema
 from ..postgres.connection import PLANNER_SETTINGS, without_services
 
@@ -77,17 +77,24 @@ class _CitusTable(NamedTuple):
 
 
 def bring_up_to_date(
-    database: Psycopg3Database, folder: Path | None = None, accept_key: AcceptKey | None = None
+    database: Psycopg3Database,
+    folder: Path | None = None,
+    accept_key: AcceptKey | None = None,
+    *,
+    contract: bool = False,
+    report: Report = str,
 ) -> list[str]:
     """Migrates an open database, as `schema.bring_up_to_date`, and distributes new tables."""
     if not database.has_citus:
-        return schema.bring_up_to_date(database, folder, accept_key)
-    if not pending(database, folder) and not _remaining_tables(database):
+        return schema.bring_up_to_date(
+            database, folder, accept_key, contract=contract, report=report
+        )
+    if not pending(database, folder, contract=contract) and not _remaining_tables(database):
         return []
     with schema.schema_lock(database):
         # In parallel mode, a transaction that has read several shards cannot alter a table.
         database.execute_sql("SET citus.multi_shard_modify_mode = sequential")
-        applied = migrate(database, folder, accept_key)
+        applied = migrate(database, folder, accept_key, contract=contract, report=report)
         if _remaining_tables(database):
             list(_distribute_tables(database))
         return applied

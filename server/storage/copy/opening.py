@@ -2,7 +2,7 @@
 
 A SQLite file is locked for the whole copy, so that no server can write to it. A PostgreSQL
 source can be served meanwhile; the copy does not include later writes. The source must
-have the current schema; the target is migrated to it.
+have the current schema, with all migrations finished; the target is migrated to it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from peewee import PeeweeException
 
 from ..citus.distribution import bring_up_to_date
 from ..database import StorageError
-from ..migrate import check_current, migrate
+from ..migrate import check_complete, migrate
 from ..postgres import DriverError
 from ..postgres.connection import open_database
 from ..postgres.transaction import driver_error
@@ -47,10 +47,10 @@ def _source(location: Path | str, stack: ExitStack) -> CopyEndpoint:
         check_exists(location)
         stack.enter_context(file_lock(location))
         file = stack.enter_context(open_existing(location, read_only=True))
-        check_current(file, "the source")
+        check_complete(file, "the source")
         return SqliteEndpoint(file)
     server = stack.enter_context(open_database(location))
-    check_current(server, "the source")
+    check_complete(server, "the source")
     return PostgresEndpoint(server)
 
 

@@ -32,7 +32,7 @@ from psycopg.pq import TransactionStatus
 from ...rpc import caller
 from ...rpc.errors import Internal, StatementTimeout, Unavailable
 from ...values.clock import Clock, system_clock
-from ..database import AcceptKey, Result, StorageError, Work
+from ..database import AcceptKey, Result, SchemaTooNew, StorageError, Work
 from ..executor.batch_executor import BatchExecutor
 from ..executor.database import ExecutorDatabase
 from ..executor.work_item import GroupLimit, GroupLimits, WorkItem
@@ -88,7 +88,9 @@ class PostgresDatabase(ExecutorDatabase):
         self._listen_task: asyncio.Task[None] | None = None
 
     async def open(self, accept_key: AcceptKey | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
         await interruptible(partial(self._bring_up_to_date, accept_key))
+        self.migration = ""
         async with AsyncExitStack() as stack:
             for task in self._background():
                 stack.push_async_callback(_end, asyncio.create_task(task))
@@ -119,7 +121,7 @@ class PostgresDatabase(ExecutorDatabase):
             self._migrate(database, accept_key)
 
     def _migrate(self, database: Psycopg3Database, accept_key: AcceptKey | None) -> None:
-        bring_up_to_date(database, accept_key=accept_key)
+        bring_up_to_date(database, accept_key=accept_key, report=self.report_migration)
 
     def _background(self) -> Sequence[Coroutine[Any, Any, None]]:
         """Returns what runs while the database is open."""
@@ -349,6 +351,10 @@ class PostgresDatabase(ExecutorDatabase):
         if isinstance(error, OutcomeUnknown):
             log.critical("the outcome of a commit is unknown", exc_info=error)
             return Internal()
+        if isinstance(error, SchemaTooNew):
+            if self.on_outdated is not None:
+                self._loop.call_soon_threadsafe(self.on_outdated, error)
+            return Unavailable()
         cause = driver_error(error)
         is_temporary = cause is not None and (is_transient(cause) or self._is_node_failure(cause))
         if isinstance(error, StorageError) or is_temporary:

@@ -1,6 +1,9 @@
 """Runs transactions on PostgreSQL, with one writer per account at a time.
 
-A write transaction takes an advisory lock on each account before its first statement for
+A write transaction first takes the write lock in shared mode, and checks that this program has the
+minimum version of the schema (`schema_version.py`). This takes no round trip of its own.
+
+It takes an advisory lock on each account before its first statement for
 the account, and holds it until the commit is visible. So a check still holds when the
 store acts on it, for example that a name is free or a limit is not reached. Transactions
 that take one account lock cannot deadlock. The lock costs little: the row that counts an
@@ -21,6 +24,7 @@ from peewee import Database, PeeweeException
 from ...values.clock import Clock
 from ...values.ids import Ids
 from ..dialects import PostgresDialect
+from ..schema_version import PROGRAM_VERSION, READ_MINIMUM, SHARE_WRITES, check_minimum
 from ..statements import Statement
 from ..transaction import Transaction
 
@@ -67,29 +71,47 @@ class Commands:
         self._locked: set[str] = set()
         self._locked_at_savepoint: set[str] = set()
 
-    def begin(self, first: str = "") -> None:
-        """Runs `first`, preceded by BEGIN if the transaction has not begun."""
-        text = first if self._begun else f"{_BEGIN}; {first}"
-        if text:
-            self._database.connection().execute(text, prepare=False)
-        self._begun = True
+    def begin(self) -> None:
+        """Begins the transaction, unless it has begun. Raises SchemaTooNew."""
+        if not self._begun:
+            self._begin()
 
     def lock(self, account_id: str) -> None:
-        """Locks an account until the end of the transaction."""
-        if account_id not in self._locked:
-            self.begin(f"SELECT pg_advisory_xact_lock({lock_of(account_id)})")
-            self._locked.add(account_id)
+        """Locks an account until the end of the transaction. Raises SchemaTooNew."""
+        if account_id in self._locked:
+            return
+        lock = f"pg_advisory_xact_lock({lock_of(account_id)})"
+        if self._begun:
+            self._send(f"SELECT {lock}")
+        else:
+            self._begin(f", {lock}")
+        self._locked.add(account_id)
 
     def savepoint(self) -> None:
         """Starts the next write. `roll_back_to_savepoint` undoes only its effects."""
-        self.begin(f"{_RELEASE if self._has_savepoint else ''} {_SAVEPOINT}")
+        self.begin()
+        self._send(f"{_RELEASE if self._has_savepoint else ''} {_SAVEPOINT}")
         self._has_savepoint = True
         self._locked_at_savepoint = set(self._locked)
 
     def roll_back_to_savepoint(self) -> None:
         """Undoes the current write, which also releases the locks that it took."""
-        self.begin("ROLLBACK TO SAVEPOINT request")
+        self._send("ROLLBACK TO SAVEPOINT request")
         self._locked = set(self._locked_at_savepoint)
+
+    def _begin(self, lock: str = "") -> None:
+        """Begins in one round trip, with the write lock and the given one.
+
+        The minimum version is read by a statement after them, which sees what was committed before.
+        """
+        results = self._send(f"{_BEGIN}; SELECT {SHARE_WRITES}{lock}; {READ_MINIMUM}")
+        self._begun = True
+        ((minimum,),) = results.set_result(2).fetchall()
+        check_minimum(minimum, PROGRAM_VERSION)
+
+    def _send(self, text: str) -> psycopg.Cursor[Any]:
+        cursor: psycopg.Cursor[Any] = self._database.connection().execute(text, prepare=False)
+        return cursor
 
     def commit(self) -> None:
         """Commits durably. Raises OutcomeUnknown or RolledBack."""
@@ -132,6 +154,10 @@ class WriteTransaction(PostgresTransaction):
     def commit(self) -> None:
         """Commits durably. Raises OutcomeUnknown or RolledBack."""
         self._commands.commit()
+
+    def raw(self) -> Database:
+        self._commands.begin()
+        return super().raw()
 
     def run_each(self, statement: Statement, values: Sequence[Mapping[str, Any]]) -> None:
         # In a pipeline: one round trip.

@@ -34,7 +34,7 @@ from ..executor.batch_executor import BatchExecutor
 from ..executor.database import ExecutorDatabase
 from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
-from ..migrate import migrate
+from ..migrate import Report, migrate
 from ..shared_work import grouped, is_short, run_together
 from ..transaction import Transaction
 from .file import DIALECT, connect, file_lock, is_damage, prepare, reports_damage, size_of, unusable
@@ -73,7 +73,9 @@ class SqliteDatabase(ExecutorDatabase):
     async def open(self, accept_key: AcceptKey | None = None) -> None:
         async with AsyncExitStack() as stack:
             stack.enter_context(file_lock(self._path))
-            await interruptible(partial(_bring_up_to_date, self._path, accept_key))
+            bring_up_to_date = partial(_bring_up_to_date, self._path, accept_key)
+            await interruptible(partial(bring_up_to_date, self.report_migration))
+            self.migration = ""
             self._writer = self._write_executor()
             await self._writer.open()
             stack.push_async_callback(self._writer.close)
@@ -272,14 +274,14 @@ def _run_all(works: Sequence[Work[Result]], tx: Transaction) -> list[Result]:
 
 
 def _bring_up_to_date(
-    path: Path, accept_key: AcceptKey | None, interrupted_by: InterruptedBy
+    path: Path, accept_key: AcceptKey | None, report: Report, interrupted_by: InterruptedBy
 ) -> None:
     database = connect(path)
     prepare(database)
     interrupted_by(database.connection().interrupt)
     try:
         with reports_damage(path):
-            migrate(database, accept_key=accept_key)
+            migrate(database, accept_key=accept_key, report=report)
     finally:
         database.close()
 

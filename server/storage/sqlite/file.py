@@ -22,6 +22,7 @@ from ...values.clock import Clock, system_clock
 from ...values.ids import Ids
 from ..database import StorageError
 from ..dialects import SqliteDialect
+from ..schema_version import PROGRAM_VERSION, check_version
 from ..transaction import Transaction
 
 # The busy timeout: how long a writer waits for another process's transaction.
@@ -206,10 +207,15 @@ def file_lock(path: Path) -> Iterator[None]:
 def transaction(
     path: Path, clock: Clock = system_clock, *, read_only: bool = False
 ) -> Iterator[Transaction]:
-    """Runs a block as one transaction on a new connection, for the command line."""
+    """Runs a block as one transaction on a new connection, for the command line.
+
+    Raises SchemaTooNew if the file requires a later version of the program to write.
+    """
     with closing(connect(path, read_only=read_only)) as database:
         database.execute_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
         try:
+            if not read_only:
+                check_version(database, PROGRAM_VERSION)
             yield Transaction(database, DIALECT, clock, Ids(clock))
         except BaseException:
             database.rollback()

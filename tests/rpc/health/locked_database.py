@@ -22,8 +22,11 @@ from rosterd.server.storage.postgres.schema import schema_lock
 from ...components import Component, accepts_connections, free_port, launch, wait_until
 from ...postgres import Postgres
 
-# Counts the sessions that wait for a lock.
-_WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
+# Counts the sessions that wait for a lock. For the schema lock, they sleep between attempts.
+_WAITING = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
+    " AND (wait_event_type = 'Lock' OR wait_event = 'PgSleep')"
+)
 
 
 class LockedDatabase:

@@ -111,4 +111,4 @@ def test_trusted_proxies_are_separated_by_commas() -> None:
     parse_trusted_proxies = Settings.trusted_proxies.parse
 
     assert parse_trusted_proxies("10.0.0.0/8, ::1") == (ip_network("10.0.0.0/8"), ip_network("::1"))
-    assert parse_trusted_proxies("") == ()
+    assert parse_trusted_proxies("off") == ()
