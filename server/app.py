@@ -40,6 +40,7 @@ from roster.v1 import (
 
 from .config import Rate, Settings
 from .features.accounts import store as accounts
+from .features.accounts.key_uses import KeyUses
 from .features.accounts.service import AccountService, ApiKeyService
 from .features.custom_fields import store as custom_fields
 from .features.custom_fields.service import CustomFieldService
@@ -161,13 +162,14 @@ class App:
         observability = observability or disabled_observability()
         observability.exposition.add(observability.stats.rpc_samples)
         rate_limit, signup_rate_limit = settings.rate_limit, settings.signup_rate_limit
-        authenticate = Authenticate(database, clock, AuthThrottle(settings.trusted_proxies))
+        self.key_uses = KeyUses(database)
+        authenticate = Authenticate(database, clock, AuthThrottle(), self.key_uses)
         idempotent = IdempotentDatabase(database, encryption)
         self._concurrency_limit = ConcurrencyLimit()
         self.interceptors: Sequence[grpc.aio.ServerInterceptor] = (
             OtherPackages(),
             InterceptorChain(
-                Observe(observability.stats),
+                Observe(observability.stats, settings.trusted_proxies),
                 *([Trace(observability.tracing)] if observability.tracing else []),
                 Deadlines(),
                 self._concurrency_limit,

@@ -16,7 +16,6 @@ from ..values.emails import parse_email
 from ..values.texts import has_control_characters, trim
 from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
 from .common.output import print_json, print_json_list, print_table
-from .keys import key_as_json
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Create, list, update and verify accounts."
@@ -61,7 +60,7 @@ def create(
             ExitCode.ALREADY_EXISTS,
         ) from None
     if json:
-        print_json({"account": _as_json(account), "apiKey": key_as_json(key), "secret": secret})
+        print_json({"account": _as_json(account), "apiKey": key.as_json(), "secret": secret})
         return
     console.print(f"account  {account.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 

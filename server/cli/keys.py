@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..features.accounts import store
-from ..features.accounts.rules import MAX_NAME_LENGTH, SCOPES, hash_secret, make_secret
+from ..features.accounts.rules import (
+    MAX_GRACE_SECONDS,
+    MAX_NAME_LENGTH,
+    SCOPES,
+    hash_secret,
+    make_secret,
+)
 from ..features.accounts.store import ApiKeyRow
 from ..rpc.errors import ApiKeyExpired
-from ..rpc.paging import MAX_LIMIT, Page
 from ..serving.console import CommandError, ExitCode, console
 from ..storage.databases import reading, unit_of_work
 from ..storage.transaction import Transaction
@@ -61,7 +66,7 @@ def create(
 
 def _print_secret(row: ApiKeyRow, secret: str, *, json: bool) -> None:
     if json:
-        print_json({"apiKey": key_as_json(row), "secret": secret})
+        print_json({"apiKey": row.as_json(), "secret": secret})
     else:
         console.print(f"id       {row.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 
@@ -93,46 +98,71 @@ def _account_id(account: str, tx: Transaction) -> str:
 
 @app.command(name="list")
 def list_(
-    account: _Account = "", database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False
+    account: Annotated[
+        str, typer.Option(metavar="ID", help="ID of an account. Default: all accounts.")
+    ] = "",
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
+    json: Json = False,
 ) -> None:
-    """List the API keys of an account, oldest first."""
-    rows: list[ApiKeyRow] = []
+    """List the API keys of all accounts, oldest first in each account."""
     with reading(database_url) as tx:
-        account = _account_id(account, tx)
-        page: Page | None = Page(1, MAX_LIMIT)
-        while page:
-            found, _, page = store.page_of_keys(account, page, tx)
-            rows += found
+        if account:
+            _account_id(account, tx)
+        found = store.keys_of_any_account(tx)
+    rows = [(id_, row) for id_, row in found if account in ("", id_)]
     if json:
-        print_json_list("apiKeys", [key_as_json(row) for row in rows])
+        print_json_list("apiKeys", [{"accountId": id_, **row.as_json()} for id_, row in rows])
         return
     print_table(
-        ("id", "scope", "name", "created", "expires"),
+        ("account", "id", "scope", "name", "created", "created by", "last used", "expires"),
         [
             (
+                id_,
                 row.id,
                 row.scope,
                 row.name,
                 iso8601(row.created_at),
+                _creator(row),
+                iso8601(row.last_used_at)[:10] if row.last_used_at is not None else "never",
                 iso8601(row.expires_at) if row.expires_at is not None else "",
             )
-            for row in rows
+            for id_, row in rows
         ],
     )
 
 
+def _creator(row: ApiKeyRow) -> str:
+    if row.created_by is None:
+        return ""
+    return f"{row.created_by} {row.created_by_name}" if row.created_by else "command line"
+
+
 @app.command()
 def rotate(
-    key_id: _KeyId, database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False
+    key_id: _KeyId,
+    grace: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=MAX_GRACE_SECONDS,
+            metavar="SECONDS",
+            help="How long the previous secret also works: at most 7 days.",
+        ),
+    ] = 0,
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
+    json: Json = False,
 ) -> None:
     """Give an API key a new secret, which is printed once.
 
-    A running service accepts the previous secret for up to 5 seconds.
+    After --grace, a running service accepts the previous secret for up to 5 seconds. Without it,
+    that is at once.
     """
     secret = make_secret()
     try:
         with unit_of_work(database_url, must_exist=True) as tx:
-            row = store.rotate_key(_account_of(key_id, tx), key_id, hash_secret(secret), tx)
+            account = _account_of(key_id, tx)
+            secret_hash = hash_secret(secret)
+            row = store.rotate_key(account, key_id, secret_hash, tx, grace_seconds=grace)
     except ApiKeyExpired as error:
         raise CommandError(str(error), ExitCode.USAGE) from error
     _print_secret(row, secret, json=json)
@@ -150,7 +180,7 @@ def revoke(
         row = store.find_key(account, key_id, tx)
         store.revoke_key(account, key_id, tx)
     if json:
-        print_json({"apiKey": key_as_json(row)})
+        print_json({"apiKey": row.as_json()})
     else:
         console.print(f"Revoked API key {key_id}.")
 
@@ -163,14 +193,3 @@ def _account_of(key_id: str, tx: Transaction) -> str:
         message = "No API key has this ID." if key_id.startswith("rk_") else ""
         raise CommandError(message or f"API key {key_id} does not exist.", ExitCode.NOT_FOUND)
     return account
-
-
-def key_as_json(row: ApiKeyRow) -> dict[str, Any]:
-    """Returns a key as the API returns it."""
-    key = {
-        "id": row.id,
-        "name": row.name,
-        "scope": row.scope,
-        "createdAt": iso8601(row.created_at),
-    }
-    return key if row.expires_at is None else {**key, "expiresAt": iso8601(row.expires_at)}

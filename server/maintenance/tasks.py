@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -19,11 +19,14 @@ from .purge import purge_old_rows
 # Seconds. Retention periods are a day or longer, so an hour more does not matter.
 PURGE_INTERVAL = 3_600.0
 REMOVAL_INTERVAL = 1.0
+KEY_USE_INTERVAL = 60.0
 
 
 @asynccontextmanager
 async def run_maintenance(
-    database: Database, backups: BackupSchedule | None = None
+    database: Database,
+    backups: BackupSchedule | None = None,
+    store_key_uses: Callable[[], Awaitable[int]] | None = None,
 ) -> AsyncIterator[Counter[str]]:
     """Runs the periodic tasks of an open database during a block. Yields failed runs by task.
 
@@ -46,5 +49,7 @@ async def run_maintenance(
     )
     if backups is not None:
         tasks.append(PeriodicTask("backup", CHECK_INTERVAL, backups.run))
+    if store_key_uses is not None:
+        tasks.append(PeriodicTask("use of API keys", KEY_USE_INTERVAL, store_key_uses))
     async with running(tasks) as failures:
         yield failures

@@ -13,12 +13,13 @@ _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The account of a call, and the scope of its API key."""
+    """The account of a call, and its API key."""
 
     account_id: str
     key_id: str
     scope: str
     email_verified: bool
+    key_name: str = ""
 
 
 def current() -> Caller:
@@ -48,7 +49,7 @@ def enter_account(account_id: str | None) -> None:
 
 
 def client_address() -> str:
-    """Returns the address of the client of a public call or a sign-up; empty if it is unknown."""
+    """Returns the address of the client of the current call; empty if it is unknown."""
     return _client_address.get()
 
 

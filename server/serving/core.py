@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..app import App
 from ..config import Settings
 from ..features.accounts import store
+from ..features.accounts.key_uses import KeyUses
 from ..features.accounts.rules import hash_secret, make_secret
 from ..features.operations.runner import OperationRunner
 from ..features.webhooks.egress.client import Client
@@ -108,6 +109,7 @@ class Core:
             self.app.operations,
             self._observability.exposition,
             stack,
+            self.app.key_uses,
             backup_schedule(settings),
         )
         self.app.accept_calls()
@@ -144,12 +146,18 @@ async def start_background_work(
     operations: OperationRunner,
     exposition: Exposition,
     stack: AsyncExitStack,
+    key_uses: KeyUses | None = None,
     backups: BackupSchedule | None = None,
 ) -> None:
     """Starts maintenance, deliveries and operations of an open database, until the stack closes."""
     exposition.add(of_database(database))
     await stack.enter_async_context(client)
-    failures = await stack.enter_async_context(run_maintenance(database, backups))
+    store_key_uses = None
+    if key_uses is not None:
+        store_key_uses = key_uses.store
+        stack.push_async_callback(store_key_uses)
+    maintenance = run_maintenance(database, backups, store_key_uses)
+    failures = await stack.enter_async_context(maintenance)
     exposition.add(of_maintenance(failures))
     await deliver(database, client, encryption, exposition, stack)
     exposition.add(of_operations(operations))

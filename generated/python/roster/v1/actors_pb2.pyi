@@ -35,6 +35,8 @@ class Actor(_message.Message):
         """A client with an API key."""
         PERSON: Actor._Type.ValueType  # 2
         """The subscriber, with a link or a form."""
+        COMMAND_LINE: Actor._Type.ValueType  # 3
+        """A command that changes the database, such as `roster keys`."""
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
         """The type of an actor. Later versions can add types."""
@@ -45,6 +47,8 @@ class Actor(_message.Message):
     """A client with an API key."""
     PERSON: Actor.Type.ValueType  # 2
     """The subscriber, with a link or a form."""
+    COMMAND_LINE: Actor.Type.ValueType  # 3
+    """A command that changes the database, such as `roster keys`."""
 
     TYPE_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int

@@ -73,6 +73,13 @@ export enum Actor_Type {
    * @generated from enum value: PERSON = 2;
    */
   PERSON = 2,
+
+  /**
+   * A command that changes the database, such as `roster keys`.
+   *
+   * @generated from enum value: COMMAND_LINE = 3;
+   */
+  COMMAND_LINE = 3,
 }
 
 /**

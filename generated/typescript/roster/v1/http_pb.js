@@ -13,7 +13,7 @@ import { file_roster_v1_errors } from "./errors_pb.js";
  * Describes the file roster/v1/http.proto.
  */
 export const file_roster_v1_http = /*@__PURE__*/
-  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIj8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCBIOCgZwdWJsaWMYAyABKAgiJQoERm9ybRILCgNrZXkYASABKAkSEAoIcmVkaXJlY3QYAiABKAkiLAoLRGVwcmVjYXRpb24SDQoFc2luY2UYASABKAkSDgoGc3Vuc2V0GAIgASgJIjsKB0NzdkxpbmUSDgoGbnVtYmVyGAEgASgFEg0KBWNlbGxzGAIgAygJEhEKCW1hbGZvcm1lZBgDIAEoCDpSChVub19jb250cm9sX2NoYXJhY3RlcnMSHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMY0YYDIAEoCFITbm9Db250cm9sQ2hhcmFjdGVyczpHCg5zdWNjZXNzX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAVSDXN1Y2Nlc3NTdGF0dXM6SwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoCzIRLnJvc3Rlci52MS5BY2Nlc3NSBmFjY2VzczpYCgpmYWlsc193aXRoEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY04YDIAMoDjIXLnJvc3Rlci52MS5FcnJvci5SZWFzb25SCWZhaWxzV2l0aDpDCgxjcm9zc19vcmlnaW4SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjUhgMgASgIUgtjcm9zc09yaWdpbjpQChNyZXNwb25zZV9tZWRpYV90eXBlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1YYDIAEoCVIRcmVzcG9uc2VNZWRpYVR5cGU6RQoEZm9ybRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaGAyABKAsyDy5yb3N0ZXIudjEuRm9ybVIEZm9ybTpaCgtkZXByZWNhdGlvbhIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAsyFi5yb3N0ZXIudjEuRGVwcmVjYXRpb25SC2RlcHJlY2F0aW9uOkQKDGlnbm9yZWRfa2V5cxIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjRhgMgAygJUgtpZ25vcmVkS2V5czpCCgxib29sZWFuX2xpa2USHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNGGAyABKAhSC2Jvb2xlYW5MaWtlOjkKB3RyaW1tZWQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNKGAyABKAhSB3RyaW1tZWQ6PAoJbmV4dF9saW5rEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjUhgMgASgIUghuZXh0TGluazo+Cgpyb3dfZmF1bHRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjThgMgASgIUglyb3dGYXVsdHM6OQoHZXhhbXBsZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1YYDIAEoCVIHZXhhbXBsZTpACgt0ZXh0X2Zvcm1hdBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1oYDIAEoCVIKdGV4dEZvcm1hdDpACgtuZXZlcl9lbXB0eRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY14YDIAEoCFIKbmV2ZXJFbXB0eTpACgtudWxsX2NsZWFycxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2IYDIAEoCFIKbnVsbENsZWFyczo1CgV3aG9sZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2YYDIAEoCFIFd2hvbGU6PQoJbXVsdGlsaW5lEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjahgMgASgIUgltdWx0aWxpbmU6QgoMYm9keV9jaGFyc2V0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjbhgMgASgIUgtib2R5Q2hhcnNldDo6CghhbnlfY2FzZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3IYDIAEoCFIHYW55Q2FzZTo8CglkYXRlX2xpa2USHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN2GAyABKAhSCGRhdGVMaWtlOjoKCGluX3F1ZXJ5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjehgMgASgIUgdpblF1ZXJ5OkUKDnN0YXR1c19pZl90cnVlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjfhgMgASgFUgxzdGF0dXNJZlRydWU6PgoKb21pdF9lbXB0eRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY4IYDIAEoCFIJb21pdEVtcHR5OjkKB3NlbGVjdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOGGAyABKAlSB3NlbGVjdHM6RgoObGltaXRzX3JlY29yZHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOKGAyABKAhSDWxpbWl0c1JlY29yZHM6PAoJZm9ybV9wYWdlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjjhgMgASgIUghmb3JtUGFnZTo3CgZoZWFkZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOSGAyABKAlSBmhlYWRlcjpkChFmaWVsZF9kZXByZWNhdGlvbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY5YYDIAEoCzIWLnJvc3Rlci52MS5EZXByZWNhdGlvblIQZmllbGREZXByZWNhdGlvbjpCCgptZWRpYV90eXBlEiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMY0oYDIAEoCVIJbWVkaWFUeXBlQgJQAWIGcHJvdG8z", [file_google_protobuf_descriptor, file_roster_v1_errors]);
+  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIj8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCBIOCgZwdWJsaWMYAyABKAgiJQoERm9ybRILCgNrZXkYASABKAkSEAoIcmVkaXJlY3QYAiABKAkiLAoLRGVwcmVjYXRpb24SDQoFc2luY2UYASABKAkSDgoGc3Vuc2V0GAIgASgJIjsKB0NzdkxpbmUSDgoGbnVtYmVyGAEgASgFEg0KBWNlbGxzGAIgAygJEhEKCW1hbGZvcm1lZBgDIAEoCDpSChVub19jb250cm9sX2NoYXJhY3RlcnMSHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMY0YYDIAEoCFITbm9Db250cm9sQ2hhcmFjdGVyczpHCg5zdWNjZXNzX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAVSDXN1Y2Nlc3NTdGF0dXM6SwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoCzIRLnJvc3Rlci52MS5BY2Nlc3NSBmFjY2VzczpYCgpmYWlsc193aXRoEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY04YDIAMoDjIXLnJvc3Rlci52MS5FcnJvci5SZWFzb25SCWZhaWxzV2l0aDpDCgxjcm9zc19vcmlnaW4SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjUhgMgASgIUgtjcm9zc09yaWdpbjpQChNyZXNwb25zZV9tZWRpYV90eXBlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1YYDIAEoCVIRcmVzcG9uc2VNZWRpYVR5cGU6RQoEZm9ybRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaGAyABKAsyDy5yb3N0ZXIudjEuRm9ybVIEZm9ybTpaCgtkZXByZWNhdGlvbhIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAsyFi5yb3N0ZXIudjEuRGVwcmVjYXRpb25SC2RlcHJlY2F0aW9uOkUKDW9wdGlvbmFsX2JvZHkSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjZhgMgASgIUgxvcHRpb25hbEJvZHk6RAoMaWdub3JlZF9rZXlzEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNGGAyADKAlSC2lnbm9yZWRLZXlzOkIKDGJvb2xlYW5fbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCFILYm9vbGVhbkxpa2U6OQoHdHJpbW1lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0oYDIAEoCFIHdHJpbW1lZDo8CgluZXh0X2xpbmsSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNSGAyABKAhSCG5leHRMaW5rOj4KCnJvd19mYXVsdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCXJvd0ZhdWx0czo5CgdleGFtcGxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgJUgdleGFtcGxlOkAKC3RleHRfZm9ybWF0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgJUgp0ZXh0Rm9ybWF0OkAKC25ldmVyX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXhgMgASgIUgpuZXZlckVtcHR5OkAKC251bGxfY2xlYXJzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjYhgMgASgIUgpudWxsQ2xlYXJzOjUKBXdob2xlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjZhgMgASgIUgV3aG9sZTo9CgltdWx0aWxpbmUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNqGAyABKAhSCW11bHRpbGluZTpCCgxib2R5X2NoYXJzZXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNuGAyABKAhSC2JvZHlDaGFyc2V0OjoKCGFueV9jYXNlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjchgMgASgIUgdhbnlDYXNlOjwKCWRhdGVfbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3YYDIAEoCFIIZGF0ZUxpa2U6OgoIaW5fcXVlcnkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN6GAyABKAhSB2luUXVlcnk6RQoOc3RhdHVzX2lmX3RydWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN+GAyABKAVSDHN0YXR1c0lmVHJ1ZTo+CgpvbWl0X2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjghgMgASgIUglvbWl0RW1wdHk6OQoHc2VsZWN0cxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY4YYDIAEoCVIHc2VsZWN0czpGCg5saW1pdHNfcmVjb3JkcxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY4oYDIAEoCFINbGltaXRzUmVjb3Jkczo8Cglmb3JtX3BhZ2USHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOOGAyABKAhSCGZvcm1QYWdlOjcKBmhlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY5IYDIAEoCVIGaGVhZGVyOmQKEWZpZWxkX2RlcHJlY2F0aW9uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjlhgMgASgLMhYucm9zdGVyLnYxLkRlcHJlY2F0aW9uUhBmaWVsZERlcHJlY2F0aW9uOkIKCm1lZGlhX3R5cGUSIS5nb29nbGUucHJvdG9idWYuRW51bVZhbHVlT3B0aW9ucxjShgMgASgJUgltZWRpYVR5cGVCAlABYgZwcm90bzM", [file_google_protobuf_descriptor, file_roster_v1_errors]);
 
 /**
  * Describes the message roster.v1.Access.
@@ -113,6 +113,14 @@ export const deprecation = /*@__PURE__*/
   extDesc(file_roster_v1_http, 7);
 
 /**
+ * Whether an empty HTTP body is read as {}.
+ *
+ * @generated from extension: bool optional_body = 50009;
+ */
+export const optional_body = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 8);
+
+/**
  * JSON keys that a body of this message can contain and that are ignored: the
  * output-only fields of the resource. A fetched resource can therefore be sent back
  * unchanged.
@@ -120,7 +128,7 @@ export const deprecation = /*@__PURE__*/
  * @generated from extension: repeated string ignored_keys = 50001;
  */
 export const ignored_keys = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 8);
+  extDesc(file_roster_v1_http, 9);
 
 /**
  * For a bool: JSON also accepts 1, 0, "1", "0", "true", "false", "yes" and "no",
@@ -129,7 +137,7 @@ export const ignored_keys = /*@__PURE__*/
  * @generated from extension: bool boolean_like = 50001;
  */
 export const boolean_like = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 9);
+  extDesc(file_roster_v1_http, 10);
 
 /**
  * For text: the server removes surrounding whitespace before it checks the bounds. Text
@@ -139,7 +147,7 @@ export const boolean_like = /*@__PURE__*/
  * @generated from extension: bool trimmed = 50002;
  */
 export const trimmed = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 10);
+  extDesc(file_roster_v1_http, 11);
 
 /**
  * For the token of the next page: HTTP sends it as a Link header with rel="next" (RFC
@@ -148,7 +156,7 @@ export const trimmed = /*@__PURE__*/
  * @generated from extension: bool next_link = 50004;
  */
 export const next_link = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 11);
+  extDesc(file_roster_v1_http, 12);
 
 /**
  * For a repeated Row.Fault: the message is a row that is validated individually. If its
@@ -158,7 +166,7 @@ export const next_link = /*@__PURE__*/
  * @generated from extension: bool row_faults = 50003;
  */
 export const row_faults = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 12);
+  extDesc(file_roster_v1_http, 13);
 
 /**
  * An example value: text, enum names and timestamps are written literally, other values
@@ -167,7 +175,7 @@ export const row_faults = /*@__PURE__*/
  * @generated from extension: string example = 50005;
  */
 export const example = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 13);
+  extDesc(file_roster_v1_http, 14);
 
 /**
  * For text with rules beyond its bounds: the JSON Schema format that describes it, such
@@ -176,7 +184,7 @@ export const example = /*@__PURE__*/
  * @generated from extension: string text_format = 50006;
  */
 export const text_format = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 14);
+  extDesc(file_roster_v1_http, 15);
 
 /**
  * For text that an update can omit but not clear.
@@ -184,7 +192,7 @@ export const text_format = /*@__PURE__*/
  * @generated from extension: bool never_empty = 50007;
  */
 export const never_empty = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 15);
+  extDesc(file_roster_v1_http, 16);
 
 /**
  * For a field of an update request: null in JSON clears the field. Without this option,
@@ -193,7 +201,7 @@ export const never_empty = /*@__PURE__*/
  * @generated from extension: bool null_clears = 50008;
  */
 export const null_clears = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 16);
+  extDesc(file_roster_v1_http, 17);
 
 /**
  * For a double that is always an integer: OpenAPI describes it as an integer. An int64
@@ -202,7 +210,7 @@ export const null_clears = /*@__PURE__*/
  * @generated from extension: bool whole = 50009;
  */
 export const whole = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 17);
+  extDesc(file_roster_v1_http, 18);
 
 /**
  * For text that can have several lines: it can contain tabs, line feeds and carriage
@@ -211,7 +219,7 @@ export const whole = /*@__PURE__*/
  * @generated from extension: bool multiline = 50010;
  */
 export const multiline = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 18);
+  extDesc(file_roster_v1_http, 19);
 
 /**
  * For text that names a character encoding, such as "windows-1252": HTTP converts the
@@ -222,7 +230,7 @@ export const multiline = /*@__PURE__*/
  * @generated from extension: bool body_charset = 50011;
  */
 export const body_charset = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 19);
+  extDesc(file_roster_v1_http, 20);
 
 /**
  * For an enum: JSON and query parameters ignore the letter case of its names. For text with a
@@ -233,7 +241,7 @@ export const body_charset = /*@__PURE__*/
  * @generated from extension: bool any_case = 50012;
  */
 export const any_case = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 20);
+  extDesc(file_roster_v1_http, 21);
 
 /**
  * For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
@@ -242,7 +250,7 @@ export const any_case = /*@__PURE__*/
  * @generated from extension: bool date_like = 50013;
  */
 export const date_like = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 21);
+  extDesc(file_roster_v1_http, 22);
 
 /**
  * For a field of a request: HTTP reads it from the query, also if the body is the whole
@@ -251,7 +259,7 @@ export const date_like = /*@__PURE__*/
  * @generated from extension: bool in_query = 50014;
  */
 export const in_query = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 22);
+  extDesc(file_roster_v1_http, 23);
 
 /**
  * For a bool of a response: the HTTP status of the response if it is true. The body does
@@ -260,7 +268,7 @@ export const in_query = /*@__PURE__*/
  * @generated from extension: int32 status_if_true = 50015;
  */
 export const status_if_true = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 23);
+  extDesc(file_roster_v1_http, 24);
 
 /**
  * For a repeated field of a response: JSON does not contain it if it is empty.
@@ -268,7 +276,7 @@ export const status_if_true = /*@__PURE__*/
  * @generated from extension: bool omit_empty = 50016;
  */
 export const omit_empty = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 24);
+  extDesc(file_roster_v1_http, 25);
 
 /**
  * For a FieldMask of a request (AIP-157): the name of a field of the response. If the
@@ -277,7 +285,7 @@ export const omit_empty = /*@__PURE__*/
  * @generated from extension: string selects = 50017;
  */
 export const selects = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 25);
+  extDesc(file_roster_v1_http, 26);
 
 /**
  * For an enum of the request of a stream: it limits the records of the response, each value
@@ -287,7 +295,7 @@ export const selects = /*@__PURE__*/
  * @generated from extension: bool limits_records = 50018;
  */
 export const limits_records = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 26);
+  extDesc(file_roster_v1_http, 27);
 
 /**
  * For a google.api.HttpBody of a response: the page that is shown after a form was
@@ -296,7 +304,7 @@ export const limits_records = /*@__PURE__*/
  * @generated from extension: bool form_page = 50019;
  */
 export const form_page = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 27);
+  extDesc(file_roster_v1_http, 28);
 
 /**
  * For text: the HTTP header that carries the field instead of the body. A field of a request
@@ -305,7 +313,7 @@ export const form_page = /*@__PURE__*/
  * @generated from extension: string header = 50020;
  */
 export const header = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 28);
+  extDesc(file_roster_v1_http, 29);
 
 /**
  * For a deprecated field of a request: the dates.
@@ -313,7 +321,7 @@ export const header = /*@__PURE__*/
  * @generated from extension: roster.v1.Deprecation field_deprecation = 50021;
  */
 export const field_deprecation = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 29);
+  extDesc(file_roster_v1_http, 30);
 
 /**
  * For an enum that selects the format of a streamed response: the media type of the
@@ -324,5 +332,5 @@ export const field_deprecation = /*@__PURE__*/
  * @generated from extension: string media_type = 50002;
  */
 export const media_type = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 30);
+  extDesc(file_roster_v1_http, 31);
 
