@@ -69,6 +69,8 @@ def _print_secret(row: ApiKeyRow, secret: str, *, json: bool) -> None:
         print_json({"apiKey": row.as_json(), "secret": secret})
     else:
         console.print(f"id       {row.id}\nAPI key  {secret}\n\nThe key is not shown again.")
+        if row.previous_expires_at is not None:
+            console.print(f"The previous secret works until {iso8601(row.previous_expires_at)}.")
 
 
 def _account_id(account: str, tx: Transaction) -> str:
@@ -154,8 +156,8 @@ def rotate(
 ) -> None:
     """Give an API key a new secret, which is printed once.
 
-    After --grace, a running service accepts the previous secret for up to 5 seconds. Without it,
-    that is at once.
+    The previous secret works for --grace seconds. Then a running service accepts it for up to 5
+    seconds.
     """
     secret = make_secret()
     try:
