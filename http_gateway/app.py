@@ -103,7 +103,7 @@ class Gateway:
             return self.load.reject(request, path, transport)
         request_id = request_id_of(request)
         trace = traces.trace_of(request.headers) if traces.PARENT in request.headers else ()
-        observer = self._observer.start(request.method, request_id, trace)
+        observer = self._observer.start(request.method, request_id, request.remote or "", trace)
         response: Response | StreamResponse | None = None
         match: Match | None = None
         try:

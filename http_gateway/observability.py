@@ -26,8 +26,12 @@ class RequestObserver(Protocol):
 class Observer(Protocol):
     """Observes every request."""
 
-    def start(self, method: str, request_id: str, trace: Trace, /) -> RequestObserver:
-        """Returns the observer of a new request; `method` is unvalidated client input."""
+    def start(self, method: str, request_id: str, peer: str, trace: Trace, /) -> RequestObserver:
+        """Returns the observer of a new request.
+
+        `method` is unvalidated client input. `peer` is the address of the connection; empty if it
+        is unknown.
+        """
 
 
 class NullObserver:
@@ -38,7 +42,7 @@ class NullObserver:
     def __init__(self, trace: Trace = ()) -> None:
         self.trace = trace
 
-    def start(self, _method: str, _request_id: str, trace: Trace, /) -> RequestObserver:
+    def start(self, _method: str, _id: str, _peer: str, trace: Trace, /) -> RequestObserver:
         return NullObserver(trace)
 
     def set_route(self, rpc: str, template: str) -> None:

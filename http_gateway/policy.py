@@ -97,6 +97,8 @@ class MethodOptions:
     """Options of an rpc."""
 
     success_status: int = 200
+    # Whether an empty body is read as {}.
+    optional_body: bool = False
     # Whether web pages of other origins can call it.
     cross_origin: bool = False
     # The media type of a google.api.HttpBody that it returns.

@@ -42,6 +42,7 @@ from roster.v1 import (
 
 from .config import Rate, Settings
 from .features.accounts import store as accounts
+from .features.accounts.key_uses import KeyUses
 from .features.accounts.service import AccountService, ApiKeyService
 from .features.audit.audited_database import AuditedDatabase
 from .features.audit.service import AuditService
@@ -171,13 +172,14 @@ class App:
         observability.exposition.add(observability.stats.rpc_samples)
         observability.exposition.add(lambda: [Sample(READY, self._is_serving)])
         rate_limit, signup_rate_limit = settings.rate_limit, settings.signup_rate_limit
-        authenticate = Authenticate(database, clock, AuthThrottle(settings.trusted_proxies))
+        self.key_uses = KeyUses(database)
+        authenticate = Authenticate(database, clock, AuthThrottle(), self.key_uses)
         idempotent = AuditedDatabase(database, encryption)
         self._concurrency_limit = ConcurrencyLimit()
         self.interceptors: Sequence[grpc.aio.ServerInterceptor] = (
             OtherPackages(),
             InterceptorChain(
-                Observe(observability.stats),
+                Observe(observability.stats, settings.trusted_proxies),
                 *([Trace(observability.tracing)] if observability.tracing else []),
                 Deadlines(),
                 self._concurrency_limit,
@@ -188,7 +190,7 @@ class App:
                 StreamShare(),
                 Authorize(),
                 Validate(),
-                Audit(idempotent, settings.trusted_proxies),
+                Audit(idempotent),
                 Idempotency(idempotent),
                 add_page=add_page,
             ),

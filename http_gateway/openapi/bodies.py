@@ -87,7 +87,7 @@ def request_body(binding: Binding, schemas: Schemas) -> Content | None:
     if binding.form is not None:
         schema = _form(request, binding.form, excluded, policy)
         content[FORM] = {"schema": schema, **_example(example)}
-    return {"required": True, "content": content}
+    return {"required": not binding.optional_body, "content": content}
 
 
 def _form(

@@ -78,6 +78,8 @@ class Binding:
     write: MessageWriter
     # The field that is read from the body: "*" for the whole request, "" for none.
     body: str
+    # Whether an empty body is read as {}.
+    optional_body: bool
     # The field that is the response body; "" for the whole response.
     response_body: str
     # None if there is no request body, or it is a stream or not JSON.
@@ -195,6 +197,7 @@ def _build(
             method.output_type, "" if replies else rule.response_body, annotations
         ),
         body=body,
+        optional_body=options.optional_body,
         response_body=rule.response_body,
         read_body=None if requests else body_reader(request, body, elsewhere, mask, annotations),
         row_arrays=row_arrays(request, annotations),

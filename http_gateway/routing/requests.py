@@ -36,6 +36,8 @@ async def message_of(match: Match, query: str, request: Request, form: str | Non
         binding.form.read(form, message)
     elif binding.read_body is not None:
         data = await body.read(request)
+        if not data and binding.optional_body:
+            data = b"{}"
         if binding.body == WHOLE:
             value = strict_json.loads_rows(data, binding.row_arrays)
         else:

@@ -8,11 +8,16 @@ from typing import Annotated
 import typer
 
 from ..features.accounts import store
-from ..features.accounts.rules import MAX_NAME_LENGTH, SCOPES, hash_secret, make_secret
+from ..features.accounts.rules import (
+    MAX_GRACE_SECONDS,
+    MAX_NAME_LENGTH,
+    SCOPES,
+    hash_secret,
+    make_secret,
+)
 from ..features.accounts.store import ApiKeyRow
 from ..features.audit.store import record_command
 from ..rpc.errors import ApiKeyExpired
-from ..rpc.paging import MAX_LIMIT, Page
 from ..serving.console import CommandError, ExitCode, console
 from ..storage.databases import reading, unit_of_work
 from ..storage.transaction import Transaction
@@ -64,53 +69,79 @@ def _print_secret(row: ApiKeyRow, secret: str, *, json: bool) -> None:
         print_json({"apiKey": row.as_json(), "secret": secret})
     else:
         console.print(f"id       {row.id}\nAPI key  {secret}\n\nThe key is not shown again.")
+        if row.previous_expires_at is not None:
+            console.print(f"The previous secret works until {iso8601(row.previous_expires_at)}.")
 
 
 @app.command(name="list")
 def list_(
-    account: AccountId = "", database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False
+    account: Annotated[
+        str, typer.Option(metavar="ID", help="ID of an account. Default: all accounts.")
+    ] = "",
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
+    json: Json = False,
 ) -> None:
-    """List the API keys of an account, oldest first."""
-    rows: list[ApiKeyRow] = []
+    """List the API keys of all accounts, oldest first in each account."""
     with reading(database_url) as tx:
-        account = account_id_of(account, tx)
-        page: Page | None = Page(1, MAX_LIMIT)
-        while page:
-            found, _, page = store.page_of_keys(account, page, tx)
-            rows += found
+        if account:
+            account_id_of(account, tx)
+        found = store.keys_of_any_account(tx)
+    rows = [(id_, row) for id_, row in found if account in ("", id_)]
     if json:
-        print_json_list("apiKeys", [row.as_json() for row in rows])
+        print_json_list("apiKeys", [{"accountId": id_, **row.as_json()} for id_, row in rows])
         return
     print_table(
-        ("id", "scope", "name", "created", "expires"),
+        ("account", "id", "scope", "name", "created", "created by", "last used", "expires"),
         [
             (
+                id_,
                 row.id,
                 row.scope,
                 row.name,
                 iso8601(row.created_at),
+                _creator(row),
+                iso8601(row.last_used_at)[:10] if row.last_used_at is not None else "never",
                 iso8601(row.expires_at) if row.expires_at is not None else "",
             )
-            for row in rows
+            for id_, row in rows
         ],
     )
 
 
+def _creator(row: ApiKeyRow) -> str:
+    if row.created_by is None:
+        return ""
+    return f"{row.created_by} {row.created_by_name}" if row.created_by else "command line"
+
+
 @app.command()
 def rotate(
-    key_id: _KeyId, database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False
+    key_id: _KeyId,
+    grace: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=MAX_GRACE_SECONDS,
+            metavar="SECONDS",
+            help="How long the previous secret also works: at most 7 days.",
+        ),
+    ] = 0,
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
+    json: Json = False,
 ) -> None:
     """Give an API key a new secret, which is printed once.
 
-    A running service accepts the previous secret for up to 5 seconds.
+    The previous secret works for --grace seconds. Then a running service accepts it for up to 5
+    seconds.
     """
     secret = make_secret()
     try:
         with unit_of_work(database_url, must_exist=True) as tx:
             account = _account_of(key_id, tx)
-            row = store.rotate_key(account, key_id, hash_secret(secret), tx)
-            key = row.as_json()
-            record_command(account, "api_key.rotated", tx, before=key, after=key)
+            before, secret_hash = store.find_key(account, key_id, tx), hash_secret(secret)
+            row = store.rotate_key(account, key_id, secret_hash, tx, grace_seconds=grace)
+            states = {"before": before.as_json(), "after": row.as_json()}
+            record_command(account, "api_key.rotated", tx, **states)
     except ApiKeyExpired as error:
         raise CommandError(str(error), ExitCode.USAGE) from error
     _print_secret(row, secret, json=json)

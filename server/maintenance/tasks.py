@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -22,6 +22,7 @@ from .purge import purge_old_rows
 PURGE_INTERVAL = 3_600.0
 REMOVAL_INTERVAL = 1.0
 BACKFILL_INTERVAL = 10.0
+KEY_USE_INTERVAL = 60.0
 
 
 @asynccontextmanager
@@ -29,6 +30,7 @@ async def run_maintenance(
     database: Database,
     backups: BackupSchedule | None = None,
     report: Callable[[object], object] = str,
+    store_key_uses: Callable[[], Awaitable[int]] | None = None,
 ) -> AsyncIterator[Counter[str]]:
     """Runs the periodic tasks of an open database during a block. Yields failed runs by task.
 
@@ -57,5 +59,7 @@ async def run_maintenance(
     )
     if backups is not None:
         tasks.append(PeriodicTask("backup", CHECK_INTERVAL, backups.run))
+    if store_key_uses is not None:
+        tasks.append(PeriodicTask("use of API keys", KEY_USE_INTERVAL, store_key_uses))
     async with running(tasks) as failures:
         yield failures

@@ -60,10 +60,11 @@ class HttpRequests:
         self._stats = stats
         self._tracing = tracing
 
-    def start(self, method: str, request_id: str, trace: Metadata) -> HttpRequest:
+    def start(self, method: str, request_id: str, peer: str, trace: Metadata) -> HttpRequest:
         request = HttpRequest(request_id)
         request.method = _METHODS.get(method, OTHER)
         request.stats, request.trace = self._stats, trace
+        request.client_address = peer
         enter(request)
         self._stats.requests_running += 1
         if self._tracing is not None:

@@ -17,6 +17,9 @@ import time
 from collections.abc import Callable
 from functools import cache, lru_cache
 
+import orjson
+
+from ..rpc.caller import Caller
 from ..values.sampling import Sampling
 from .log_writer import STANDARD_ERROR, LogWriter
 from .request_record import RequestRecord
@@ -82,8 +85,10 @@ def _has_succeeded(record: RequestRecord) -> bool:
 
 
 def json_line(record: RequestRecord) -> str:
-    """Formats a record as JSON. None of its values needs escaping."""
-    ids = f'"accountId":"{record.account}",' if record.account else ""
+    """Formats a record as JSON. Of its values, only the name of the key needs escaping."""
+    ids = _caller(record.caller) if record.caller else ""
+    if record.client_address:
+        ids += f'"clientAddress":"{record.client_address}",'
     if record.trace_id:
         ids += f'"traceId":"{record.trace_id}",'
     return (
@@ -108,15 +113,24 @@ def _result(method: str, status: int, route: str, code: str) -> str:
     return result
 
 
+@lru_cache(1_000)
+def _caller(caller: Caller) -> str:
+    name = orjson.dumps(caller.key_name).decode()
+    return f'"accountId":"{caller.account_id}","keyId":"{caller.key_id}","keyName":{name},'
+
+
 def text_line(record: RequestRecord) -> str:
     """Formats a record as text."""
     http = f"{record.method} {record.status} " if record.method else ""
     route = f"{record.route} " if record.route else ""
     code = f"{record.code} " if record.code else ""
-    account = f" accountId={record.account}" if record.account else ""
+    by = record.caller
+    ids = f" accountId={by.account_id} keyId={by.key_id}" if by else ""
+    if record.client_address:
+        ids += f" clientAddress={record.client_address}"
     return (
         f"{timestamp(record.ended)[11:]} {record.level:<8} {http}{route}{code}"
-        f"{record.seconds * 1000:.1f} ms received={record.received} sent={record.sent}{account}"
+        f"{record.seconds * 1000:.1f} ms received={record.received} sent={record.sent}{ids}"
         f" requestId={record.request_id}\n"
     )
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import time
 from contextvars import ContextVar
 
+from ..rpc.caller import Caller
+
 
 class RequestRecord:
     """A call, from its start until its line is written.
@@ -23,7 +25,10 @@ class RequestRecord:
     route = ""
     status = 0
     code = ""
-    account: str | None = None
+    # None for a call that was not authenticated.
+    caller: Caller | None = None
+    # Over HTTP, the peer of the connection until the rpc determines the client.
+    client_address = ""
     received = 0
     sent = 0
     seconds = 0.0

@@ -49,7 +49,7 @@ def enter_account(account_id: str | None) -> None:
 
 
 def client_address() -> str:
-    """Returns the address of the client of a public call or a sign-up; empty if it is unknown."""
+    """Returns the address of the client of the current call; empty if it is unknown."""
     return _client_address.get()
 
 

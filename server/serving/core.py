@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..app import App
 from ..config import Settings
 from ..features.accounts import store
+from ..features.accounts.key_uses import KeyUses
 from ..features.accounts.rules import hash_secret, make_secret
 from ..features.operations.runner import OperationRunner
 from ..features.webhooks.egress.client import Client
@@ -101,6 +102,7 @@ class Core:
             self.app.operations,
             self._observability.exposition,
             stack,
+            self.app.key_uses,
         )
         self.app.accept_calls()
         self._is_open = True
@@ -137,13 +139,18 @@ async def start_background_work(
     operations: OperationRunner,
     exposition: Exposition,
     stack: AsyncExitStack,
+    key_uses: KeyUses | None = None,
 ) -> None:
     """Starts maintenance, deliveries and operations of an open database, until the stack closes."""
     backups = backup_schedule(settings)
     exposition.add(of_database(database))
     await stack.enter_async_context(client)
+    store_key_uses = None
+    if key_uses is not None:
+        store_key_uses = key_uses.store
+        stack.push_async_callback(store_key_uses)
     failures = await stack.enter_async_context(
-        run_maintenance(database, backups, database.report_migration)
+        run_maintenance(database, backups, database.report_migration, store_key_uses)
     )
     exposition.add(of_maintenance(failures))
     if backups is not None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import call_concurrently, statuses
+from ..fronts import HttpFront
+from .helpers import call_concurrently, over_http, statuses
 
 SECRET = re.compile(r"rk_[0-9A-Za-z]{46}")
 LATER = "2190-01-02T03:04:05.000Z"
@@ -29,7 +30,7 @@ def test_create_api_key_returns_the_key_and_a_secret_that_works(account: Account
 
     assert response.status == 201
     assert set(response.body) == {"apiKey", "secret"}
-    assert set(response.body["apiKey"]) == {"id", "name", "scope", "createdAt"}
+    assert set(response.body["apiKey"]) == {"id", "name", "scope", "createdAt", "createdBy"}
     assert (response.body["apiKey"]["name"], response.body["apiKey"]["scope"]) == ("ci", "read")
     assert SECRET.fullmatch(response.body["secret"])
     account.with_key(response.body["secret"]).ok("ListSubscribers")
@@ -76,6 +77,57 @@ def test_rotation_replaces_the_secret_immediately(account: Account) -> None:
     assert SECRET.fullmatch(response.body["secret"])
     old.fails("Unauthorized", "ListSubscribers")
     account.with_key(response.body["secret"]).ok("CreateTag", name="vip")
+
+
+def test_rotation_with_a_grace_period_keeps_only_the_last_secret(account: Account) -> None:
+    created = create(account, "write")
+    key_id = created["apiKey"]["id"]
+    account.ok("RotateApiKey", id=key_id, graceSeconds=600)
+    second = account.ok("RotateApiKey", id=key_id, graceSeconds=604_800)
+    third = account.ok("RotateApiKey", id=key_id, graceSeconds=600)
+
+    assert third["apiKey"]["previousSecretExpiresAt"] < second["apiKey"]["previousSecretExpiresAt"]
+    assert account.ok("ListApiKeys")["apiKeys"][-1] == third["apiKey"]
+    account.with_key(created["secret"]).fails("Unauthorized", "ListTags")
+    for secret in (second["secret"], third["secret"]):
+        account.with_key(secret).ok("ListTags")
+
+    fourth = account.ok("RotateApiKey", id=key_id)
+
+    assert fourth["apiKey"] == created["apiKey"]
+    for secret in (second["secret"], third["secret"]):
+        account.with_key(secret).fails("Unauthorized", "ListTags")
+
+
+@pytest.mark.parametrize("seconds", [-1, 604_801])
+def test_grace_period_is_at_most_seven_days(account: Account, seconds: int) -> None:
+    key_id = create(account)["apiKey"]["id"]
+
+    error = account.fails("ValidationError", "RotateApiKey", id=key_id, graceSeconds=seconds)
+
+    assert error.violations == [("graceSeconds", "OUT_OF_RANGE")]
+
+
+@over_http
+@pytest.mark.parametrize("body", [None, b"", b"{}"])
+def test_rotation_needs_no_body(account: Account, body: bytes | None) -> None:
+    assert isinstance(account.front, HttpFront)
+    path = f"/api/keys/{create(account)['apiKey']['id']}/rotate"
+
+    assert account.front.exchange("POST", path, account.key, body=body)[0] == 200
+
+
+def test_key_states_the_key_that_created_it_also_after_that_was_revoked(account: Account) -> None:
+    creator = create(account, "admin", name="deploy")
+    created = create(account.with_key(creator["secret"]))
+    account.ok("RevokeApiKey", id=creator["apiKey"]["id"])
+
+    first, last = account.ok("ListApiKeys")["apiKeys"]
+
+    assert first["createdBy"] == {"type": "COMMAND_LINE"}
+    assert last == created["apiKey"]
+    expected = {"type": "API_KEY", "id": creator["apiKey"]["id"], "name": "deploy"}
+    assert last["createdBy"] == expected
 
 
 def id_of(account: Account, scope: str) -> str:

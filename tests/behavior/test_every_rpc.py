@@ -231,6 +231,8 @@ def wrong_values(field: FieldDescriptor) -> list[Any]:
     if field.type == FieldDescriptor.TYPE_BOOL:
         is_boolean_like = field.GetOptions().Extensions[http_pb2.boolean_like]
         return [2, "maybe", "", {}] if is_boolean_like else [1, 0, "true", "False", "yes", {}]
+    if field.type == FieldDescriptor.TYPE_INT32:
+        return [1.5, True, "x", {}]
     if field.type == FieldDescriptor.TYPE_ENUM:
         return [1.5, True, "NO_SUCH_VALUE", {}]
     if field.message_type.full_name in ("google.protobuf.Struct", "roster.v1.BatchAction"):

@@ -23,7 +23,7 @@ CREATIONS: dict[str, tuple[dict[str, Any], tuple[str, ...], str]] = {
     "CreateWebhook": ({"url": URL}, ("description", "eventTypes", "enabled"), "webhook"),
     "CreateApiKey": ({"name": "ci", "scope": "read"}, ("expiresAt",), "apiKey"),
 }
-GENERATED = ("id", "createdAt", "updatedAt")
+GENERATED = ("id", "createdAt", "createdBy", "updatedAt")
 
 
 def create(account: Account, rpc: str, member: str, body: dict[str, Any]) -> dict[str, Any]:

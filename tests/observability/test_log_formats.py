@@ -26,6 +26,7 @@ from rosterd.server.observability.logs import (
 )
 from rosterd.server.observability.request_log import json_line
 from rosterd.server.observability.request_record import RequestRecord
+from rosterd.server.rpc.caller import Caller
 from rosterd.server.serving.ready import Ready
 
 from ..documents import OPERATION, ROOT, table
@@ -69,7 +70,8 @@ def fields_of_calls() -> set[str]:
     """Returns the fields of the lines of calls over HTTP, of an rpc and of a page."""
     call = RequestRecord("abc")
     call.method, call.status, call.route, call.code = "GET", 200, "TagService.ListTags", "OK"
-    call.account, call.trace_id = "a", "t"
+    call.trace_id, call.client_address = "t", "192.0.2.1"
+    call.caller = Caller("a", "k", "read", email_verified=True, key_name="n")
     page = RequestRecord("abc")
     page.route = "/docs"
     return {*json.loads(json_line(call)), *json.loads(json_line(page))}

@@ -93,8 +93,10 @@ def test_successes_are_sampled_and_faults_of_the_service_are_warnings(
 @pytest.mark.parametrize("front_and_service", ["http"], indirect=True)
 def test_in_process_request_has_one_line(account: Account) -> None:
     assert isinstance(account.front, HttpFront)
+    created = account.ok("CreateApiKey", name='"Ünï\\', scope="write")
     body = b'{"name": "vip"}'
-    _, headers, response = account.front.exchange("POST", "/api/tags", account.key, body=body)
+    path, key = "/api/tags", created["secret"]
+    _, headers, response = account.front.exchange("POST", path, key, body=body)
 
     (line,) = lines_of(account.service.log, headers["x-request-id"])
 
@@ -110,6 +112,9 @@ def test_in_process_request_has_one_line(account: Account) -> None:
         "received": len(body),
         "sent": len(response),
         "accountId": account.id,
+        "keyId": created["apiKey"]["id"],
+        "keyName": created["apiKey"]["name"],
+        "clientAddress": "127.0.0.1",
         "requestId": headers["x-request-id"],
     }
 
@@ -131,6 +136,7 @@ def test_request_over_grpc_has_a_line_of_gateway_and_server(
         account.id,
     )
     assert (gateway["rpc"], gateway["status"]) == ("TagService.ListTags", 200)
+    assert (server["clientAddress"], gateway["clientAddress"]) == ("127.0.0.1", "127.0.0.1")
     assert server["sent"] > 0
 
 
@@ -160,4 +166,5 @@ def test_rejected_requests_are_logged(
     (line,) = lines_of(account.service.log, headers["x-request-id"])
 
     assert (line["status"], line.get("rpc"), line.get("code")) == expected
+    assert line["clientAddress"] == "127.0.0.1"
     assert line["method"] == (method if method != "PROPFIND" else "OTHER")

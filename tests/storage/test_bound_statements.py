@@ -52,6 +52,7 @@ OWNED = {model._meta.table_name for model in models()} - set(REFERENCE_TABLES)
 UNBOUND = {
     "features.accounts.store._IDENTIFY": "resolves a key to its account; reference table",
     "features.accounts.store._ACCOUNT_OF_KEY": "operator command by key id; reference table",
+    "features.accounts.store._LIST_KEYS": "operator command; reference table",
     "features.accounts.store._LIST_ACCOUNTS": "operator command and first start; reference table",
     "features.accounts.store._IDS_BEYOND": "maintenance of all accounts; reference table",
     "features.accounts.store._INSERT_ACCOUNT": "creates an account; reference table",

@@ -50,7 +50,11 @@ class AccountLogo(Model):
 
 
 class ApiKey(Model):
-    """An API key. Only the SHA-256 of its secret is stored."""
+    """An API key. Only the SHA-256 of its secret is stored.
+
+    `created_by` is the ID of the key that created it, empty for the command line, and null for
+    keys of earlier versions. The previous secret works until `previous_expires_at`.
+    """
 
     account_id = TextField()
     id = TextField()
@@ -59,6 +63,11 @@ class ApiKey(Model):
     secret_hash = TextField(unique=True)
     created_at = BigIntegerField()
     expires_at = BigIntegerField(null=True)
+    last_used_at = BigIntegerField(null=True)
+    created_by = TextField(null=True)
+    created_by_name = TextField(null=True)
+    previous_secret_hash = TextField(null=True, unique=True)
+    previous_expires_at = BigIntegerField(null=True)
 
     class Meta:
         table_name = "api_key"

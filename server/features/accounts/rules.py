@@ -8,6 +8,8 @@ import secrets
 import zlib
 
 MAX_NAME_LENGTH = 100
+# How long the previous secret of a rotated key can work.
+MAX_GRACE_SECONDS = 7 * 24 * 3600
 READ, WRITE, ADMIN = "read", "write", "admin"
 # The scope of keys that can be published.
 SIGNUP = "signup"

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from google.protobuf.json_format import ParseDict
+
 from roster.v1 import accounts_pb2
 from roster.v1 import api_keys_pb2 as pb
 from roster.v1.accounts_pb2_grpc import AccountServiceServicer
 from roster.v1.api_keys_pb2_grpc import ApiKeyServiceServicer
 
-from ...rpc.caller import account_id
+from ...rpc.caller import account_id, current
 from ...rpc.errors import ApiKeyNotFound, LastAdminKey, invalid
-from ...rpc.etags import Conditional, check_change, with_etag
+from ...rpc.etags import Conditional, check_change, etag_of, with_etag
 from ...rpc.messages import Context, changed_fields, milliseconds, timestamp
 from ...rpc.paging import page_in, token_of
 from ...storage.database import Database
@@ -70,16 +72,22 @@ class ApiKeyService(ApiKeyServiceServicer):
     async def CreateApiKey(
         self, request: pb.CreateApiKeyRequest, _context: Context
     ) -> pb.CreateApiKeyResponse:
-        account, secret = account_id(), rules.make_secret()
+        by, secret = current(), rules.make_secret()
         expires_at = milliseconds(request.expires_at) if request.HasField("expires_at") else None
         secret_hash = rules.hash_secret(secret)
 
         def create(tx: Transaction) -> pb.CreateApiKeyResponse:
             row = store.create_key(
-                account, request.name, request.scope, secret_hash, tx, expires_at=expires_at
+                by.account_id,
+                request.name,
+                request.scope,
+                secret_hash,
+                tx,
+                expires_at=expires_at,
+                by=by,
             )
-            reply = pb.CreateApiKeyResponse(api_key=_api_key(row), secret=secret)
-            return with_etag(reply, secret_hash.encode())
+            etag = _etag(row, secret_hash)
+            return pb.CreateApiKeyResponse(api_key=_api_key(row), secret=secret, etag=etag)
 
         return await self._database.write(create)
 
@@ -109,9 +117,11 @@ class ApiKeyService(ApiKeyServiceServicer):
 
         def rotate(tx: Transaction) -> pb.RotateApiKeyResponse:
             _check(request, account, key_id, tx)
-            row = store.rotate_key(account, key_id, secret_hash, tx)
-            reply = pb.RotateApiKeyResponse(api_key=_api_key(row), secret=secret)
-            return with_etag(reply, secret_hash.encode())
+            row = store.rotate_key(
+                account, key_id, secret_hash, tx, grace_seconds=request.grace_seconds
+            )
+            etag = _etag(row, secret_hash)
+            return pb.RotateApiKeyResponse(api_key=_api_key(row), secret=secret, etag=etag)
 
         response = await self._database.write(rotate)
         self._invalidate(key_id)
@@ -159,16 +169,20 @@ def _account(row: store.AccountRow | None, tx: Transaction) -> accounts_pb2.Acco
 
 
 def _check(request: Conditional, account_id: str, key_id: str, tx: Transaction) -> None:
-    """Checks the condition of a change of a key. The entity tag also changes with the secret."""
+    """Checks the condition of a change of a key. Raises ApiKeyNotFound."""
     row = store.find_key(account_id, key_id, tx)
-    check_change(request, _api_key(row), tx, store.secret_hash_of(account_id, key_id, tx).encode())
+    secret_hash = store.secret_hash_of(account_id, key_id, tx)
+    check_change(request, _without_use(row), tx, secret_hash.encode())
+
+
+def _etag(row: store.ApiKeyRow, secret_hash: str) -> str:
+    """Returns the entity tag of a key, which changes with its secret, but not with its use."""
+    return etag_of(_without_use(row), secret_hash.encode())
+
+
+def _without_use(row: store.ApiKeyRow) -> pb.ApiKey:
+    return _api_key(row._replace(last_used_at=None))
 
 
 def _api_key(row: store.ApiKeyRow) -> pb.ApiKey:
-    return pb.ApiKey(
-        id=row.id,
-        name=row.name,
-        scope=row.scope,
-        created_at=timestamp(row.created_at),
-        expires_at=None if row.expires_at is None else timestamp(row.expires_at),
-    )
+    return ParseDict(row.as_json(), pb.ApiKey())

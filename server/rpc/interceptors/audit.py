@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from ...config import Network
 from ...features.audit.audited_database import AuditedCall, AuditedDatabase
 from ...values.ids import is_id
 from .. import caller
 from .base import Call, Interceptor, Method
-from .client_address import client_address_of
 
 
 class Audit(Interceptor):
     """Lets the database record a call. Runs after Authorize and Validate."""
 
-    def __init__(self, database: AuditedDatabase, proxies: Sequence[Network]) -> None:
+    def __init__(self, database: AuditedDatabase) -> None:
         self._database = database
-        self._proxies = proxies
 
     def applies_to(self, method: Method) -> bool:
         return bool(method.audited_action)
@@ -34,7 +29,7 @@ class Audit(Interceptor):
             action=call.method.audited_action,
             actor=by.key_id,
             actor_name=by.key_name,
-            ip=client_address_of(call, self._proxies),
+            ip=call.client_address,
             resource_id=reference if is_id(reference) else "",
         )
         self._database.audit(audited)

@@ -9,12 +9,11 @@ that one client cannot block others behind the same address.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
-from ...config import Network, Rate
+from ...config import Rate
 from ..errors import TooManyInvalidKeys, Unauthorized
 from .base import Call
-from .client_address import MAX_ADDRESSES, AddressBuckets, client_address_of
+from .client_address import MAX_ADDRESSES, AddressBuckets
 from .token_buckets import MonotonicClock
 
 # Failed attempts per address.
@@ -22,29 +21,23 @@ RATE = Rate(300, 60)
 
 
 class AuthThrottle:
-    """The token buckets of all addresses. `proxies` are the trusted networks."""
+    """The token buckets of all addresses."""
 
     def __init__(
         self,
-        proxies: Sequence[Network] = (),
         rate: Rate = RATE,
         clock: MonotonicClock = time.monotonic_ns,
         max_addresses: int = MAX_ADDRESSES,
     ) -> None:
-        self._proxies = proxies
         self._buckets = AddressBuckets(rate, clock, max_addresses)
 
     def check(self, call: Call) -> None:
         """Raises TooManyInvalidKeys if the bucket of the call's address is empty."""
-        seconds = self._buckets.seconds_until_token(self.address(call))
+        seconds = self._buckets.seconds_until_token(call.client_address)
         if seconds:
             raise TooManyInvalidKeys(seconds)
 
     def record_failure(self, call: Call, error: Unauthorized) -> Unauthorized | TooManyInvalidKeys:
         """Takes a token for a call that failed to authenticate, and returns the error to report."""
-        decision = self._buckets.take(self.address(call))
+        decision = self._buckets.take(call.client_address)
         return error if decision.allowed else TooManyInvalidKeys(decision.seconds)
-
-    def address(self, call: Call) -> str:
-        """Returns the address of the call's client; empty if it is unknown."""
-        return client_address_of(call, self._proxies)

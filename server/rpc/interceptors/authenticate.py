@@ -2,8 +2,10 @@
 
 A key with a valid checksum is looked up by its hash. The result is cached for at most five
 seconds, so a key that another process revokes stops working here within that time; a key that
-this process revokes stops working immediately. An unknown, a revoked and an expired key have
-the same error. A text that is no key has another one, which the client could compute itself.
+this process revokes stops working immediately. A lookup also adds the key to those whose use is
+to be stored, so no result is cached beyond the end of the day. An unknown, a revoked and an
+expired key have the same error. A text that is no key has another one, which the client could
+compute itself.
 
 A public rpc has no key: a token in the request authorizes it.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...features.accounts import store
+from ...features.accounts.key_uses import KeyUses
 from ...features.accounts.rules import SIGNUP, hash_secret, is_well_formed
 from ...storage.database import Database
 from ...values.clock import Clock
@@ -32,6 +35,7 @@ from .base import Call, Interceptor
 FORM_KEY = "x-form-key"
 CACHE_MILLISECONDS = 5_000
 CACHE_SIZE = 10_000
+_DAY_MILLISECONDS = 24 * 3600 * 1000
 
 
 class CacheEntry(NamedTuple):
@@ -48,9 +52,12 @@ class Authenticate(Interceptor):
     Raises Unauthorized, or TooManyInvalidKeys if the client's address failed too often.
     """
 
-    def __init__(self, database: Database, clock: Clock, auth_throttle: AuthThrottle) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, auth_throttle: AuthThrottle, key_uses: KeyUses
+    ) -> None:
         self._database = database
         self._auth_throttle = auth_throttle
+        self._key_uses = key_uses
         self._clock = clock
         self._invalidations = 0
         # By the hash of the key.
@@ -67,7 +74,6 @@ class Authenticate(Interceptor):
         if call.method.is_public:
             # An earlier call in this task may have set an account.
             caller.enter_account(None)
-            caller.enter_client(self._auth_throttle.address(call))
             return
         try:
             secret = api_key(call.metadata)
@@ -85,8 +91,7 @@ class Authenticate(Interceptor):
         except Unauthorized as error:
             raise self._auth_throttle.record_failure(call, error) from None
         caller.enter(entry.caller)
-        if call.method.scope == SIGNUP:
-            caller.enter_client(self._auth_throttle.address(call))
+        call.caller = entry.caller
         if entry.caller.scope == SIGNUP:
             # Web pages contain these keys. They must not use up the calls of the account.
             call.rate_limit_key = entry.caller.key_id
@@ -107,7 +112,12 @@ class Authenticate(Interceptor):
             bool(identity.email_verified),
             identity.name,
         )
-        entry = CacheEntry(identified, identity.expires_at, now + CACHE_MILLISECONDS)
+        day = now - now % _DAY_MILLISECONDS
+        until = min(now + CACHE_MILLISECONDS, day + _DAY_MILLISECONDS)
+        entry = CacheEntry(identified, identity.expires_at, until)
+        is_usable = identity.expires_at is None or identity.expires_at > now
+        if is_usable and (identity.last_used_at or 0) < day:
+            self._key_uses.add(identity.account_id, identity.key_id, day)
         if len(self._cache) >= CACHE_SIZE:
             self._cache.clear()
         # If a key was revoked during the read, the result may be out of date.

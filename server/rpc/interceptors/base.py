@@ -22,6 +22,7 @@ from grpc.aio import ServerInterceptor
 
 from roster.v1 import http_pb2
 
+from ..caller import Caller
 from ..errors import RosterError
 from ..messages import Context
 
@@ -139,7 +140,10 @@ class Call:
     `request` is a message, or an async iterator of messages if the client streams.
     """
 
+    # Set by Observe; empty if it is unknown.
+    client_address = ""
     # Set by Authenticate. Without a `rate_limit_key`, the limit of the account applies.
+    caller: Caller | None = None
     account_id = ""
     rate_limit_key = ""
     # Set by FairShare if it measures the handler.

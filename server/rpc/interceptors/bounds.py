@@ -162,7 +162,7 @@ def _rule(name: str, bound: Any, field: FieldDescriptor) -> Rule:
             # 0 is an absent field, which has a default.
             least = "1, or 0 for the default" if bound == 0 else str(bound)
             return Rule(lambda value: value >= bound, "OUT_OF_RANGE", f"must be at least {least}")
-        case "double.gte_lte":
+        case "double.gte_lte" | "int32.gte_lte":
             low, high = bound
             return Rule(
                 lambda value: low <= value <= high,

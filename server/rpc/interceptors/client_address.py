@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import unquote
 
@@ -50,18 +50,19 @@ class AddressBuckets:
         return self._buckets.take(network(address))
 
 
-def client_address_of(call: Call, proxies: Sequence[Network]) -> str:
+def client_address_of(call: Call, proxies: tuple[Network, ...]) -> str:
     """Returns the address of a call's client; empty if it is unknown."""
-    return client_address(_hops(call), proxies)
+    return client_address(tuple(_hops(call)), proxies)
 
 
-def client_address(hops: Iterable[str], proxies: Sequence[Network]) -> str:
+@lru_cache(1_000)
+def client_address(hops: tuple[str, ...], proxies: tuple[Network, ...]) -> str:
     """Returns the last hop that is not a trusted proxy, or else the first hop.
 
     A hop that is not an address was not written by a proxy, so it and earlier ones are ignored.
     """
     client = _UNKNOWN
-    for hop in reversed(list(hops)):
+    for hop in reversed(hops):
         try:
             address = ip_address(_without_port(hop.strip()).partition("%")[0])
         except ValueError:

@@ -5,30 +5,34 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from ...config import Network
 from ...observability.request_record import RequestRecord, current, enter
 from ...observability.request_stats import RequestStats
 from .. import caller
 from ..messages import Context
 from .base import Call, Interceptor
+from .client_address import client_address_of
 
 REQUEST_ID = "x-request-id"
 _VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Observe(Interceptor):
-    """Runs first: sets the request ID, counts the call and writes its log line.
+    """Runs first: sets the request ID and the client address, counts the call and logs it.
 
-    The line has the rpc, account, status, duration and the sizes of request and response; never
-    a key, a secret or subscriber data. A call over HTTP from the same process is added to the
+    `proxies` are the trusted networks. The line has the rpc, account, API key with its name, client
+    address, status, duration and the sizes of request and response; never a secret or subscriber
+    data. A call over HTTP from the same process is added to the
     record of its HTTP request, and the gateway writes the line.
     """
 
-    def __init__(self, stats: RequestStats) -> None:
+    def __init__(self, stats: RequestStats, proxies: Sequence[Network] = ()) -> None:
         self._stats = stats
+        self._proxies = tuple(proxies)
 
     def intercept(self, call: Call) -> None:
         self._stats.rpcs_running += 1
@@ -38,6 +42,8 @@ class Observe(Interceptor):
             set_request_id(call.context, record.request_id)
         else:
             record.request_id = enter_request(call.context, call.metadata)
+        call.client_address = record.client_address = client_address_of(call, self._proxies)
+        caller.enter_client(call.client_address)
 
     def wrap(self, handler: Any) -> Any:
         return handler._replace(
@@ -47,7 +53,7 @@ class Observe(Interceptor):
 
     def _end(self, record: RequestRecord, started: float, call: Call) -> None:
         name = call.method.name
-        record.code, record.account = call.status(), call.account_id or None
+        record.code, record.caller = call.status(), call.caller
         self._stats.count_rpc(name, record.code, time.perf_counter() - started)
         if not record.method:
             record.route = name

@@ -39,9 +39,18 @@ type ApiKey struct {
 	// Time of creation.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// Time at which the key expires. Absent if it does not expire.
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// Start of the last day, in UTC, on which the key authenticated a call. Stored within a minute
+	// or two. Absent if that has not happened yet.
+	LastUsedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	// Who created the key, with the name at that time. Absent for a key that an earlier version
+	// created.
+	CreatedBy *Actor `protobuf:"bytes,7,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
+	// Time at which the secret before the last rotation stops, or stopped, working. Absent if the
+	// key was not rotated, or without grace_seconds.
+	PreviousSecretExpiresAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=previous_secret_expires_at,json=previousSecretExpiresAt,proto3" json:"previous_secret_expires_at,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *ApiKey) Reset() {
@@ -105,6 +114,27 @@ func (x *ApiKey) GetCreatedAt() *timestamppb.Timestamp {
 func (x *ApiKey) GetExpiresAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *ApiKey) GetLastUsedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastUsedAt
+	}
+	return nil
+}
+
+func (x *ApiKey) GetCreatedBy() *Actor {
+	if x != nil {
+		return x.CreatedBy
+	}
+	return nil
+}
+
+func (x *ApiKey) GetPreviousSecretExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PreviousSecretExpiresAt
 	}
 	return nil
 }
@@ -400,7 +430,11 @@ type RotateApiKeyRequest struct {
 	// unless the resource has one of these entity tags. They are in quotes and separated by
 	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
 	// condition.
-	Etag          *string `protobuf:"bytes,2,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
+	Etag *string `protobuf:"bytes,2,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
+	// Seconds for which the old secret works in addition to the new one: at most 604800, which
+	// are 7 days. Default: 0. It never works beyond the expiry time of the key. Use 0 if the old
+	// secret may have leaked.
+	GraceSeconds  int32 `protobuf:"varint,3,opt,name=grace_seconds,json=graceSeconds,proto3" json:"grace_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -447,6 +481,13 @@ func (x *RotateApiKeyRequest) GetEtag() string {
 		return *x.Etag
 	}
 	return ""
+}
+
+func (x *RotateApiKeyRequest) GetGraceSeconds() int32 {
+	if x != nil {
+		return x.GraceSeconds
+	}
+	return 0
 }
 
 // The API key and its new secret.
@@ -613,7 +654,7 @@ var File_roster_v1_api_keys_proto protoreflect.FileDescriptor
 
 const file_roster_v1_api_keys_proto_rawDesc = "" +
 	"\n" +
-	"\x18roster/v1/api_keys.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xb9\x02\n" +
+	"\x18roster/v1/api_keys.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\"\xbd\x04\n" +
 	"\x06ApiKey\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12&\n" +
 	"\x04name\x18\x02 \x01(\tB\x12\xaa\xb5\x18\x0enightly importR\x04name\x12\x1f\n" +
@@ -621,7 +662,12 @@ const file_roster_v1_api_keys_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12W\n" +
 	"\n" +
-	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\texpiresAt\"\xfa\x01\n" +
+	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\texpiresAt\x12Z\n" +
+	"\flast_used_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T00:00:00.000ZR\n" +
+	"lastUsedAt\x12/\n" +
+	"\n" +
+	"created_by\x18\a \x01(\v2\x10.roster.v1.ActorR\tcreatedBy\x12u\n" +
+	"\x1aprevious_secret_expires_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:16.247ZR\x17previousSecretExpiresAt\"\xfa\x01\n" +
 	"\x13CreateApiKeyRequest\x124\n" +
 	"\x04name\x18\x01 \x01(\tB \xbaH\a\xc8\x01\x01r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x0enightly importR\x04name\x12C\n" +
 	"\x05scope\x18\x02 \x01(\tB-\xbaH!\xc8\x01\x01r\x1cR\x04readR\x05writeR\x05adminR\x06signup\xaa\xb5\x18\x05writeR\x05scope\x12h\n" +
@@ -642,10 +688,11 @@ const file_roster_v1_api_keys_proto_rawDesc = "" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
 	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
-	"\x06_total\"\xba\x01\n" +
+	"\x06_total\"\xf5\x01\n" +
 	"\x13RotateApiKeyRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
-	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01\x129\n" +
+	"\rgrace_seconds\x18\x03 \x01(\x05B\x14\xbaH\b\x1a\x06\x18\x80\xf5$(\x00\xaa\xb5\x18\x0586400R\fgraceSecondsB\a\n" +
 	"\x05_etag\"\xd0\x01\n" +
 	"\x14RotateApiKeyResponse\x122\n" +
 	"\aapi_key\x18\x01 \x01(\v2\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01R\x06apiKey\x12P\n" +
@@ -655,16 +702,16 @@ const file_roster_v1_api_keys_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
 	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x16\n" +
-	"\x14RevokeApiKeyResponse2\xb4\x04\n" +
+	"\x14RevokeApiKeyResponse2\xbb\x04\n" +
 	"\rApiKeyService\x12\x8a\x01\n" +
 	"\fCreateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"9\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05adminµ\x18\x11\n" +
 	"\x0fapi_key.created\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/api/keys\x12j\n" +
 	"\vListApiKeys\x12\x1d.roster.v1.ListApiKeysRequest\x1a\x1e.roster.v1.ListApiKeysResponse\"\x1c\x92\xb5\x18\a\n" +
-	"\x05admin\x82\xd3\xe4\x93\x02\v\x12\t/api/keys\x12\x94\x01\n" +
-	"\fRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\"C\x92\xb5\x18\a\n" +
+	"\x05admin\x82\xd3\xe4\x93\x02\v\x12\t/api/keys\x12\x9b\x01\n" +
+	"\fRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\"J\x92\xb5\x18\a\n" +
 	"\x05admin\x9a\xb5\x18\x02\b\x1fµ\x18\x11\n" +
-	"\x0fapi_key.rotated\x82\xd3\xe4\x93\x02\x17\"\x15/api/keys/{id}/rotate\x12\x92\x01\n" +
+	"\x0fapi_key.rotatedȵ\x18\x01\x82\xd3\xe4\x93\x02\x1a:\x01*\"\x15/api/keys/{id}/rotate\x12\x92\x01\n" +
 	"\fRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\"A\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
 	"\x05admin\x9a\xb5\x18\x02\b\x1eµ\x18\x11\n" +
 	"\x0fapi_key.revoked\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
@@ -693,27 +740,31 @@ var file_roster_v1_api_keys_proto_goTypes = []any{
 	(*RevokeApiKeyRequest)(nil),   // 7: roster.v1.RevokeApiKeyRequest
 	(*RevokeApiKeyResponse)(nil),  // 8: roster.v1.RevokeApiKeyResponse
 	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*Actor)(nil),                 // 10: roster.v1.Actor
 }
 var file_roster_v1_api_keys_proto_depIdxs = []int32{
 	9,  // 0: roster.v1.ApiKey.created_at:type_name -> google.protobuf.Timestamp
 	9,  // 1: roster.v1.ApiKey.expires_at:type_name -> google.protobuf.Timestamp
-	9,  // 2: roster.v1.CreateApiKeyRequest.expires_at:type_name -> google.protobuf.Timestamp
-	0,  // 3: roster.v1.CreateApiKeyResponse.api_key:type_name -> roster.v1.ApiKey
-	0,  // 4: roster.v1.ListApiKeysResponse.api_keys:type_name -> roster.v1.ApiKey
-	0,  // 5: roster.v1.RotateApiKeyResponse.api_key:type_name -> roster.v1.ApiKey
-	1,  // 6: roster.v1.ApiKeyService.CreateApiKey:input_type -> roster.v1.CreateApiKeyRequest
-	3,  // 7: roster.v1.ApiKeyService.ListApiKeys:input_type -> roster.v1.ListApiKeysRequest
-	5,  // 8: roster.v1.ApiKeyService.RotateApiKey:input_type -> roster.v1.RotateApiKeyRequest
-	7,  // 9: roster.v1.ApiKeyService.RevokeApiKey:input_type -> roster.v1.RevokeApiKeyRequest
-	2,  // 10: roster.v1.ApiKeyService.CreateApiKey:output_type -> roster.v1.CreateApiKeyResponse
-	4,  // 11: roster.v1.ApiKeyService.ListApiKeys:output_type -> roster.v1.ListApiKeysResponse
-	6,  // 12: roster.v1.ApiKeyService.RotateApiKey:output_type -> roster.v1.RotateApiKeyResponse
-	8,  // 13: roster.v1.ApiKeyService.RevokeApiKey:output_type -> roster.v1.RevokeApiKeyResponse
-	10, // [10:14] is the sub-list for method output_type
-	6,  // [6:10] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	9,  // 2: roster.v1.ApiKey.last_used_at:type_name -> google.protobuf.Timestamp
+	10, // 3: roster.v1.ApiKey.created_by:type_name -> roster.v1.Actor
+	9,  // 4: roster.v1.ApiKey.previous_secret_expires_at:type_name -> google.protobuf.Timestamp
+	9,  // 5: roster.v1.CreateApiKeyRequest.expires_at:type_name -> google.protobuf.Timestamp
+	0,  // 6: roster.v1.CreateApiKeyResponse.api_key:type_name -> roster.v1.ApiKey
+	0,  // 7: roster.v1.ListApiKeysResponse.api_keys:type_name -> roster.v1.ApiKey
+	0,  // 8: roster.v1.RotateApiKeyResponse.api_key:type_name -> roster.v1.ApiKey
+	1,  // 9: roster.v1.ApiKeyService.CreateApiKey:input_type -> roster.v1.CreateApiKeyRequest
+	3,  // 10: roster.v1.ApiKeyService.ListApiKeys:input_type -> roster.v1.ListApiKeysRequest
+	5,  // 11: roster.v1.ApiKeyService.RotateApiKey:input_type -> roster.v1.RotateApiKeyRequest
+	7,  // 12: roster.v1.ApiKeyService.RevokeApiKey:input_type -> roster.v1.RevokeApiKeyRequest
+	2,  // 13: roster.v1.ApiKeyService.CreateApiKey:output_type -> roster.v1.CreateApiKeyResponse
+	4,  // 14: roster.v1.ApiKeyService.ListApiKeys:output_type -> roster.v1.ListApiKeysResponse
+	6,  // 15: roster.v1.ApiKeyService.RotateApiKey:output_type -> roster.v1.RotateApiKeyResponse
+	8,  // 16: roster.v1.ApiKeyService.RevokeApiKey:output_type -> roster.v1.RevokeApiKeyResponse
+	13, // [13:17] is the sub-list for method output_type
+	9,  // [9:13] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_api_keys_proto_init() }
@@ -721,6 +772,7 @@ func file_roster_v1_api_keys_proto_init() {
 	if File_roster_v1_api_keys_proto != nil {
 		return
 	}
+	file_roster_v1_actors_proto_init()
 	file_roster_v1_http_proto_init()
 	file_roster_v1_api_keys_proto_msgTypes[4].OneofWrappers = []any{}
 	file_roster_v1_api_keys_proto_msgTypes[5].OneofWrappers = []any{}

@@ -39,13 +39,16 @@ type ApiKeyServiceClient interface {
 	CreateApiKey(ctx context.Context, in *CreateApiKeyRequest, opts ...grpc.CallOption) (*CreateApiKeyResponse, error)
 	// Returns one page of the account's API keys, oldest first, without secrets.
 	ListApiKeys(ctx context.Context, in *ListApiKeysRequest, opts ...grpc.CallOption) (*ListApiKeysResponse, error)
-	// Replaces the secret of an API key. The old secret stops working on every server
-	// within 5 seconds. The key keeps its identifier, name, scope and expiry time. Fails
-	// with API_KEY_NOT_FOUND if the key does not exist or was revoked. Fails with
-	// API_KEY_EXPIRED if it has expired, because its new secret would not work either.
+	// Replaces the secret of an API key. The old secret works for grace_seconds more, so that
+	// clients can switch to the new one without failed calls; then it stops working on every
+	// server within 5 seconds. A second rotation within this time ends the first secret at once.
+	// The key keeps its identifier, name, scope and expiry time. Fails with API_KEY_NOT_FOUND if
+	// the key does not exist or was revoked. Fails with API_KEY_EXPIRED if it has expired,
+	// because its new secret would not work either.
 	//
 	// A key can rotate itself, and only this response contains the new secret. With an
-	// Idempotency-Key, another admin key can repeat the request; the old secret cannot.
+	// Idempotency-Key, the request can be repeated, by another admin key if the old secret has
+	// stopped working.
 	RotateApiKey(ctx context.Context, in *RotateApiKeyRequest, opts ...grpc.CallOption) (*RotateApiKeyResponse, error)
 	// Revokes an API key. It stops working on every server within 5 seconds. Fails with
 	// API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other admin key that
@@ -113,13 +116,16 @@ type ApiKeyServiceServer interface {
 	CreateApiKey(context.Context, *CreateApiKeyRequest) (*CreateApiKeyResponse, error)
 	// Returns one page of the account's API keys, oldest first, without secrets.
 	ListApiKeys(context.Context, *ListApiKeysRequest) (*ListApiKeysResponse, error)
-	// Replaces the secret of an API key. The old secret stops working on every server
-	// within 5 seconds. The key keeps its identifier, name, scope and expiry time. Fails
-	// with API_KEY_NOT_FOUND if the key does not exist or was revoked. Fails with
-	// API_KEY_EXPIRED if it has expired, because its new secret would not work either.
+	// Replaces the secret of an API key. The old secret works for grace_seconds more, so that
+	// clients can switch to the new one without failed calls; then it stops working on every
+	// server within 5 seconds. A second rotation within this time ends the first secret at once.
+	// The key keeps its identifier, name, scope and expiry time. Fails with API_KEY_NOT_FOUND if
+	// the key does not exist or was revoked. Fails with API_KEY_EXPIRED if it has expired,
+	// because its new secret would not work either.
 	//
 	// A key can rotate itself, and only this response contains the new secret. With an
-	// Idempotency-Key, another admin key can repeat the request; the old secret cannot.
+	// Idempotency-Key, the request can be repeated, by another admin key if the old secret has
+	// stopped working.
 	RotateApiKey(context.Context, *RotateApiKeyRequest) (*RotateApiKeyResponse, error)
 	// Revokes an API key. It stops working on every server within 5 seconds. Fails with
 	// API_KEY_NOT_FOUND, or with LAST_ADMIN_KEY if the account has no other admin key that

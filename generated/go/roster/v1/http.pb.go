@@ -411,6 +411,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50009,
+		Name:          "roster.v1.optional_body",
+		Tag:           "varint,50009,opt,name=optional_body",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.MessageOptions)(nil),
 		ExtensionType: ([]string)(nil),
 		Field:         50001,
@@ -644,6 +652,10 @@ var (
 	//
 	// optional roster.v1.Audit audit = 50008;
 	E_Audit = &file_roster_v1_http_proto_extTypes[8]
+	// Whether an empty HTTP body is read as {}.
+	//
+	// optional bool optional_body = 50009;
+	E_OptionalBody = &file_roster_v1_http_proto_extTypes[9]
 )
 
 // Extension fields to descriptorpb.MessageOptions.
@@ -653,7 +665,7 @@ var (
 	// unchanged.
 	//
 	// repeated string ignored_keys = 50001;
-	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[9]
+	E_IgnoredKeys = &file_roster_v1_http_proto_extTypes[10]
 )
 
 // Extension fields to descriptorpb.FieldOptions.
@@ -662,111 +674,111 @@ var (
 	// case-insensitively.
 	//
 	// optional bool boolean_like = 50001;
-	E_BooleanLike = &file_roster_v1_http_proto_extTypes[10]
+	E_BooleanLike = &file_roster_v1_http_proto_extTypes[11]
 	// For text: the server removes surrounding whitespace before it checks the bounds. Text
 	// of only whitespace and invisible characters, such as U+200B and U+FEFF, is treated as
 	// empty.
 	//
 	// optional bool trimmed = 50002;
-	E_Trimmed = &file_roster_v1_http_proto_extTypes[11]
+	E_Trimmed = &file_roster_v1_http_proto_extTypes[12]
 	// For the token of the next page: HTTP sends it as a Link header with rel="next" (RFC
 	// 8288) instead of in the body.
 	//
 	// optional bool next_link = 50004;
-	E_NextLink = &file_roster_v1_http_proto_extTypes[12]
+	E_NextLink = &file_roster_v1_http_proto_extTypes[13]
 	// For a repeated Row.Fault: the message is a row that is validated individually. If its
 	// JSON cannot be parsed, the gateway records that here and continues, so that only this
 	// row fails. The field has no JSON name.
 	//
 	// optional bool row_faults = 50003;
-	E_RowFaults = &file_roster_v1_http_proto_extTypes[13]
+	E_RowFaults = &file_roster_v1_http_proto_extTypes[14]
 	// An example value: text, enum names and timestamps are written literally, other values
 	// as JSON. The examples in the API reference are composed of them.
 	//
 	// optional string example = 50005;
-	E_Example = &file_roster_v1_http_proto_extTypes[14]
+	E_Example = &file_roster_v1_http_proto_extTypes[15]
 	// For text with rules beyond its bounds: the JSON Schema format that describes it, such
 	// as "email".
 	//
 	// optional string text_format = 50006;
-	E_TextFormat = &file_roster_v1_http_proto_extTypes[15]
+	E_TextFormat = &file_roster_v1_http_proto_extTypes[16]
 	// For text that an update can omit but not clear.
 	//
 	// optional bool never_empty = 50007;
-	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[16]
+	E_NeverEmpty = &file_roster_v1_http_proto_extTypes[17]
 	// For a field of an update request: null in JSON clears the field. Without this option,
 	// null is treated as an absent key, and the stored value is kept.
 	//
 	// optional bool null_clears = 50008;
-	E_NullClears = &file_roster_v1_http_proto_extTypes[17]
+	E_NullClears = &file_roster_v1_http_proto_extTypes[18]
 	// For a double that is always an integer: OpenAPI describes it as an integer. An int64
 	// would be a string in JSON.
 	//
 	// optional bool whole = 50009;
-	E_Whole = &file_roster_v1_http_proto_extTypes[18]
+	E_Whole = &file_roster_v1_http_proto_extTypes[19]
 	// For text that can have several lines: it can contain tabs, line feeds and carriage
 	// returns.
 	//
 	// optional bool multiline = 50010;
-	E_Multiline = &file_roster_v1_http_proto_extTypes[19]
+	E_Multiline = &file_roster_v1_http_proto_extTypes[20]
 	// For text that names a character encoding, such as "windows-1252": HTTP converts the
 	// body of the stream from it to UTF-8. It is set from the charset parameter of the
 	// Content-Type header if it is empty. A body that starts with the byte order mark of
 	// UTF-16 is always converted.
 	//
 	// optional bool body_charset = 50011;
-	E_BodyCharset = &file_roster_v1_http_proto_extTypes[20]
+	E_BodyCharset = &file_roster_v1_http_proto_extTypes[21]
 	// For an enum: JSON and query parameters ignore the letter case of its names. For text with a
 	// list of values: the server ignores the letter case, and repeated spaces. Query parameters
 	// and rows of imports have this option, because people type them. Enums in other JSON bodies
 	// do not: programs write these.
 	//
 	// optional bool any_case = 50012;
-	E_AnyCase = &file_roster_v1_http_proto_extTypes[21]
+	E_AnyCase = &file_roster_v1_http_proto_extTypes[22]
 	// For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
 	// other formats from the faults of the row.
 	//
 	// optional bool date_like = 50013;
-	E_DateLike = &file_roster_v1_http_proto_extTypes[22]
+	E_DateLike = &file_roster_v1_http_proto_extTypes[23]
 	// For a field of a request: HTTP reads it from the query, also if the body is the whole
 	// request.
 	//
 	// optional bool in_query = 50014;
-	E_InQuery = &file_roster_v1_http_proto_extTypes[23]
+	E_InQuery = &file_roster_v1_http_proto_extTypes[24]
 	// For a bool of a response: the HTTP status of the response if it is true. The body does
 	// not contain the field.
 	//
 	// optional int32 status_if_true = 50015;
-	E_StatusIfTrue = &file_roster_v1_http_proto_extTypes[24]
+	E_StatusIfTrue = &file_roster_v1_http_proto_extTypes[25]
 	// For a repeated field of a response: JSON does not contain it if it is empty.
 	//
 	// optional bool omit_empty = 50016;
-	E_OmitEmpty = &file_roster_v1_http_proto_extTypes[25]
+	E_OmitEmpty = &file_roster_v1_http_proto_extTypes[26]
 	// For a FieldMask of a request (AIP-157): the name of a field of the response. If the
 	// mask is set, JSON contains only the fields of the mask in it.
 	//
 	// optional string selects = 50017;
-	E_Selects = &file_roster_v1_http_proto_extTypes[26]
+	E_Selects = &file_roster_v1_http_proto_extTypes[27]
 	// For an enum of the request of a stream: it limits the records of the response, each value
 	// more than the one before, and the first is the default. If an HTTP client does not read
 	// the response while it sends the body, the error names the values that return fewer.
 	//
 	// optional bool limits_records = 50018;
-	E_LimitsRecords = &file_roster_v1_http_proto_extTypes[27]
+	E_LimitsRecords = &file_roster_v1_http_proto_extTypes[28]
 	// For a google.api.HttpBody of a response: the page that is shown after a form was
 	// submitted. JSON does not contain the field.
 	//
 	// optional bool form_page = 50019;
-	E_FormPage = &file_roster_v1_http_proto_extTypes[28]
+	E_FormPage = &file_roster_v1_http_proto_extTypes[29]
 	// For text: the HTTP header that carries the field instead of the body. A field of a request
 	// is read from it, and one of a response is sent in it unless it is empty.
 	//
 	// optional string header = 50020;
-	E_Header = &file_roster_v1_http_proto_extTypes[29]
+	E_Header = &file_roster_v1_http_proto_extTypes[30]
 	// For a deprecated field of a request: the dates.
 	//
 	// optional roster.v1.Deprecation field_deprecation = 50021;
-	E_FieldDeprecation = &file_roster_v1_http_proto_extTypes[30]
+	E_FieldDeprecation = &file_roster_v1_http_proto_extTypes[31]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -777,7 +789,7 @@ var (
 	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[31]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[32]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -811,7 +823,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\x13response_media_type\x12\x1e.google.protobuf.MethodOptions\x18Ն\x03 \x01(\tR\x11responseMediaType:E\n" +
 	"\x04form\x12\x1e.google.protobuf.MethodOptions\x18ֆ\x03 \x01(\v2\x0f.roster.v1.FormR\x04form:Z\n" +
 	"\vdeprecation\x12\x1e.google.protobuf.MethodOptions\x18׆\x03 \x01(\v2\x16.roster.v1.DeprecationR\vdeprecation:H\n" +
-	"\x05audit\x12\x1e.google.protobuf.MethodOptions\x18؆\x03 \x01(\v2\x10.roster.v1.AuditR\x05audit:D\n" +
+	"\x05audit\x12\x1e.google.protobuf.MethodOptions\x18؆\x03 \x01(\v2\x10.roster.v1.AuditR\x05audit:E\n" +
+	"\roptional_body\x12\x1e.google.protobuf.MethodOptions\x18ن\x03 \x01(\bR\foptionalBody:D\n" +
 	"\fignored_keys\x12\x1f.google.protobuf.MessageOptions\x18ц\x03 \x03(\tR\vignoredKeys:B\n" +
 	"\fboolean_like\x12\x1d.google.protobuf.FieldOptions\x18ц\x03 \x01(\bR\vbooleanLike:9\n" +
 	"\atrimmed\x12\x1d.google.protobuf.FieldOptions\x18҆\x03 \x01(\bR\atrimmed:<\n" +
@@ -878,39 +891,40 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	6,  // 6: roster.v1.form:extendee -> google.protobuf.MethodOptions
 	6,  // 7: roster.v1.deprecation:extendee -> google.protobuf.MethodOptions
 	6,  // 8: roster.v1.audit:extendee -> google.protobuf.MethodOptions
-	7,  // 9: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
-	8,  // 10: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
-	8,  // 11: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
-	8,  // 12: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
-	8,  // 13: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
-	8,  // 14: roster.v1.example:extendee -> google.protobuf.FieldOptions
-	8,  // 15: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
-	8,  // 16: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
-	8,  // 17: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
-	8,  // 18: roster.v1.whole:extendee -> google.protobuf.FieldOptions
-	8,  // 19: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
-	8,  // 20: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
-	8,  // 21: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
-	8,  // 22: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
-	8,  // 23: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
-	8,  // 24: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
-	8,  // 25: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
-	8,  // 26: roster.v1.selects:extendee -> google.protobuf.FieldOptions
-	8,  // 27: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
-	8,  // 28: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
-	8,  // 29: roster.v1.header:extendee -> google.protobuf.FieldOptions
-	8,  // 30: roster.v1.field_deprecation:extendee -> google.protobuf.FieldOptions
-	9,  // 31: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 32: roster.v1.access:type_name -> roster.v1.Access
-	10, // 33: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	1,  // 34: roster.v1.form:type_name -> roster.v1.Form
-	3,  // 35: roster.v1.deprecation:type_name -> roster.v1.Deprecation
-	2,  // 36: roster.v1.audit:type_name -> roster.v1.Audit
-	3,  // 37: roster.v1.field_deprecation:type_name -> roster.v1.Deprecation
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	32, // [32:38] is the sub-list for extension type_name
-	0,  // [0:32] is the sub-list for extension extendee
+	6,  // 9: roster.v1.optional_body:extendee -> google.protobuf.MethodOptions
+	7,  // 10: roster.v1.ignored_keys:extendee -> google.protobuf.MessageOptions
+	8,  // 11: roster.v1.boolean_like:extendee -> google.protobuf.FieldOptions
+	8,  // 12: roster.v1.trimmed:extendee -> google.protobuf.FieldOptions
+	8,  // 13: roster.v1.next_link:extendee -> google.protobuf.FieldOptions
+	8,  // 14: roster.v1.row_faults:extendee -> google.protobuf.FieldOptions
+	8,  // 15: roster.v1.example:extendee -> google.protobuf.FieldOptions
+	8,  // 16: roster.v1.text_format:extendee -> google.protobuf.FieldOptions
+	8,  // 17: roster.v1.never_empty:extendee -> google.protobuf.FieldOptions
+	8,  // 18: roster.v1.null_clears:extendee -> google.protobuf.FieldOptions
+	8,  // 19: roster.v1.whole:extendee -> google.protobuf.FieldOptions
+	8,  // 20: roster.v1.multiline:extendee -> google.protobuf.FieldOptions
+	8,  // 21: roster.v1.body_charset:extendee -> google.protobuf.FieldOptions
+	8,  // 22: roster.v1.any_case:extendee -> google.protobuf.FieldOptions
+	8,  // 23: roster.v1.date_like:extendee -> google.protobuf.FieldOptions
+	8,  // 24: roster.v1.in_query:extendee -> google.protobuf.FieldOptions
+	8,  // 25: roster.v1.status_if_true:extendee -> google.protobuf.FieldOptions
+	8,  // 26: roster.v1.omit_empty:extendee -> google.protobuf.FieldOptions
+	8,  // 27: roster.v1.selects:extendee -> google.protobuf.FieldOptions
+	8,  // 28: roster.v1.limits_records:extendee -> google.protobuf.FieldOptions
+	8,  // 29: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
+	8,  // 30: roster.v1.header:extendee -> google.protobuf.FieldOptions
+	8,  // 31: roster.v1.field_deprecation:extendee -> google.protobuf.FieldOptions
+	9,  // 32: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 33: roster.v1.access:type_name -> roster.v1.Access
+	10, // 34: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	1,  // 35: roster.v1.form:type_name -> roster.v1.Form
+	3,  // 36: roster.v1.deprecation:type_name -> roster.v1.Deprecation
+	2,  // 37: roster.v1.audit:type_name -> roster.v1.Audit
+	3,  // 38: roster.v1.field_deprecation:type_name -> roster.v1.Deprecation
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	33, // [33:39] is the sub-list for extension type_name
+	0,  // [0:33] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -927,7 +941,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   5,
-			NumExtensions: 32,
+			NumExtensions: 33,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

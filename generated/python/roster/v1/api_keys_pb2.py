@@ -25,10 +25,11 @@ _sym_db = _symbol_database.Default()
 from roster.buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from roster.v1 import actors_pb2 as roster_dot_v1_dot_actors__pb2
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18roster/v1/api_keys.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\x92\x02\n\x06\x41piKey\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12 \n\x04name\x18\x02 \x01(\tB\x12\xaa\xb5\x18\x0enightly import\x12\x18\n\x05scope\x18\x03 \x01(\tB\t\xaa\xb5\x18\x05write\x12R\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12L\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x39\x39-01-01T00:00:00.000Z\"\xe2\x01\n\x13\x43reateApiKeyRequest\x12.\n\x04name\x18\x01 \x01(\tB \xbaH\x07r\x02\x18\x64\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x0enightly import\x12<\n\x05scope\x18\x02 \x01(\tB-\xbaH!r\x1cR\x04readR\x05writeR\x05\x61\x64minR\x06signup\xc8\x01\x01\xaa\xb5\x18\x05write\x12]\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB-\xbaH\x0e\xb2\x01\x0b\x1a\x07\x08\xff\x82\xd1\xff\xaf\x07@\x01\xaa\xb5\x18\x18\x32\x30\x39\x39-01-01T00:00:00.000Z\"\xba\x01\n\x14\x43reateApiKeyResponse\x12*\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01\x12H\n\x06secret\x18\x02 \x01(\tB8\x80\x01\x01\xaa\xb5\x18\x31rk_0000000000000000000000000000000000000000000000\x12,\n\x04\x65tag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"l\n\x12ListApiKeysRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xc8\x01\"\xaa\x01\n\x13ListApiKeysResponse\x12#\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x11.roster.v1.ApiKey\x12\x19\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31H\x00\x88\x01\x01\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1d\n\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01\x42\x08\n\x06_total\"\xb0\x01\n\x13RotateApiKeyRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x64\n\x04\x65tag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x42\x07\n\x05_etag\"\xba\x01\n\x14RotateApiKeyResponse\x12*\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01\x12H\n\x06secret\x18\x02 \x01(\tB8\x80\x01\x01\xaa\xb5\x18\x31rk_0000000000000000000000000000000000000000000000\x12,\n\x04\x65tag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xb0\x01\n\x13RevokeApiKeyRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x64\n\x04\x65tag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x42\x07\n\x05_etag\"\x16\n\x14RevokeApiKeyResponse2\xb4\x04\n\rApiKeyService\x12\x8a\x01\n\x0c\x43reateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"9\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05\x61\x64min\xc2\xb5\x18\x11\n\x0f\x61pi_key.created\x82\xd3\xe4\x93\x02\x0e\"\t/api/keys:\x01*\x12j\n\x0bListApiKeys\x12\x1d.roster.v1.ListApiKeysRequest\x1a\x1e.roster.v1.ListApiKeysResponse\"\x1c\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0b\x12\t/api/keys\x12\x94\x01\n\x0cRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\"C\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x02\x08\x1f\xc2\xb5\x18\x11\n\x0f\x61pi_key.rotated\x82\xd3\xe4\x93\x02\x17\"\x15/api/keys/{id}/rotate\x12\x92\x01\n\x0cRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\"A\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x02\x08\x1e\xc2\xb5\x18\x11\n\x0f\x61pi_key.revoked\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18roster/v1/api_keys.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\"\xe6\x03\n\x06\x41piKey\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12 \n\x04name\x18\x02 \x01(\tB\x12\xaa\xb5\x18\x0enightly import\x12\x18\n\x05scope\x18\x03 \x01(\tB\t\xaa\xb5\x18\x05write\x12R\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12L\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x39\x39-01-01T00:00:00.000Z\x12N\n\x0clast_used_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T00:00:00.000Z\x12$\n\ncreated_by\x18\x07 \x01(\x0b\x32\x10.roster.v1.Actor\x12\\\n\x1aprevious_secret_expires_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-11-22T03:33:16.247Z\"\xe2\x01\n\x13\x43reateApiKeyRequest\x12.\n\x04name\x18\x01 \x01(\tB \xbaH\x07r\x02\x18\x64\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x0enightly import\x12<\n\x05scope\x18\x02 \x01(\tB-\xbaH!r\x1cR\x04readR\x05writeR\x05\x61\x64minR\x06signup\xc8\x01\x01\xaa\xb5\x18\x05write\x12]\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB-\xbaH\x0e\xb2\x01\x0b\x1a\x07\x08\xff\x82\xd1\xff\xaf\x07@\x01\xaa\xb5\x18\x18\x32\x30\x39\x39-01-01T00:00:00.000Z\"\xba\x01\n\x14\x43reateApiKeyResponse\x12*\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01\x12H\n\x06secret\x18\x02 \x01(\tB8\x80\x01\x01\xaa\xb5\x18\x31rk_0000000000000000000000000000000000000000000000\x12,\n\x04\x65tag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"l\n\x12ListApiKeysRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xc8\x01\"\xaa\x01\n\x13ListApiKeysResponse\x12#\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x11.roster.v1.ApiKey\x12\x19\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31H\x00\x88\x01\x01\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1d\n\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01\x42\x08\n\x06_total\"\xdd\x01\n\x13RotateApiKeyRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x64\n\x04\x65tag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x12+\n\rgrace_seconds\x18\x03 \x01(\x05\x42\x14\xbaH\x08\x1a\x06\x18\x80\xf5$(\x00\xaa\xb5\x18\x05\x38\x36\x34\x30\x30\x42\x07\n\x05_etag\"\xba\x01\n\x14RotateApiKeyResponse\x12*\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x11.roster.v1.ApiKeyB\x06\xbaH\x03\xc8\x01\x01\x12H\n\x06secret\x18\x02 \x01(\tB8\x80\x01\x01\xaa\xb5\x18\x31rk_0000000000000000000000000000000000000000000000\x12,\n\x04\x65tag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xb0\x01\n\x13RevokeApiKeyRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x64\n\x04\x65tag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x42\x07\n\x05_etag\"\x16\n\x14RevokeApiKeyResponse2\xbb\x04\n\rApiKeyService\x12\x8a\x01\n\x0c\x43reateApiKey\x12\x1e.roster.v1.CreateApiKeyRequest\x1a\x1f.roster.v1.CreateApiKeyResponse\"9\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05\x61\x64min\xc2\xb5\x18\x11\n\x0f\x61pi_key.created\x82\xd3\xe4\x93\x02\x0e\"\t/api/keys:\x01*\x12j\n\x0bListApiKeys\x12\x1d.roster.v1.ListApiKeysRequest\x1a\x1e.roster.v1.ListApiKeysResponse\"\x1c\x92\xb5\x18\x07\n\x05\x61\x64min\x82\xd3\xe4\x93\x02\x0b\x12\t/api/keys\x12\x9b\x01\n\x0cRotateApiKey\x12\x1e.roster.v1.RotateApiKeyRequest\x1a\x1f.roster.v1.RotateApiKeyResponse\"J\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x02\x08\x1f\xc2\xb5\x18\x11\n\x0f\x61pi_key.rotated\xc8\xb5\x18\x01\x82\xd3\xe4\x93\x02\x1a\"\x15/api/keys/{id}/rotate:\x01*\x12\x92\x01\n\x0cRevokeApiKey\x12\x1e.roster.v1.RevokeApiKeyRequest\x1a\x1f.roster.v1.RevokeApiKeyResponse\"A\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05\x61\x64min\x9a\xb5\x18\x02\x08\x1e\xc2\xb5\x18\x11\n\x0f\x61pi_key.revoked\x82\xd3\xe4\x93\x02\x10*\x0e/api/keys/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -46,6 +47,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_APIKEY'].fields_by_name['created_at']._serialized_options = b'\272H\003\310\001\001\252\265\030\0302026-11-21T03:33:16.247Z'
   _globals['_APIKEY'].fields_by_name['expires_at']._loaded_options = None
   _globals['_APIKEY'].fields_by_name['expires_at']._serialized_options = b'\252\265\030\0302099-01-01T00:00:00.000Z'
+  _globals['_APIKEY'].fields_by_name['last_used_at']._loaded_options = None
+  _globals['_APIKEY'].fields_by_name['last_used_at']._serialized_options = b'\252\265\030\0302026-11-21T00:00:00.000Z'
+  _globals['_APIKEY'].fields_by_name['previous_secret_expires_at']._loaded_options = None
+  _globals['_APIKEY'].fields_by_name['previous_secret_expires_at']._serialized_options = b'\252\265\030\0302026-11-22T03:33:16.247Z'
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['name']._loaded_options = None
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['name']._serialized_options = b'\272H\007r\002\030d\310\001\001\220\265\030\001\252\265\030\016nightly import'
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['scope']._loaded_options = None
@@ -76,6 +81,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ROTATEAPIKEYREQUEST'].fields_by_name['id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
   _globals['_ROTATEAPIKEYREQUEST'].fields_by_name['etag']._loaded_options = None
   _globals['_ROTATEAPIKEYREQUEST'].fields_by_name['etag']._serialized_options = b'\272H,r*\030\350\0072%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\010If-Match'
+  _globals['_ROTATEAPIKEYREQUEST'].fields_by_name['grace_seconds']._loaded_options = None
+  _globals['_ROTATEAPIKEYREQUEST'].fields_by_name['grace_seconds']._serialized_options = b'\272H\010\032\006\030\200\365$(\000\252\265\030\00586400'
   _globals['_ROTATEAPIKEYRESPONSE'].fields_by_name['api_key']._loaded_options = None
   _globals['_ROTATEAPIKEYRESPONSE'].fields_by_name['api_key']._serialized_options = b'\272H\003\310\001\001'
   _globals['_ROTATEAPIKEYRESPONSE'].fields_by_name['secret']._loaded_options = None
@@ -91,27 +98,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_APIKEYSERVICE'].methods_by_name['ListApiKeys']._loaded_options = None
   _globals['_APIKEYSERVICE'].methods_by_name['ListApiKeys']._serialized_options = b'\222\265\030\007\n\005admin\202\323\344\223\002\013\022\t/api/keys'
   _globals['_APIKEYSERVICE'].methods_by_name['RotateApiKey']._loaded_options = None
-  _globals['_APIKEYSERVICE'].methods_by_name['RotateApiKey']._serialized_options = b'\222\265\030\007\n\005admin\232\265\030\002\010\037\302\265\030\021\n\017api_key.rotated\202\323\344\223\002\027\"\025/api/keys/{id}/rotate'
+  _globals['_APIKEYSERVICE'].methods_by_name['RotateApiKey']._serialized_options = b'\222\265\030\007\n\005admin\232\265\030\002\010\037\302\265\030\021\n\017api_key.rotated\310\265\030\001\202\323\344\223\002\032\"\025/api/keys/{id}/rotate:\001*'
   _globals['_APIKEYSERVICE'].methods_by_name['RevokeApiKey']._loaded_options = None
   _globals['_APIKEYSERVICE'].methods_by_name['RevokeApiKey']._serialized_options = b'\210\265\030\314\001\222\265\030\007\n\005admin\232\265\030\002\010\036\302\265\030\021\n\017api_key.revoked\202\323\344\223\002\020*\016/api/keys/{id}'
-  _globals['_APIKEY']._serialized_start=154
-  _globals['_APIKEY']._serialized_end=428
-  _globals['_CREATEAPIKEYREQUEST']._serialized_start=431
-  _globals['_CREATEAPIKEYREQUEST']._serialized_end=657
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=660
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=846
-  _globals['_LISTAPIKEYSREQUEST']._serialized_start=848
-  _globals['_LISTAPIKEYSREQUEST']._serialized_end=956
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=959
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=1129
-  _globals['_ROTATEAPIKEYREQUEST']._serialized_start=1132
-  _globals['_ROTATEAPIKEYREQUEST']._serialized_end=1308
-  _globals['_ROTATEAPIKEYRESPONSE']._serialized_start=1311
-  _globals['_ROTATEAPIKEYRESPONSE']._serialized_end=1497
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=1500
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=1676
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=1678
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=1700
-  _globals['_APIKEYSERVICE']._serialized_start=1703
-  _globals['_APIKEYSERVICE']._serialized_end=2267
+  _globals['_APIKEY']._serialized_start=178
+  _globals['_APIKEY']._serialized_end=664
+  _globals['_CREATEAPIKEYREQUEST']._serialized_start=667
+  _globals['_CREATEAPIKEYREQUEST']._serialized_end=893
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=896
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=1082
+  _globals['_LISTAPIKEYSREQUEST']._serialized_start=1084
+  _globals['_LISTAPIKEYSREQUEST']._serialized_end=1192
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=1195
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=1365
+  _globals['_ROTATEAPIKEYREQUEST']._serialized_start=1368
+  _globals['_ROTATEAPIKEYREQUEST']._serialized_end=1589
+  _globals['_ROTATEAPIKEYRESPONSE']._serialized_start=1592
+  _globals['_ROTATEAPIKEYRESPONSE']._serialized_end=1778
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=1781
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=1957
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=1959
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=1981
+  _globals['_APIKEYSERVICE']._serialized_start=1984
+  _globals['_APIKEYSERVICE']._serialized_end=2555
 # @@protoc_insertion_point(module_scope)

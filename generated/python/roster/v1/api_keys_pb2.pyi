@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from roster.v1 import actors_pb2 as _actors_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -30,6 +31,9 @@ class ApiKey(_message.Message):
     SCOPE_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    LAST_USED_AT_FIELD_NUMBER: _builtins.int
+    CREATED_BY_FIELD_NUMBER: _builtins.int
+    PREVIOUS_SECRET_EXPIRES_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     name: _builtins.str
@@ -46,6 +50,24 @@ class ApiKey(_message.Message):
     def expires_at(self) -> _timestamp_pb2.Timestamp:
         """Time at which the key expires. Absent if it does not expire."""
 
+    @_builtins.property
+    def last_used_at(self) -> _timestamp_pb2.Timestamp:
+        """Start of the last day, in UTC, on which the key authenticated a call. Stored within a minute
+        or two. Absent if that has not happened yet.
+        """
+
+    @_builtins.property
+    def created_by(self) -> _actors_pb2.Actor:
+        """Who created the key, with the name at that time. Absent for a key that an earlier version
+        created.
+        """
+
+    @_builtins.property
+    def previous_secret_expires_at(self) -> _timestamp_pb2.Timestamp:
+        """Time at which the secret before the last rotation stops, or stopped, working. Absent if the
+        key was not rotated, or without grace_seconds.
+        """
+
     def __init__(
         self,
         *,
@@ -54,10 +76,13 @@ class ApiKey(_message.Message):
         scope: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
+        last_used_at: _timestamp_pb2.Timestamp | None = ...,
+        created_by: _actors_pb2.Actor | None = ...,
+        previous_secret_expires_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "created_by", b"created_by", "expires_at", b"expires_at", "last_used_at", b"last_used_at", "previous_secret_expires_at", b"previous_secret_expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "id", b"id", "name", b"name", "scope", b"scope"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "created_by", b"created_by", "expires_at", b"expires_at", "id", b"id", "last_used_at", b"last_used_at", "name", b"name", "previous_secret_expires_at", b"previous_secret_expires_at", "scope", b"scope"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -223,6 +248,7 @@ class RotateApiKeyRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    GRACE_SECONDS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the API key."""
     etag: _builtins.str
@@ -231,15 +257,21 @@ class RotateApiKeyRequest(_message.Message):
     commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
     condition.
     """
+    grace_seconds: _builtins.int
+    """Seconds for which the old secret works in addition to the new one: at most 604800, which
+    are 7 days. Default: 0. It never works beyond the expiry time of the key. Use 0 if the old
+    secret may have leaked.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         etag: _builtins.str | None = ...,
+        grace_seconds: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "grace_seconds", b"grace_seconds", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
     _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015

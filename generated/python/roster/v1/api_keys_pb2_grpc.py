@@ -80,13 +80,16 @@ class ApiKeyServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RotateApiKey(self, request, context):
-        """Replaces the secret of an API key. The old secret stops working on every server
-        within 5 seconds. The key keeps its identifier, name, scope and expiry time. Fails
-        with API_KEY_NOT_FOUND if the key does not exist or was revoked. Fails with
-        API_KEY_EXPIRED if it has expired, because its new secret would not work either.
+        """Replaces the secret of an API key. The old secret works for grace_seconds more, so that
+        clients can switch to the new one without failed calls; then it stops working on every
+        server within 5 seconds. A second rotation within this time ends the first secret at once.
+        The key keeps its identifier, name, scope and expiry time. Fails with API_KEY_NOT_FOUND if
+        the key does not exist or was revoked. Fails with API_KEY_EXPIRED if it has expired,
+        because its new secret would not work either.
 
         A key can rotate itself, and only this response contains the new secret. With an
-        Idempotency-Key, another admin key can repeat the request; the old secret cannot.
+        Idempotency-Key, the request can be repeated, by another admin key if the old secret has
+        stopped working.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -41,13 +41,16 @@ class ApiKeyServiceStub:
     ListApiKeys: _grpc.UnaryUnaryMultiCallable[_api_keys_pb2.ListApiKeysRequest, _api_keys_pb2.ListApiKeysResponse]
     """Returns one page of the account's API keys, oldest first, without secrets."""
     RotateApiKey: _grpc.UnaryUnaryMultiCallable[_api_keys_pb2.RotateApiKeyRequest, _api_keys_pb2.RotateApiKeyResponse]
-    """Replaces the secret of an API key. The old secret stops working on every server
-    within 5 seconds. The key keeps its identifier, name, scope and expiry time. Fails
-    with API_KEY_NOT_FOUND if the key does not exist or was revoked. Fails with
-    API_KEY_EXPIRED if it has expired, because its new secret would not work either.
+    """Replaces the secret of an API key. The old secret works for grace_seconds more, so that
+    clients can switch to the new one without failed calls; then it stops working on every
+    server within 5 seconds. A second rotation within this time ends the first secret at once.
+    The key keeps its identifier, name, scope and expiry time. Fails with API_KEY_NOT_FOUND if
+    the key does not exist or was revoked. Fails with API_KEY_EXPIRED if it has expired,
+    because its new secret would not work either.
 
     A key can rotate itself, and only this response contains the new secret. With an
-    Idempotency-Key, another admin key can repeat the request; the old secret cannot.
+    Idempotency-Key, the request can be repeated, by another admin key if the old secret has
+    stopped working.
     """
     RevokeApiKey: _grpc.UnaryUnaryMultiCallable[_api_keys_pb2.RevokeApiKeyRequest, _api_keys_pb2.RevokeApiKeyResponse]
     """Revokes an API key. It stops working on every server within 5 seconds. Fails with
@@ -68,13 +71,16 @@ class ApiKeyServiceAsyncStub(ApiKeyServiceStub):
     ListApiKeys: _aio.UnaryUnaryMultiCallable[_api_keys_pb2.ListApiKeysRequest, _api_keys_pb2.ListApiKeysResponse]  # type: ignore[assignment]
     """Returns one page of the account's API keys, oldest first, without secrets."""
     RotateApiKey: _aio.UnaryUnaryMultiCallable[_api_keys_pb2.RotateApiKeyRequest, _api_keys_pb2.RotateApiKeyResponse]  # type: ignore[assignment]
-    """Replaces the secret of an API key. The old secret stops working on every server
-    within 5 seconds. The key keeps its identifier, name, scope and expiry time. Fails
-    with API_KEY_NOT_FOUND if the key does not exist or was revoked. Fails with
-    API_KEY_EXPIRED if it has expired, because its new secret would not work either.
+    """Replaces the secret of an API key. The old secret works for grace_seconds more, so that
+    clients can switch to the new one without failed calls; then it stops working on every
+    server within 5 seconds. A second rotation within this time ends the first secret at once.
+    The key keeps its identifier, name, scope and expiry time. Fails with API_KEY_NOT_FOUND if
+    the key does not exist or was revoked. Fails with API_KEY_EXPIRED if it has expired,
+    because its new secret would not work either.
 
     A key can rotate itself, and only this response contains the new secret. With an
-    Idempotency-Key, another admin key can repeat the request; the old secret cannot.
+    Idempotency-Key, the request can be repeated, by another admin key if the old secret has
+    stopped working.
     """
     RevokeApiKey: _aio.UnaryUnaryMultiCallable[_api_keys_pb2.RevokeApiKeyRequest, _api_keys_pb2.RevokeApiKeyResponse]  # type: ignore[assignment]
     """Revokes an API key. It stops working on every server within 5 seconds. Fails with
@@ -110,13 +116,16 @@ class ApiKeyServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _api_keys_pb2.RotateApiKeyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_api_keys_pb2.RotateApiKeyResponse, _abc.Awaitable[_api_keys_pb2.RotateApiKeyResponse]]:
-        """Replaces the secret of an API key. The old secret stops working on every server
-        within 5 seconds. The key keeps its identifier, name, scope and expiry time. Fails
-        with API_KEY_NOT_FOUND if the key does not exist or was revoked. Fails with
-        API_KEY_EXPIRED if it has expired, because its new secret would not work either.
+        """Replaces the secret of an API key. The old secret works for grace_seconds more, so that
+        clients can switch to the new one without failed calls; then it stops working on every
+        server within 5 seconds. A second rotation within this time ends the first secret at once.
+        The key keeps its identifier, name, scope and expiry time. Fails with API_KEY_NOT_FOUND if
+        the key does not exist or was revoked. Fails with API_KEY_EXPIRED if it has expired,
+        because its new secret would not work either.
 
         A key can rotate itself, and only this response contains the new secret. With an
-        Idempotency-Key, another admin key can repeat the request; the old secret cannot.
+        Idempotency-Key, the request can be repeated, by another admin key if the old secret has
+        stopped working.
         """
 
     @_abc_1.abstractmethod

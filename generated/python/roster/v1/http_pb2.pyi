@@ -201,6 +201,7 @@ RESPONSE_MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 FORM_FIELD_NUMBER: _builtins.int
 DEPRECATION_FIELD_NUMBER: _builtins.int
 AUDIT_FIELD_NUMBER: _builtins.int
+OPTIONAL_BODY_FIELD_NUMBER: _builtins.int
 IGNORED_KEYS_FIELD_NUMBER: _builtins.int
 BOOLEAN_LIKE_FIELD_NUMBER: _builtins.int
 TRIMMED_FIELD_NUMBER: _builtins.int
@@ -251,6 +252,8 @@ audit: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, 
 """Which entry of the audit log a call adds. Every rpc that changes something but subscribers
 sets it.
 """
+optional_body: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.bool]
+"""Whether an empty HTTP body is read as {}."""
 ignored_keys: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MessageOptions, _containers.RepeatedScalarFieldContainer[_builtins.str]]
 """JSON keys that a body of this message can contain and that are ignored: the
 output-only fields of the resource. A fetched resource can therefore be sent back

@@ -7,6 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Actor } from "./actors_pb.js";
 
 /**
  * Describes the file roster/v1/api_keys.proto.
@@ -54,6 +55,30 @@ export declare type ApiKey = Message<"roster.v1.ApiKey"> & {
    * @generated from field: google.protobuf.Timestamp expires_at = 5;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * Start of the last day, in UTC, on which the key authenticated a call. Stored within a minute
+   * or two. Absent if that has not happened yet.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_at = 6;
+   */
+  lastUsedAt?: Timestamp | undefined;
+
+  /**
+   * Who created the key, with the name at that time. Absent for a key that an earlier version
+   * created.
+   *
+   * @generated from field: roster.v1.Actor created_by = 7;
+   */
+  createdBy?: Actor | undefined;
+
+  /**
+   * Time at which the secret before the last rotation stops, or stopped, working. Absent if the
+   * key was not rotated, or without grace_seconds.
+   *
+   * @generated from field: google.protobuf.Timestamp previous_secret_expires_at = 8;
+   */
+  previousSecretExpiresAt?: Timestamp | undefined;
 };
 
 /**
@@ -242,6 +267,15 @@ export declare type RotateApiKeyRequest = Message<"roster.v1.RotateApiKeyRequest
    * @generated from field: optional string etag = 2;
    */
   etag?: string | undefined;
+
+  /**
+   * Seconds for which the old secret works in addition to the new one: at most 604800, which
+   * are 7 days. Default: 0. It never works beyond the expiry time of the key. Use 0 if the old
+   * secret may have leaked.
+   *
+   * @generated from field: int32 grace_seconds = 3;
+   */
+  graceSeconds: number;
 };
 
 /**
@@ -358,13 +392,16 @@ export declare const ApiKeyService: GenService<{
     output: typeof ListApiKeysResponseSchema;
   },
   /**
-   * Replaces the secret of an API key. The old secret stops working on every server
-   * within 5 seconds. The key keeps its identifier, name, scope and expiry time. Fails
-   * with API_KEY_NOT_FOUND if the key does not exist or was revoked. Fails with
-   * API_KEY_EXPIRED if it has expired, because its new secret would not work either.
+   * Replaces the secret of an API key. The old secret works for grace_seconds more, so that
+   * clients can switch to the new one without failed calls; then it stops working on every
+   * server within 5 seconds. A second rotation within this time ends the first secret at once.
+   * The key keeps its identifier, name, scope and expiry time. Fails with API_KEY_NOT_FOUND if
+   * the key does not exist or was revoked. Fails with API_KEY_EXPIRED if it has expired,
+   * because its new secret would not work either.
    *
    * A key can rotate itself, and only this response contains the new secret. With an
-   * Idempotency-Key, another admin key can repeat the request; the old secret cannot.
+   * Idempotency-Key, the request can be repeated, by another admin key if the old secret has
+   * stopped working.
    *
    * @generated from rpc roster.v1.ApiKeyService.RotateApiKey
    */

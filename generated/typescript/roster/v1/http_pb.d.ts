@@ -253,6 +253,13 @@ export declare const deprecation: GenExtension<MethodOptions, Deprecation>;
 export declare const audit: GenExtension<MethodOptions, Audit>;
 
 /**
+ * Whether an empty HTTP body is read as {}.
+ *
+ * @generated from extension: bool optional_body = 50009;
+ */
+export declare const optional_body: GenExtension<MethodOptions, boolean>;
+
+/**
  * JSON keys that a body of this message can contain and that are ignored: the
  * output-only fields of the resource. A fetched resource can therefore be sent back
  * unchanged.

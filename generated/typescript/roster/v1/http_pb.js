@@ -13,7 +13,7 @@ import { file_roster_v1_errors } from "./errors_pb.js";
  * Describes the file roster/v1/http.proto.
  */
 export const file_roster_v1_http = /*@__PURE__*/
-  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIj8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCBIOCgZwdWJsaWMYAyABKAgiJQoERm9ybRILCgNrZXkYASABKAkSEAoIcmVkaXJlY3QYAiABKAkiKAoFQXVkaXQSDgoGYWN0aW9uGAEgASgJEg8KB29ubHlfaWYYAiABKAkiLAoLRGVwcmVjYXRpb24SDQoFc2luY2UYASABKAkSDgoGc3Vuc2V0GAIgASgJIjsKB0NzdkxpbmUSDgoGbnVtYmVyGAEgASgFEg0KBWNlbGxzGAIgAygJEhEKCW1hbGZvcm1lZBgDIAEoCDpSChVub19jb250cm9sX2NoYXJhY3RlcnMSHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMY0YYDIAEoCFITbm9Db250cm9sQ2hhcmFjdGVyczpHCg5zdWNjZXNzX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAVSDXN1Y2Nlc3NTdGF0dXM6SwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoCzIRLnJvc3Rlci52MS5BY2Nlc3NSBmFjY2VzczpYCgpmYWlsc193aXRoEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY04YDIAMoDjIXLnJvc3Rlci52MS5FcnJvci5SZWFzb25SCWZhaWxzV2l0aDpDCgxjcm9zc19vcmlnaW4SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjUhgMgASgIUgtjcm9zc09yaWdpbjpQChNyZXNwb25zZV9tZWRpYV90eXBlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1YYDIAEoCVIRcmVzcG9uc2VNZWRpYVR5cGU6RQoEZm9ybRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaGAyABKAsyDy5yb3N0ZXIudjEuRm9ybVIEZm9ybTpaCgtkZXByZWNhdGlvbhIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAsyFi5yb3N0ZXIudjEuRGVwcmVjYXRpb25SC2RlcHJlY2F0aW9uOkgKBWF1ZGl0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY2IYDIAEoCzIQLnJvc3Rlci52MS5BdWRpdFIFYXVkaXQ6RAoMaWdub3JlZF9rZXlzEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGNGGAyADKAlSC2lnbm9yZWRLZXlzOkIKDGJvb2xlYW5fbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0YYDIAEoCFILYm9vbGVhbkxpa2U6OQoHdHJpbW1lZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY0oYDIAEoCFIHdHJpbW1lZDo8CgluZXh0X2xpbmsSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNSGAyABKAhSCG5leHRMaW5rOj4KCnJvd19mYXVsdHMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCXJvd0ZhdWx0czo5CgdleGFtcGxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgJUgdleGFtcGxlOkAKC3RleHRfZm9ybWF0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgJUgp0ZXh0Rm9ybWF0OkAKC25ldmVyX2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXhgMgASgIUgpuZXZlckVtcHR5OkAKC251bGxfY2xlYXJzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjYhgMgASgIUgpudWxsQ2xlYXJzOjUKBXdob2xlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjZhgMgASgIUgV3aG9sZTo9CgltdWx0aWxpbmUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNqGAyABKAhSCW11bHRpbGluZTpCCgxib2R5X2NoYXJzZXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNuGAyABKAhSC2JvZHlDaGFyc2V0OjoKCGFueV9jYXNlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjchgMgASgIUgdhbnlDYXNlOjwKCWRhdGVfbGlrZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3YYDIAEoCFIIZGF0ZUxpa2U6OgoIaW5fcXVlcnkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN6GAyABKAhSB2luUXVlcnk6RQoOc3RhdHVzX2lmX3RydWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN+GAyABKAVSDHN0YXR1c0lmVHJ1ZTo+CgpvbWl0X2VtcHR5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjghgMgASgIUglvbWl0RW1wdHk6OQoHc2VsZWN0cxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY4YYDIAEoCVIHc2VsZWN0czpGCg5saW1pdHNfcmVjb3JkcxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY4oYDIAEoCFINbGltaXRzUmVjb3Jkczo8Cglmb3JtX3BhZ2USHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOOGAyABKAhSCGZvcm1QYWdlOjcKBmhlYWRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY5IYDIAEoCVIGaGVhZGVyOmQKEWZpZWxkX2RlcHJlY2F0aW9uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjlhgMgASgLMhYucm9zdGVyLnYxLkRlcHJlY2F0aW9uUhBmaWVsZERlcHJlY2F0aW9uOkIKCm1lZGlhX3R5cGUSIS5nb29nbGUucHJvdG9idWYuRW51bVZhbHVlT3B0aW9ucxjShgMgASgJUgltZWRpYVR5cGVCAlABYgZwcm90bzM", [file_google_protobuf_descriptor, file_roster_v1_errors]);
+  fileDesc("ChRyb3N0ZXIvdjEvaHR0cC5wcm90bxIJcm9zdGVyLnYxIj8KBkFjY2VzcxINCgVzY29wZRgBIAEoCRIWCg52ZXJpZmllZF9lbWFpbBgCIAEoCBIOCgZwdWJsaWMYAyABKAgiJQoERm9ybRILCgNrZXkYASABKAkSEAoIcmVkaXJlY3QYAiABKAkiKAoFQXVkaXQSDgoGYWN0aW9uGAEgASgJEg8KB29ubHlfaWYYAiABKAkiLAoLRGVwcmVjYXRpb24SDQoFc2luY2UYASABKAkSDgoGc3Vuc2V0GAIgASgJIjsKB0NzdkxpbmUSDgoGbnVtYmVyGAEgASgFEg0KBWNlbGxzGAIgAygJEhEKCW1hbGZvcm1lZBgDIAEoCDpSChVub19jb250cm9sX2NoYXJhY3RlcnMSHC5nb29nbGUucHJvdG9idWYuRmlsZU9wdGlvbnMY0YYDIAEoCFITbm9Db250cm9sQ2hhcmFjdGVyczpHCg5zdWNjZXNzX3N0YXR1cxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAVSDXN1Y2Nlc3NTdGF0dXM6SwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoCzIRLnJvc3Rlci52MS5BY2Nlc3NSBmFjY2VzczpYCgpmYWlsc193aXRoEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY04YDIAMoDjIXLnJvc3Rlci52MS5FcnJvci5SZWFzb25SCWZhaWxzV2l0aDpDCgxjcm9zc19vcmlnaW4SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjUhgMgASgIUgtjcm9zc09yaWdpbjpQChNyZXNwb25zZV9tZWRpYV90eXBlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY1YYDIAEoCVIRcmVzcG9uc2VNZWRpYVR5cGU6RQoEZm9ybRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNaGAyABKAsyDy5yb3N0ZXIudjEuRm9ybVIEZm9ybTpaCgtkZXByZWNhdGlvbhIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNeGAyABKAsyFi5yb3N0ZXIudjEuRGVwcmVjYXRpb25SC2RlcHJlY2F0aW9uOkgKBWF1ZGl0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY2IYDIAEoCzIQLnJvc3Rlci52MS5BdWRpdFIFYXVkaXQ6RQoNb3B0aW9uYWxfYm9keRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNmGAyABKAhSDG9wdGlvbmFsQm9keTpECgxpZ25vcmVkX2tleXMSHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY0YYDIAMoCVILaWdub3JlZEtleXM6QgoMYm9vbGVhbl9saWtlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjRhgMgASgIUgtib29sZWFuTGlrZTo5Cgd0cmltbWVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjShgMgASgIUgd0cmltbWVkOjwKCW5leHRfbGluaxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1IYDIAEoCFIIbmV4dExpbms6PgoKcm93X2ZhdWx0cxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY04YDIAEoCFIJcm93RmF1bHRzOjkKB2V4YW1wbGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNWGAyABKAlSB2V4YW1wbGU6QAoLdGV4dF9mb3JtYXQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNaGAyABKAlSCnRleHRGb3JtYXQ6QAoLbmV2ZXJfZW1wdHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNeGAyABKAhSCm5ldmVyRW1wdHk6QAoLbnVsbF9jbGVhcnMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNiGAyABKAhSCm51bGxDbGVhcnM6NQoFd2hvbGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNmGAyABKAhSBXdob2xlOj0KCW11bHRpbGluZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2oYDIAEoCFIJbXVsdGlsaW5lOkIKDGJvZHlfY2hhcnNldBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY24YDIAEoCFILYm9keUNoYXJzZXQ6OgoIYW55X2Nhc2USHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNyGAyABKAhSB2FueUNhc2U6PAoJZGF0ZV9saWtlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjdhgMgASgIUghkYXRlTGlrZTo6Cghpbl9xdWVyeRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3oYDIAEoCFIHaW5RdWVyeTpFCg5zdGF0dXNfaWZfdHJ1ZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY34YDIAEoBVIMc3RhdHVzSWZUcnVlOj4KCm9taXRfZW1wdHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOCGAyABKAhSCW9taXRFbXB0eTo5CgdzZWxlY3RzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjhhgMgASgJUgdzZWxlY3RzOkYKDmxpbWl0c19yZWNvcmRzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjihgMgASgIUg1saW1pdHNSZWNvcmRzOjwKCWZvcm1fcGFnZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY44YDIAEoCFIIZm9ybVBhZ2U6NwoGaGVhZGVyEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjkhgMgASgJUgZoZWFkZXI6ZAoRZmllbGRfZGVwcmVjYXRpb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOWGAyABKAsyFi5yb3N0ZXIudjEuRGVwcmVjYXRpb25SEGZpZWxkRGVwcmVjYXRpb246QgoKbWVkaWFfdHlwZRIhLmdvb2dsZS5wcm90b2J1Zi5FbnVtVmFsdWVPcHRpb25zGNKGAyABKAlSCW1lZGlhVHlwZUICUAFiBnByb3RvMw", [file_google_protobuf_descriptor, file_roster_v1_errors]);
 
 /**
  * Describes the message roster.v1.Access.
@@ -129,6 +129,14 @@ export const audit = /*@__PURE__*/
   extDesc(file_roster_v1_http, 8);
 
 /**
+ * Whether an empty HTTP body is read as {}.
+ *
+ * @generated from extension: bool optional_body = 50009;
+ */
+export const optional_body = /*@__PURE__*/
+  extDesc(file_roster_v1_http, 9);
+
+/**
  * JSON keys that a body of this message can contain and that are ignored: the
  * output-only fields of the resource. A fetched resource can therefore be sent back
  * unchanged.
@@ -136,7 +144,7 @@ export const audit = /*@__PURE__*/
  * @generated from extension: repeated string ignored_keys = 50001;
  */
 export const ignored_keys = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 9);
+  extDesc(file_roster_v1_http, 10);
 
 /**
  * For a bool: JSON also accepts 1, 0, "1", "0", "true", "false", "yes" and "no",
@@ -145,7 +153,7 @@ export const ignored_keys = /*@__PURE__*/
  * @generated from extension: bool boolean_like = 50001;
  */
 export const boolean_like = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 10);
+  extDesc(file_roster_v1_http, 11);
 
 /**
  * For text: the server removes surrounding whitespace before it checks the bounds. Text
@@ -155,7 +163,7 @@ export const boolean_like = /*@__PURE__*/
  * @generated from extension: bool trimmed = 50002;
  */
 export const trimmed = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 11);
+  extDesc(file_roster_v1_http, 12);
 
 /**
  * For the token of the next page: HTTP sends it as a Link header with rel="next" (RFC
@@ -164,7 +172,7 @@ export const trimmed = /*@__PURE__*/
  * @generated from extension: bool next_link = 50004;
  */
 export const next_link = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 12);
+  extDesc(file_roster_v1_http, 13);
 
 /**
  * For a repeated Row.Fault: the message is a row that is validated individually. If its
@@ -174,7 +182,7 @@ export const next_link = /*@__PURE__*/
  * @generated from extension: bool row_faults = 50003;
  */
 export const row_faults = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 13);
+  extDesc(file_roster_v1_http, 14);
 
 /**
  * An example value: text, enum names and timestamps are written literally, other values
@@ -183,7 +191,7 @@ export const row_faults = /*@__PURE__*/
  * @generated from extension: string example = 50005;
  */
 export const example = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 14);
+  extDesc(file_roster_v1_http, 15);
 
 /**
  * For text with rules beyond its bounds: the JSON Schema format that describes it, such
@@ -192,7 +200,7 @@ export const example = /*@__PURE__*/
  * @generated from extension: string text_format = 50006;
  */
 export const text_format = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 15);
+  extDesc(file_roster_v1_http, 16);
 
 /**
  * For text that an update can omit but not clear.
@@ -200,7 +208,7 @@ export const text_format = /*@__PURE__*/
  * @generated from extension: bool never_empty = 50007;
  */
 export const never_empty = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 16);
+  extDesc(file_roster_v1_http, 17);
 
 /**
  * For a field of an update request: null in JSON clears the field. Without this option,
@@ -209,7 +217,7 @@ export const never_empty = /*@__PURE__*/
  * @generated from extension: bool null_clears = 50008;
  */
 export const null_clears = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 17);
+  extDesc(file_roster_v1_http, 18);
 
 /**
  * For a double that is always an integer: OpenAPI describes it as an integer. An int64
@@ -218,7 +226,7 @@ export const null_clears = /*@__PURE__*/
  * @generated from extension: bool whole = 50009;
  */
 export const whole = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 18);
+  extDesc(file_roster_v1_http, 19);
 
 /**
  * For text that can have several lines: it can contain tabs, line feeds and carriage
@@ -227,7 +235,7 @@ export const whole = /*@__PURE__*/
  * @generated from extension: bool multiline = 50010;
  */
 export const multiline = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 19);
+  extDesc(file_roster_v1_http, 20);
 
 /**
  * For text that names a character encoding, such as "windows-1252": HTTP converts the
@@ -238,7 +246,7 @@ export const multiline = /*@__PURE__*/
  * @generated from extension: bool body_charset = 50011;
  */
 export const body_charset = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 20);
+  extDesc(file_roster_v1_http, 21);
 
 /**
  * For an enum: JSON and query parameters ignore the letter case of its names. For text with a
@@ -249,7 +257,7 @@ export const body_charset = /*@__PURE__*/
  * @generated from extension: bool any_case = 50012;
  */
 export const any_case = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 21);
+  extDesc(file_roster_v1_http, 22);
 
 /**
  * For a Timestamp: JSON also accepts a date, which means midnight UTC. The server reads
@@ -258,7 +266,7 @@ export const any_case = /*@__PURE__*/
  * @generated from extension: bool date_like = 50013;
  */
 export const date_like = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 22);
+  extDesc(file_roster_v1_http, 23);
 
 /**
  * For a field of a request: HTTP reads it from the query, also if the body is the whole
@@ -267,7 +275,7 @@ export const date_like = /*@__PURE__*/
  * @generated from extension: bool in_query = 50014;
  */
 export const in_query = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 23);
+  extDesc(file_roster_v1_http, 24);
 
 /**
  * For a bool of a response: the HTTP status of the response if it is true. The body does
@@ -276,7 +284,7 @@ export const in_query = /*@__PURE__*/
  * @generated from extension: int32 status_if_true = 50015;
  */
 export const status_if_true = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 24);
+  extDesc(file_roster_v1_http, 25);
 
 /**
  * For a repeated field of a response: JSON does not contain it if it is empty.
@@ -284,7 +292,7 @@ export const status_if_true = /*@__PURE__*/
  * @generated from extension: bool omit_empty = 50016;
  */
 export const omit_empty = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 25);
+  extDesc(file_roster_v1_http, 26);
 
 /**
  * For a FieldMask of a request (AIP-157): the name of a field of the response. If the
@@ -293,7 +301,7 @@ export const omit_empty = /*@__PURE__*/
  * @generated from extension: string selects = 50017;
  */
 export const selects = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 26);
+  extDesc(file_roster_v1_http, 27);
 
 /**
  * For an enum of the request of a stream: it limits the records of the response, each value
@@ -303,7 +311,7 @@ export const selects = /*@__PURE__*/
  * @generated from extension: bool limits_records = 50018;
  */
 export const limits_records = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 27);
+  extDesc(file_roster_v1_http, 28);
 
 /**
  * For a google.api.HttpBody of a response: the page that is shown after a form was
@@ -312,7 +320,7 @@ export const limits_records = /*@__PURE__*/
  * @generated from extension: bool form_page = 50019;
  */
 export const form_page = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 28);
+  extDesc(file_roster_v1_http, 29);
 
 /**
  * For text: the HTTP header that carries the field instead of the body. A field of a request
@@ -321,7 +329,7 @@ export const form_page = /*@__PURE__*/
  * @generated from extension: string header = 50020;
  */
 export const header = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 29);
+  extDesc(file_roster_v1_http, 30);
 
 /**
  * For a deprecated field of a request: the dates.
@@ -329,7 +337,7 @@ export const header = /*@__PURE__*/
  * @generated from extension: roster.v1.Deprecation field_deprecation = 50021;
  */
 export const field_deprecation = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 30);
+  extDesc(file_roster_v1_http, 31);
 
 /**
  * For an enum that selects the format of a streamed response: the media type of the
@@ -340,5 +348,5 @@ export const field_deprecation = /*@__PURE__*/
  * @generated from extension: string media_type = 50002;
  */
 export const media_type = /*@__PURE__*/
-  extDesc(file_roster_v1_http, 31);
+  extDesc(file_roster_v1_http, 32);
 
