@@ -11,6 +11,7 @@ because a server limits the calls of a connection.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
@@ -22,6 +23,7 @@ from grpc import aio
 from ..ambiguous_failures import is_repeatable
 from ..headers import IDEMPOTENCY_KEY
 from ..policy import IdempotencyPolicy
+from .version_skew import VersionSkew
 
 # Default timeouts in seconds. A stream of millions of rows takes long.
 CALL_SECONDS = 30.0
@@ -99,6 +101,8 @@ class UpstreamChannel(aio.Channel):
             _channel(target, credentials, service_config(services, takes_key))
             for takes_key in (_never, policy.takes_key, _never)
         )
+        self.skew = VersionSkew(self._plain, services)
+        self._following: asyncio.Task[None] | None = None
         self._take_keys = {
             f"/{service.full_name}/{method.name}"
             for service in services
@@ -123,6 +127,9 @@ class UpstreamChannel(aio.Channel):
         return _with_timeout(self._streams.stream_stream(*arguments, **options), STREAM_SECONDS)
 
     async def close(self, grace: float | None = None) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.wait([self._following])
         await self._plain.close(grace)
         await self._with_keys.close(grace)
         await self._streams.close(grace)
@@ -137,6 +144,9 @@ class UpstreamChannel(aio.Channel):
         await self._plain.channel_ready()
 
     async def __aenter__(self) -> UpstreamChannel:
+        # The first request must not precede the comparison.
+        await self.skew.refresh()
+        self._following = asyncio.create_task(self.skew.follow())
         return self
 
     async def __aexit__(self, *_: object) -> None:
