@@ -24,6 +24,7 @@ from .ambiguous_failures import classify_failure
 from .channel.in_process import InProcessChannel
 from .channel.request_streams import writing_requests
 from .channel.unary import Call
+from .channel.upstream import UpstreamChannel
 from .compression import compress
 from .cross_origin import CrossOrigin
 from .docs.documentation import Documentation
@@ -78,6 +79,7 @@ class Gateway:
         self._error_pages = ErrorPages(policy)
         self._channel = channel
         self._methods: dict[str, Any] = {}
+        self._checks = channel.skew.checks if isinstance(channel, UpstreamChannel) else {}
         self.load = LoadShedder(self._options)
         self._pages = pages_of(
             channel, services, self.load, policy, documentation or Documentation()
@@ -182,8 +184,11 @@ class Gateway:
             check_idempotency_key(request)
             if binding.deprecations is not None:
                 request.deprecation = binding.deprecations.headers(message)
+            check = self._checks.get(binding.rpc)
+            if check is not None:
+                check(message)
             if binding.channel_method != UNARY:
-                exchange = Exchange(request, request_id, binding, message)
+                exchange = Exchange(request, request_id, binding, message, check)
                 return await exchange.respond(method, metadata, timeout)
         except RequestError as error:
             return await self._check_call(match, error, metadata, timeout, request, request_id)

@@ -3,7 +3,8 @@
 A status with a google.rpc.ErrorInfo of the service's domain keeps its reason, its message and the
 violations of its google.rpc.BadRequest. The policy has the HTTP status of each reason. A server can
 be newer than this gateway: an unknown reason gets the HTTP status that google.rpc.Code documents
-for the gRPC code.
+for the gRPC code. It can also be of an earlier version: this gateway has all rpcs and fields that
+it calls, so a server that does not have one is reported as unavailable.
 
 Any other status comes from gRPC itself, from a proxy or from a handler that gives no reason. Its
 message can contain addresses, classes or limits of the server. If the domain of the service is
@@ -32,7 +33,14 @@ from . import headers
 from .codec.scalars import NoJsonForm
 from .codec.transcode import writer
 from .policy import ErrorPolicy, Policy
-from .request_errors import INVALID_REQUEST, Detail, HttpError, error_code_of, request_error
+from .request_errors import (
+    INVALID_REQUEST,
+    Detail,
+    HttpError,
+    error_code_of,
+    request_error,
+    server_too_old,
+)
 from .request_ids import new_request_id
 from .responses import CLIENT_CLOSED_REQUEST, Response, json_body
 
@@ -107,6 +115,9 @@ _write_detail = writer(AnyMessage.DESCRIPTOR)
 def call_error(failed: AioRpcError, policy: ErrorPolicy) -> HttpError:
     """Returns the HTTP error of a failed call."""
     error, server_error = _error_of_code(failed), _status_details(failed, policy)
+    if server_error.reason in policy.of_earlier_server:
+        part = "a field of this request" if server_error.details else "this operation"
+        return server_too_old(part, server_error.details)
     error = replace(error, details=server_error.details, more=server_error.more)
     if server_error.reason:
         status = policy.statuses.get(server_error.reason, error.status)
@@ -223,6 +234,8 @@ def response(
     """Returns the response for an error."""
     if error.status == 401:
         more = {"WWW-Authenticate": "Bearer", **(more or {})}
+    if error.retry_after:
+        more = {"Retry-After": str(error.retry_after), **(more or {})}
     body = json_body(as_json(error, request_id))
     return Response(error.status, request_id, body, more=more, close=close)
 

@@ -164,6 +164,8 @@ class ErrorPolicy:
     domain: str | None = None
     # Its reasons and their HTTP statuses. Others have the status of their gRPC code.
     statuses: Mapping[str, int] = field(default_factory=dict)
+    # Those with which a server of an earlier version rejects rpcs and fields that it does not have.
+    of_earlier_server: Collection[str] = ()
     # The enum of its reasons, and the message that describes the body of an error.
     reasons: EnumDescriptor | None = None
     body: Descriptor | None = None

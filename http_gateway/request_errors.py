@@ -26,6 +26,8 @@ INVALID_REQUEST = "The request is not valid."
 # because violations are sent in gRPC metadata, which is limited in size.
 MAX_VIOLATIONS = 20
 MAX_PATH = 120
+# Retry-After of a request that a server of an earlier version cannot process.
+SKEW_RETRY_SECONDS = 10
 # The unknown names of a request for which a known one is suggested, which takes time.
 MAX_SUGGESTIONS = 3
 
@@ -41,13 +43,17 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class HttpError:
-    """An error in HTTP. `more` are other details of a service, in ProtoJSON."""
+    """An error in HTTP.
+
+    `more` are other details of a service, in ProtoJSON. `retry_after` is in seconds; 0 for none.
+    """
 
     status: int
     reason: str
     message: str
     details: Sequence[Detail] = ()
     more: Sequence[Mapping[str, Any]] = ()
+    retry_after: int = 0
 
     @property
     def code(self) -> str:
@@ -106,6 +112,19 @@ def request_error(
 ) -> RequestError:
     """Returns an error of the whole request. `reason` is one of STATUSES."""
     return RequestError(HttpError(STATUSES[reason], reason, message, details), close=close)
+
+
+def server_too_old(part: str, details: Sequence[Detail] = ()) -> HttpError:
+    """Returns the error of a request with a part that the server does not have.
+
+    The servers of a deployment are updated one after another, so a later attempt can succeed.
+    """
+    message = (
+        f"The server is of an earlier version than this gateway and does not have {part}. The"
+        " request was not processed; try again when the server is updated."
+    )
+    shown = details[:MAX_VIOLATIONS]
+    return HttpError(503, "UNAVAILABLE", message, shown, retry_after=SKEW_RETRY_SECONDS)
 
 
 def validation_error(violations: Violations) -> RequestError:

@@ -388,8 +388,8 @@ class Settings:
         or_off(parse_networks, ()),
         "Addresses or networks of reverse proxies, separated by commas, such as 10.0.0.0/8. Their"
         " X-Forwarded-For header determines the client address to which failed authentication"
-        " attempts and sign-ups are counted, and which the log, the history and the audit log state."
-        " off: the header is ignored.",
+        " attempts and sign-ups are counted, and which the log, the history and the audit log"
+        " state. off: the header is ignored.",
         GRPC,
     )
     log_level = Setting(

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,14 +51,16 @@ class Component:
         return code
 
 
-def launch(command: str, log: Path, *, code: str = "", **settings: str) -> Component:
+def launch(
+    command: str, log: Path, *, under: Sequence[str] = (), code: str = "", **settings: str
+) -> Component:
     """Starts a component, by default on free ports, without waiting until it is ready.
 
-    `code` is Python code that runs the command line.
+    `under` and `code` are those of run_command.
     """
     free = {"ROSTER_HTTP_ADDRESS": "127.0.0.1:0", "ROSTER_GRPC_ADDRESS": "127.0.0.1:0"}
     env = environment(**{"ROSTER_LOG_LEVEL": "error", **free, **settings})
-    return Component(command, run_command(command, log=log, env=env, code=code), log)
+    return Component(command, run_command(command, log=log, env=env, under=under, code=code), log)
 
 
 def wait_until_ready(component: Component) -> Component:

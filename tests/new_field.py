@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +70,15 @@ def insert_after(file: Path, line: str, *lines: str) -> None:
     file.write_text("\n".join([text[:end], *lines]) + text[end:])
 
 
-def make_copy(folder: Path) -> None:
-    """Copies the repository to a folder, adds the fields, and runs the generator."""
+def make_copy(folder: Path, add_more: Callable[[Path], None] = lambda _: None) -> None:
+    """Copies the repository to a folder, adds the fields, and runs the generator.
+
+    `add_more` edits the protobuf files in the folder that it is given.
+    """
     for name in ("server", "http_gateway", "protos", ".packages"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True)
+    # The generated client has its version.
+    shutil.copy(ROOT / "pyproject.toml", folder)
     features = folder / "server/features/subscribers"
     row = [f"    {name}: {declared}" for name, declared in DECLARED.items()]
     insert_after(features / "fields.py", "    last_name: Annotated", *row)
@@ -100,10 +106,16 @@ def make_copy(folder: Path) -> None:
     insert_after(
         protos / "signups.proto", "message SignUpRequest {", f"  // New.\n  {TYPES['phone']};"
     )
+    add_more(protos)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for arguments in (["generated"], ["--image", "image.binpb"]):
         command = [sys.executable, "protos/generate.py", *arguments]
         subprocess.run(command, cwd=folder, env={**os.environ, "PATH": path}, check=True)
+
+
+def imports_of(folder: Path) -> Sequence[str]:
+    """Returns the program under which a process imports the copy."""
+    return ("env", f"PYTHONPATH={folder / '.packages'}:{folder / 'generated/python'}")
 
 
 class Messages:

@@ -17,7 +17,7 @@ import grpc
 import pytest
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from .new_field import Messages, make_copy
+from .new_field import Messages, imports_of, make_copy
 from .postgres import Postgres
 from .processes import Service, start
 
@@ -96,8 +96,7 @@ def client(
     if request.param == "postgres":
         url, key = postgres.new_database(), postgres.secret_key
         settings = {"ROSTER_DATABASE_URL": url, "ROSTER_SECRET_KEY": key}
-    roots = f"PYTHONPATH={copy / '.packages'}:{copy / 'generated/python'}"
-    service = start(tmp_path, under=("env", roots), **settings)
+    service = start(tmp_path, under=imports_of(copy), **settings)
     yield Client(service, Messages(copy))
     assert (service.stop(), service.traces()) == (0, [])
 

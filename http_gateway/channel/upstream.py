@@ -26,6 +26,7 @@ from grpc import aio
 from ..ambiguous_failures import is_repeatable
 from ..headers import IDEMPOTENCY_KEY
 from ..policy import IdempotencyPolicy
+from .version_skew import VersionSkew
 
 # Default timeouts in seconds. A stream of millions of rows takes long.
 CALL_SECONDS = 30.0
@@ -142,6 +143,8 @@ class UpstreamChannel(aio.Channel):
         self._methods: list[CurrentMethod] = []
         # The tasks that close previous channels.
         self._closing: set[asyncio.Task[None]] = set()
+        self.skew = VersionSkew(self, services)
+        self._following: asyncio.Task[None] | None = None
 
     def _connect(self, credentials: grpc.ChannelCredentials | None) -> Channels:
         return Channels(*(_channel(self._target, credentials, each) for each in self._configs))
@@ -186,6 +189,9 @@ class UpstreamChannel(aio.Channel):
         return method
 
     async def close(self, grace: float | None = None) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.wait([self._following])
         for closing in self._closing:
             closing.cancel()
         await self._channels.close(grace)
@@ -200,6 +206,9 @@ class UpstreamChannel(aio.Channel):
         await self._channels.plain.channel_ready()
 
     async def __aenter__(self) -> UpstreamChannel:
+        # The first request must not precede the comparison.
+        await self.skew.refresh()
+        self._following = asyncio.create_task(self.skew.follow())
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -84,15 +84,21 @@ class RequestMessages:
     """
 
     def __init__(
-        self, request: Request, binding: Binding, parser: RecordParser | None, first: Any
+        self,
+        request: Request,
+        binding: Binding,
+        parser: RecordParser | None,
+        first: Any,
+        check: Callable[[Any], None] | None = None,
     ) -> None:
-        """Without a parser, the body must be an archive."""
+        """Without a parser, the body must be an archive. `check` rejects messages."""
         fields = binding.request_records
         assert fields is not None
         self._request = request
         self._parser = parser
         self._converter = converter_of(request, fields, first)
         self._first = first
+        self._check = check
         self._fields = fields
         self._has_one_response = binding.response_records is None
         self._reading: asyncio.Task[Any] | None = None
@@ -106,6 +112,8 @@ class RequestMessages:
             async with aclosing(self._records()) as all_records:
                 async for parser, records in all_records:
                     async for message in self._messages(parser, records):
+                        if self._check is not None:
+                            self._check(message)
                         is_empty = False
                         yield message
             if is_empty and self._fields.name:

@@ -10,7 +10,7 @@ the call is canceled.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
 from grpc.aio import AioRpcError
@@ -34,11 +34,18 @@ from .server_stream import ResponseWriter
 class Exchange:
     """A request to a streaming rpc, and its response.
 
-    `message` has the fields that are not in the body. Raises RequestError if the type of the body
-    is not supported.
+    `message` has the fields that are not in the body. `check` rejects messages of the body. Raises
+    RequestError if the type of the body is not supported.
     """
 
-    def __init__(self, request: Request, request_id: str, binding: Binding, message: Any) -> None:
+    def __init__(
+        self,
+        request: Request,
+        request_id: str,
+        binding: Binding,
+        message: Any,
+        check: Callable[[Any], None] | None = None,
+    ) -> None:
         self._request = request
         self._request_id = request_id
         self._binding = binding
@@ -48,7 +55,7 @@ class Exchange:
             choose_format(request, binding.response_records, message)
         if binding.request_records is not None:
             parser = parser_of(request, binding.request_records)
-            self._messages = RequestMessages(request, binding, parser, message)
+            self._messages = RequestMessages(request, binding, parser, message, check)
 
     async def respond(
         self, method: Any, metadata: Metadata, seconds: float | None = None

@@ -395,6 +395,28 @@ class MethodNotImplemented(RosterError):
     message = "The service does not implement this method."
 
 
+class FieldNotImplemented(RosterError):
+    """The request has fields of a later version; `numbers` are their paths by field number.
+
+    An unknown field is not ignored, because without a filter or a condition a request can affect
+    more people than it asks for. The status UNIMPLEMENTED states that another attempt on this
+    server cannot succeed, and is that of a missing rpc. UNAVAILABLE would cause retries, and let a
+    client take servers out of the rotation of its proxy.
+    """
+
+    reason = "FIELD_NOT_IMPLEMENTED"
+    message = (
+        "The request has a field that this server does not have, because its version is earlier"
+        " than that of the client's protos. The message was not processed."
+    )
+
+    def __init__(self, numbers: Sequence[str]) -> None:
+        self.details = [
+            Detail(path, "UNKNOWN_FIELD", "is the number of an unknown field") for path in numbers
+        ]
+        super().__init__()
+
+
 class ServiceNotFound(RosterError):
     reason = "SERVICE_NOT_FOUND"
     message = "This server does not have the requested service."

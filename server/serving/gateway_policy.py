@@ -230,6 +230,7 @@ _ERRORS = ErrorPolicy(
         for value in _REASON.DESCRIPTOR.values
         if value.number
     },
+    of_earlier_server=("METHOD_NOT_IMPLEMENTED", "FIELD_NOT_IMPLEMENTED"),
     reasons=_REASON.DESCRIPTOR,
     body=errors_pb2.ErrorResponse.DESCRIPTOR,
     reasons_of=reasons_of,

@@ -19,6 +19,7 @@ from aiohttp import web
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+from roster.v1 import subscribers_pb2
 from roster.v1 import tags_pb2 as pb
 from rosterd.http_gateway.app import Gateway
 from rosterd.http_gateway.channel.in_process import InProcessChannel
@@ -106,6 +107,64 @@ def test_malformed_message_is_invalid_and_the_error_contains_no_class_name(
     assert "class" not in (caught.value.details() or "")
     assert "Error" not in (caught.value.details() or "")
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+# A field 1000 with the value 1.
+UNKNOWN = b"\xc0\x3e\x01"
+
+
+def bulk_with_unknown_field() -> bytes:
+    row = subscribers_pb2.BulkSubscriber(email="b@b.io").SerializeToString() + UNKNOWN
+    first = subscribers_pb2.BulkSubscriber(email="a@b.io")
+    request = subscribers_pb2.BulkCreateSubscribersRequest(subscribers=[first])
+    return request.SerializeToString() + b"\x0a" + bytes([len(row)]) + row
+
+
+@pytest.mark.parametrize(
+    ("rpc", "kind", "sent", "path"),
+    [
+        ("TagService/CreateTag", "unary_unary", b"\x0a\x01a" + UNKNOWN, "1000"),
+        ("SubscriberService/ListSubscribers", "unary_unary", UNKNOWN, "1000"),
+        ("SubscriberService/ExportSubscribers", "unary_stream", UNKNOWN, "1000"),
+        ("SubscriberService/ImportSubscribers", "stream_stream", UNKNOWN, "1000"),
+        (
+            "SubscriberService/BulkCreateSubscribers",
+            *("unary_unary", bulk_with_unknown_field(), "subscribers[1].1000"),
+        ),
+    ],
+    ids=["create", "list", "export", "import", "row of a bulk"],
+)
+def test_request_with_an_unknown_field_is_rejected_and_not_ignored(
+    grpc_front: GrpcFront, grpc_account: Account, rpc: str, kind: str, sent: bytes, path: str
+) -> None:
+    method = getattr(grpc_front.channel, kind)(f"/roster.v1.{rpc}")
+    request = iter([sent]) if kind.startswith("stream") else sent
+    metadata = [("authorization", f"Bearer {grpc_account.key}")]
+
+    error = error_of(
+        grpc.StatusCode.UNIMPLEMENTED,
+        lambda: list(method(request, metadata=metadata, timeout=20)),
+    )
+
+    response = error_response(error)
+    assert (response.code, response.violations) == (
+        "FieldNotImplemented",
+        [(path, "UNKNOWN_FIELD")],
+    )
+    tags, subscribers = grpc_account.ok("ListTags"), grpc_account.ok("ListSubscribers")
+    assert (tags["total"], subscribers["total"]) == (0, 0)
+
+
+def test_other_encodings_of_a_request_are_accepted(
+    grpc_front: GrpcFront, grpc_account: Account
+) -> None:
+    stub = grpc_front.channel.unary_unary("/roster.v1.TagService/CreateTag")
+    # The last value of a field applies.
+    twice = b"".join(pb.CreateTagRequest(name=name).SerializeToString() for name in ("a", "b"))
+
+    stub(twice, metadata=[("authorization", f"Bearer {grpc_account.key}")], timeout=20)
+
+    assert tags_of(grpc_account) == ["b"]
 
 
 @contextmanager

@@ -88,7 +88,8 @@ const (
 	// The server failed. See the server log for the request ID.
 	Error_INTERNAL Error_Reason = 18
 	// The service is temporarily unavailable. Nothing was changed; the call can be
-	// retried.
+	// retried. Over HTTP also: the server is of an earlier version than the gateway and does not
+	// have the operation, or the field that the message and the details name.
 	Error_UNAVAILABLE Error_Reason = 19
 	// The deadline expired before the call had an effect. Nothing was changed.
 	Error_DEADLINE_EXCEEDED Error_Reason = 20
@@ -168,6 +169,12 @@ const (
 	Error_CUSTOM_FIELD_BEING_DELETED Error_Reason = 57
 	// The client did not read the response to a stream while it sent the request.
 	Error_RESPONSE_NOT_READ Error_Reason = 58
+	// The request has a field that the server does not have, because the server is of an earlier
+	// version than the protos of the client. It is rejected and not ignored, because a request
+	// without a filter or a condition can affect more people. The details name the numbers of the
+	// fields. Never sent over HTTP: a gateway returns UNAVAILABLE, as for an rpc that the server
+	// does not have.
+	Error_FIELD_NOT_IMPLEMENTED Error_Reason = 59
 )
 
 // Enum value maps for Error_Reason.
@@ -227,6 +234,7 @@ var (
 		56: "API_KEY_SCOPE_TOO_BROAD",
 		57: "CUSTOM_FIELD_BEING_DELETED",
 		58: "RESPONSE_NOT_READ",
+		59: "FIELD_NOT_IMPLEMENTED",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -283,6 +291,7 @@ var (
 		"API_KEY_SCOPE_TOO_BROAD":     56,
 		"CUSTOM_FIELD_BEING_DELETED":  57,
 		"RESPONSE_NOT_READ":           58,
+		"FIELD_NOT_IMPLEMENTED":       59,
 	}
 )
 
@@ -706,7 +715,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\x93\x14\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\xb9\x14\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -738,7 +747,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x06IN_USE\x10\x10\x12\x14\n" +
 	"\x10NAME_NOT_ALLOWED\x10\x11\x12\x12\n" +
-	"\x0eCONSENT_COLUMN\x10\x12\"\xb1\x0f\n" +
+	"\x0eCONSENT_COLUMN\x10\x12\"\xd7\x0f\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -796,7 +805,8 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x10TOO_MANY_SIGNUPS\x107\x1a\t\x8a\xb5\x18\x05\b\b\x10\xad\x03\x12&\n" +
 	"\x17API_KEY_SCOPE_TOO_BROAD\x108\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12)\n" +
 	"\x1aCUSTOM_FIELD_BEING_DELETED\x109\x1a\t\x8a\xb5\x18\x05\b\x06\x10\x99\x03\x12 \n" +
-	"\x11RESPONSE_NOT_READ\x10:\x1a\t\x8a\xb5\x18\x05\b\x04\x10\x98\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
+	"\x11RESPONSE_NOT_READ\x10:\x1a\t\x8a\xb5\x18\x05\b\x04\x10\x98\x03\x12$\n" +
+	"\x15FIELD_NOT_IMPLEMENTED\x10;\x1a\t\x8a\xb5\x18\x05\b\f\x10\xf7\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

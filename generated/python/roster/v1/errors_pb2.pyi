@@ -116,7 +116,8 @@ class Error(_message.Message):
         """The server failed. See the server log for the request ID."""
         UNAVAILABLE: Error._Reason.ValueType  # 19
         """The service is temporarily unavailable. Nothing was changed; the call can be
-        retried.
+        retried. Over HTTP also: the server is of an earlier version than the gateway and does not
+        have the operation, or the field that the message and the details name.
         """
         DEADLINE_EXCEEDED: Error._Reason.ValueType  # 20
         """The deadline expired before the call had an effect. Nothing was changed."""
@@ -203,6 +204,13 @@ class Error(_message.Message):
         """A deleted custom field had this key, and its values are not removed yet."""
         RESPONSE_NOT_READ: Error._Reason.ValueType  # 58
         """The client did not read the response to a stream while it sent the request."""
+        FIELD_NOT_IMPLEMENTED: Error._Reason.ValueType  # 59
+        """The request has a field that the server does not have, because the server is of an earlier
+        version than the protos of the client. It is rejected and not ignored, because a request
+        without a filter or a condition can affect more people. The details name the numbers of the
+        fields. Never sent over HTTP: a gateway returns UNAVAILABLE, as for an rpc that the server
+        does not have.
+        """
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. Each reason has one cause, except those that are general by design:
@@ -269,7 +277,8 @@ class Error(_message.Message):
     """The server failed. See the server log for the request ID."""
     UNAVAILABLE: Error.Reason.ValueType  # 19
     """The service is temporarily unavailable. Nothing was changed; the call can be
-    retried.
+    retried. Over HTTP also: the server is of an earlier version than the gateway and does not
+    have the operation, or the field that the message and the details name.
     """
     DEADLINE_EXCEEDED: Error.Reason.ValueType  # 20
     """The deadline expired before the call had an effect. Nothing was changed."""
@@ -356,6 +365,13 @@ class Error(_message.Message):
     """A deleted custom field had this key, and its values are not removed yet."""
     RESPONSE_NOT_READ: Error.Reason.ValueType  # 58
     """The client did not read the response to a stream while it sent the request."""
+    FIELD_NOT_IMPLEMENTED: Error.Reason.ValueType  # 59
+    """The request has a field that the server does not have, because the server is of an earlier
+    version than the protos of the client. It is rejected and not ignored, because a request
+    without a filter or a condition can affect more people. The details name the numbers of the
+    fields. Never sent over HTTP: a gateway returns UNAVAILABLE, as for an rpc that the server
+    does not have.
+    """
 
     @_typing.final
     class Detail(_message.Message):

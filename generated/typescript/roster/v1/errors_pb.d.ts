@@ -433,7 +433,8 @@ export enum Error_Reason {
 
   /**
    * The service is temporarily unavailable. Nothing was changed; the call can be
-   * retried.
+   * retried. Over HTTP also: the server is of an earlier version than the gateway and does not
+   * have the operation, or the field that the message and the details name.
    *
    * @generated from enum value: UNAVAILABLE = 19;
    */
@@ -686,6 +687,17 @@ export enum Error_Reason {
    * @generated from enum value: RESPONSE_NOT_READ = 58;
    */
   RESPONSE_NOT_READ = 58,
+
+  /**
+   * The request has a field that the server does not have, because the server is of an earlier
+   * version than the protos of the client. It is rejected and not ignored, because a request
+   * without a filter or a condition can affect more people. The details name the numbers of the
+   * fields. Never sent over HTTP: a gateway returns UNAVAILABLE, as for an rpc that the server
+   * does not have.
+   *
+   * @generated from enum value: FIELD_NOT_IMPLEMENTED = 59;
+   */
+  FIELD_NOT_IMPLEMENTED = 59,
 }
 
 /**
