@@ -43,13 +43,13 @@ def wait_for(component: Component, text: str) -> None:
 @pytest.mark.parametrize(
     ("command", "workers", "text"),
     [("serve", "1", "roster accounts list"), ("serve", "2", "accounts list"), ("worker", "1", "")],
-    ids=["one process", "two workers", "background worker"],
+    ids=["one process", "two processes", "background worker"],
 )
 def test_process_below_the_minimum_version_ends_and_is_not_started_again(
     settings: dict[str, str], tmp_path: Path, command: str, workers: str, text: str
 ) -> None:
     log = tmp_path / "log"
-    component = launch(command, log, **settings, ROSTER_WORKERS=workers)
+    component = launch(command, log, **settings, ROSTER_PROCESSES=workers)
     wait_for(component, text)
 
     with psycopg.connect(settings["ROSTER_DATABASE_URL"]) as connection:

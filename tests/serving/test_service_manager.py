@@ -58,7 +58,7 @@ def test_only_the_supervisor_of_several_processes_notifies(
     settings = {
         "ROSTER_DATABASE_URL": postgres.new_database(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
-        "ROSTER_WORKERS": "2",
+        "ROSTER_PROCESSES": "2",
     }
 
     received, lines = notified(tmp_path, f"{tmp_path}/notify", **settings)
