@@ -178,7 +178,7 @@ def test_certificate_that_expires_soon_is_logged_and_its_end_is_a_metric(
 ) -> None:
     files.write(OLD, days=13)
     settings = {**files.settings, **settings_of(tmp_path)}
-    with running("server", tmp_path, **settings) as service:
+    with running("serve-grpc", tmp_path, **settings) as service:
         url = f"https://{metrics_of(service)}/metrics"
         with urlopen(url, context=files.ssl_context(), timeout=20) as response:
             page = response.read().decode()
@@ -225,14 +225,14 @@ def test_gateway_presents_a_changed_client_certificate(files: Files, tmp_path: P
     client = Files(tmp_path / "client", Authority())
     client.folder.mkdir()
     client.write("of another authority")
-    with running("server", tmp_path, **server_settings) as server:
+    with running("serve-grpc", tmp_path, **server_settings) as server:
         gateway_settings = {
             "ROSTER_UPSTREAM": server.grpc,
             "ROSTER_UPSTREAM_TLS_CA": str(ca),
             "ROSTER_UPSTREAM_TLS_CERTIFICATE": str(client.certificate),
             "ROSTER_UPSTREAM_TLS_KEY": str(client.key),
         }
-        with running("gateway", tmp_path, code=WATCHING, **gateway_settings) as gateway:
+        with running("serve-http", tmp_path, code=WATCHING, **gateway_settings) as gateway:
             assert status_of(gateway.http, "/readyz") == 503
 
             replace(client, authority=files.authority).write("accepted")
@@ -241,7 +241,7 @@ def test_gateway_presents_a_changed_client_certificate(files: Files, tmp_path: P
 
 
 @pytest.mark.verify
-def test_all_workers_reload_and_none_is_replaced(
+def test_all_processes_reload_and_none_is_replaced(
     files: Files, postgres: Postgres, tmp_path: Path
 ) -> None:
     settings = {
@@ -258,7 +258,7 @@ def test_all_workers_reload_and_none_is_replaced(
         files.write(NEW)
         service.process.send_signal(signal.SIGHUP)
 
-        # Two ports in each worker, and the metrics port of their parent process.
+        # Two ports in each process, and the metrics port of the supervisor.
         text = "TLS certificate reloaded"
         wait_until(lambda: service.log.read_text().count(text) == 5, "not all have reloaded")
         ports = (*[service.http, service.grpc] * 8, metrics_of(service))
