@@ -278,7 +278,7 @@ type ListAuditEntriesResponse struct {
 	// Entries on this page. Empty beyond the last page.
 	Entries []*AuditEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
 	// Number of entries that match the filters.
-	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
 	// Limit used.
@@ -327,8 +327,8 @@ func (x *ListAuditEntriesResponse) GetEntries() []*AuditEntry {
 }
 
 func (x *ListAuditEntriesResponse) GetTotal() int32 {
-	if x != nil {
-		return x.Total
+	if x != nil && x.Total != nil {
+		return *x.Total
 	}
 	return 0
 }
@@ -523,13 +523,14 @@ const file_roster_v1_audit_proto_rawDesc = "" +
 	"\rcreated_after\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fcreatedAfter\x12_\n" +
 	"\x0ecreated_before\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\rcreatedBefore\x12'\n" +
 	"\n" +
-	"page_token\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xcf\x01\n" +
+	"page_token\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xde\x01\n" +
 	"\x18ListAuditEntriesResponse\x12/\n" +
-	"\aentries\x18\x01 \x03(\v2\x15.roster.v1.AuditEntryR\aentries\x12\x1b\n" +
-	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05total\x12\x19\n" +
+	"\aentries\x18\x01 \x03(\v2\x15.roster.v1.AuditEntryR\aentries\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xb7\x03\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total\"\xb7\x03\n" +
 	"\x19ExportAuditEntriesRequest\x12.\n" +
 	"\x06action\x18\x01 \x01(\tB\x16\xbaH\x04r\x02\x182\xaa\xb5\x18\vtag.createdR\x06action\x12-\n" +
 	"\x05actor\x18\x02 \x01(\tB\x17\xbaH\x04r\x02\x182\xaa\xb5\x18\fCOMMAND_LINER\x05actor\x123\n" +
@@ -601,6 +602,7 @@ func file_roster_v1_audit_proto_init() {
 	file_roster_v1_actors_proto_init()
 	file_roster_v1_http_proto_init()
 	file_roster_v1_audit_proto_msgTypes[0].OneofWrappers = []any{}
+	file_roster_v1_audit_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -191,9 +191,9 @@ export declare type ListAuditEntriesResponse = Message<"roster.v1.ListAuditEntri
   /**
    * Number of entries that match the filters.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: optional int32 total = 2;
    */
-  total: number;
+  total?: number | undefined;
 
   /**
    * Page number used.
