@@ -58,12 +58,12 @@ def test_only_the_supervisor_of_several_processes_notifies(
     settings = {
         "ROSTER_DATABASE_URL": postgres.new_database(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
-        "ROSTER_WORKERS": "2",
+        "ROSTER_PROCESSES": "2",
     }
 
     received, lines = notified(tmp_path, f"{tmp_path}/notify", **settings)
 
     assert received == [b"READY=1", b"STOPPING=1"]
     for message in ("ready", "stopped"):
-        found = [line.get("workers") for line in lines if line["message"] == message]
+        found = [line.get("processes") for line in lines if line["message"] == message]
         assert sorted(found, key=str) == [2, None, None]
