@@ -320,8 +320,9 @@ class Settings:
     secret_key = Setting(
         "",
         str,
-        "32 bytes in base64 that key hashes and encrypt secrets in the database. Default with"
-        " SQLite: a key generated in a file next to the database. Required with PostgreSQL.",
+        "32 bytes in base64, from which the keys for encryption and address hashes are derived."
+        " Default with SQLite: a key generated in a file next to the database. Required with"
+        " PostgreSQL.",
         DATABASE,
         is_secret=True,
     )

@@ -154,7 +154,7 @@ def delete(
                 account_id, begin, lambda rows: progress.show(rows, rows, None)
             )
     if json:
-        print_json({"deleted": account_id, "rows": removed})
+        print_json({"accountId": account_id, "rows": removed})
         return
     print_table(("table", "rows"), [(name, f"{rows:,}") for name, rows in sorted(removed.items())])
     console.print(f"\nDeleted {account.email}.")

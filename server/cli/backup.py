@@ -65,8 +65,8 @@ def backup(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if verify:
         check_secret_key(secret_key)
-        backup, taken_at = _existing(file) if file else _newest(backup_folder, database)
-        _verify(backup, taken_at, database, secret_key, json=json)
+        backup, created_at = _existing(file) if file else _newest(backup_folder, database)
+        _verify(backup, created_at, database, secret_key, json=json)
         return
     if not file:
         raise CommandError("FILE is missing: the file to write.", ExitCode.USAGE)
@@ -108,17 +108,19 @@ def _newest(folder: str, database: Path) -> tuple[Path, datetime]:
     return backups[newest], newest
 
 
-def _verify(backup: Path, taken_at: datetime, database: Path, setting: str, *, json: bool) -> None:
+def _verify(
+    backup: Path, created_at: datetime, database: Path, secret_key: str, *, json: bool
+) -> None:
     """Restores and checks a backup, and prints the result. Ends the command if it has errors."""
     began = time.monotonic()
     with interruptible("Interrupted."), ByteProgress() as progress:
         drill = rehearse_restore(backup, progress.show)
     fingerprint, report = drill.key_fingerprint, drill.report
-    has_key = fingerprint is None or has_backup_key(setting, database, fingerprint)
-    seconds, age = time.monotonic() - began, round((datetime.now(UTC) - taken_at).total_seconds())
+    has_key = fingerprint is None or has_backup_key(secret_key, database, fingerprint)
+    seconds, age = time.monotonic() - began, round((datetime.now(UTC) - created_at).total_seconds())
     if json:
         counts = {"ageSeconds": age, "bytes": drill.size, "rows": drill.rows}
-        end = {"keyIsAtHand": has_key, "seconds": round(seconds, 3)}
+        end = {"hasKey": has_key, "seconds": round(seconds, 3)}
         print_json({"file": str(backup), **counts, **as_json(report), **end})
     else:
         summary = (
@@ -165,7 +167,7 @@ def _report(backup: Backup, name: str, database: Path, *, json: bool) -> None:
             {
                 "file": name,
                 "bytes": backup.size,
-                "takenAt": timestamp,
+                "createdAt": timestamp,
                 "keyFingerprint": backup.key_fingerprint,
             },
             target,

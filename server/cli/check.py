@@ -125,10 +125,10 @@ def as_json(report: Report) -> dict[str, Any]:
 def _findings(account_id: str | None, findings: Sequence[Finding]) -> list[dict[str, Any]]:
     return [
         {
-            "account": account_id,
+            "accountId": account_id,
             "check": each.check,
             "isError": each.is_error,
-            "count": each.total,
+            "total": each.total,
             "examples": each.examples,
         }
         for each in findings

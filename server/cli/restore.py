@@ -32,15 +32,15 @@ def restore(
 
     Stop the service first. FILE is verified before anything is changed, and so is the secret key
     if it is set or in the file next to the database. Exit codes: 2 if FILE is invalid, 4 if the
-    backup or the database cannot be used, 8 if writing failed, and 130 if the command was
-    interrupted; the database is then unchanged.
+    backup or the database cannot be used, 5 if FILE does not exist, 8 if writing failed, and 130 if
+    the command was interrupted; the database is then unchanged.
     """
     database = Settings.database_url.parse(database_url)
     check_secret_key(secret_key)
     if isinstance(database, PostgresUrl):
         raise StorageError(f"Use pg_restore to restore {database}.")
     if not file.is_file():
-        raise CommandError(f"The file {file} does not exist.", ExitCode.USAGE)
+        raise CommandError(f"The file {file} does not exist.", ExitCode.NOT_FOUND)
     if database.exists() and file.samefile(database):
         raise CommandError(f"{file} is the database itself.", ExitCode.USAGE)
     has_key = True
@@ -61,7 +61,7 @@ def restore(
     if json:
         kept = None if result.kept is None else str(result.kept)
         print_json(
-            {"database": str(database), "bytes": result.size, "kept": kept, "keyIsAtHand": has_key}
+            {"database": str(database), "bytes": result.size, "kept": kept, "hasKey": has_key}
         )
         return
     console.print("\n\n".join(_report(file, database, result, has_key=has_key)), soft_wrap=True)

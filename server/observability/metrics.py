@@ -147,8 +147,8 @@ WEBHOOK_OLDEST = gauge(
 WEBHOOK_ATTEMPTS = counter(
     "roster_webhook_attempts_total", "Webhook delivery attempts, by outcome.", "outcome"
 )
-OPERATION_SUBSCRIBERS = counter(
-    "roster_operation_subscribers_processed_total",
+OPERATION_ITEMS = counter(
+    "roster_operation_items_processed_total",
     "Subscribers, and events of replays, that this process has processed in operations, including"
     " those that were canceled later.",
 )
@@ -175,10 +175,10 @@ LOG_LINES_DROPPED = counter(
     "roster_log_lines_dropped_total",
     "Log lines that were not written, because standard error accepted no more.",
 )
-WORKER_UP = gauge(
-    "roster_worker_up",
+PROCESS_UP = gauge(
+    "roster_process_up",
     "1 for each process of `--processes` whose metrics could be read, otherwise 0.",
-    "worker",
+    "process",
 )
 
 METRICS: tuple[Metric, ...] = tuple(

@@ -64,7 +64,7 @@ def of_database(database: ExecutorDatabase) -> Source:
 
 
 class Runner(Protocol):
-    """What runs operations: the subscribers processed, and the seconds of all steps."""
+    """A runner of operations: the subscribers and events processed, and the seconds of steps."""
 
     processed: int
     seconds: float
@@ -74,7 +74,7 @@ def of_operations(runner: Runner) -> Source:
     """Returns the metric source of the operations of a process."""
 
     def samples() -> Iterable[Sample]:
-        yield Sample(metrics.OPERATION_SUBSCRIBERS, runner.processed)
+        yield Sample(metrics.OPERATION_ITEMS, runner.processed)
         yield Sample(metrics.OPERATION_STEP_SECONDS, runner.seconds)
 
     return samples

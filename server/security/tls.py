@@ -86,7 +86,7 @@ class TlsFiles(Generic[Contents]):
     def _read_expiries(self) -> Mapping[str, float]:
         """Returns when the certificates of each setting expire, in seconds since 1970."""
         expiries = {
-            setting: _expiry(Path(path), lasts=setting.endswith("_ca"))
+            setting: _expiry(Path(path), is_ca=setting.endswith("_ca"))
             for setting, path in self.paths.items()
             if not setting.endswith("_key")
         }
@@ -176,11 +176,11 @@ def _stamp(path: str) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
-def _expiry(file: Path, *, lasts: bool) -> float | None:
-    """Returns when the first certificate of a file expires, or the last one if the file `lasts`.
+def _expiry(file: Path, *, is_ca: bool) -> float | None:
+    """Returns when the first certificate of a file expires; of CA certificates the last one.
 
-    That is the case for CA certificates, of which an old one can stay beside its successor.
-    Returns None if the certificates cannot be parsed.
+    The file of an authority keeps the old certificate beside its successor. Returns None if the
+    certificates cannot be parsed.
     """
     from cryptography import x509  # noqa: PLC0415 - needed with TLS only
 
@@ -189,4 +189,4 @@ def _expiry(file: Path, *, lasts: bool) -> float | None:
     except (OSError, ValueError):
         return None
     ends = [certificate.not_valid_after_utc.timestamp() for certificate in certificates]
-    return max(ends) if lasts else min(ends)
+    return max(ends) if is_ca else min(ends)

@@ -66,32 +66,29 @@ def check_key(setting: str, location: DatabaseLocation, fingerprint: str) -> byt
     return key
 
 
-def available_key(setting: str, location: DatabaseLocation, fingerprint: str) -> bytes | None:
-    """Returns the secret key with the fingerprint of a database, or None if it is missing.
+def available_key(
+    setting: str, location: DatabaseLocation, fingerprint: str, subject: str = ""
+) -> bytes | None:
+    """Returns the secret key with a fingerprint, that of a database, or None if it is missing.
 
-    Raises StorageError if another key is available instead.
+    Raises StorageError if another key is available instead; the error names the `subject`, by
+    default the database.
     """
     key = _available_key(setting, location)
     if key is not None and Encryption(key).fingerprint() != fingerprint:
         source = _SETTING if setting else _file_of(location)
-        raise StorageError(f"{location} requires another secret key than that in {source}.")
+        raise StorageError(
+            f"{subject or location} requires another secret key than that in {source}."
+        )
     return key
 
 
 def has_backup_key(setting: str, database: Path, fingerprint: str) -> bool:
     """Returns whether the secret key of a backup is available for a database.
 
-    Raises StorageError if a different key is available instead.
+    Raises StorageError if another key is available instead.
     """
-    file = key_file(database)
-    text = setting or _read(file)
-    if text is None:
-        return False
-    key = parse_key(text)
-    if key is None or Encryption(key).fingerprint() != fingerprint:
-        source = _SETTING if setting else file
-        raise StorageError(f"The backup requires another secret key than that in {source}.")
-    return True
+    return available_key(setting, database, fingerprint, "The backup") is not None
 
 
 def key_file(database: Path) -> Path:

@@ -86,7 +86,7 @@ class Supervisor:
         stable_seconds: float = STABLE_SECONDS,
     ) -> None:
         self._observability = observability
-        # The files of the metrics port; each worker has those of its ports.
+        # The files of the metrics port; each child has those of its ports.
         self._tls_files = [observability.identity] if observability.identity else []
         self._stable_seconds = stable_seconds
         # The URL of the metrics of each child, by its number; empty if it has ended.
@@ -131,7 +131,7 @@ class Supervisor:
         if self._observability.address is None:
             return ""
         from ..observability.exposition import Exposition  # noqa: PLC0415 - not without metrics
-        from ..observability.worker_metrics import gather  # noqa: PLC0415 - by supervisors only
+        from ..observability.process_metrics import gather  # noqa: PLC0415 - by supervisors only
         from .observability import serve_metrics  # noqa: PLC0415 - likewise
 
         own = Exposition()

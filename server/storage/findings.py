@@ -12,7 +12,7 @@ MALFORMED = (ValueError, LookupError, TypeError, AttributeError)
 
 
 class Check(StrEnum):
-    """What is compared. The guide of operation describes each."""
+    """The name of a check; `deploy/README.md` describes each."""
 
     FILE = "file"
     ACCOUNTS = "accounts"

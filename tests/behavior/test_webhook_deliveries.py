@@ -68,7 +68,7 @@ def test_failed_attempt_includes_the_time_of_the_next_attempt(
     assert delivery["state"] == "PENDING"
     assert "endedAt" not in delivery
     (attempt,) = account.ok("GetWebhookDelivery", id=delivery["id"])["attempts"]
-    assert (attempt["httpStatus"], attempt["error"]) == (503, "answered 503")
+    assert (attempt["httpStatus"], attempt["error"]) == (503, "HTTP 503")
     assert attempt["responseBody"] == "out of \\xff order"
     assert delivery["nextAttemptAt"] > attempt["startedAt"]
     account.ok("UpdateWebhook", id=webhook["id"], enabled=False)

@@ -69,7 +69,7 @@ def test_tail_returns_failures_with_the_current_delivery(
 
     assert [record["delivery"]] == deliveries(account, webhook, eventType="tag.created")
     assert (record["delivery"]["state"], record["delivery"]["attempts"]) == ("PENDING", 1)
-    assert (record["attempt"]["httpStatus"], record["attempt"]["error"]) == (503, "answered 503")
+    assert (record["attempt"]["httpStatus"], record["attempt"]["error"]) == (503, "HTTP 503")
 
 
 def test_tail_of_one_webhook_excludes_others(account: Account, receiver: Receiver) -> None:

@@ -152,7 +152,7 @@ def test_failed_test_delivery_is_not_retried_and_does_not_change_the_webhook_hea
 
     assert (body["delivery"]["state"], body["delivery"]["attempts"]) == ("FAILED", 1)
     assert "nextAttemptAt" not in body["delivery"]
-    assert (body["attempt"]["httpStatus"], body["attempt"]["error"]) == (410, "answered 410")
+    assert (body["attempt"]["httpStatus"], body["attempt"]["error"]) == (410, "HTTP 410")
     assert body["attempt"]["responseBody"] == "gone \\xff\\x00"
     assert stored(account, webhook) == webhook
     account.ok("CreateTag", name="vip")

@@ -79,7 +79,7 @@ def test_backup_of_a_served_database_is_one_file_for_its_owner_only(
 
     assert names(tmp_path) == {"one.db"}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert set(result) == {"file", "bytes", "takenAt", "keyFingerprint"}
+    assert set(result) == {"file", "bytes", "createdAt", "keyFingerprint"}
     assert (result["file"], result["bytes"]) == (str(file), file.stat().st_size)
     assert accounts(file) == accounts(service.database)
 
@@ -212,7 +212,7 @@ def test_newest_backup_is_restored_elsewhere_and_checked(
     assert done.stdout.startswith(f"Restored {newest} to a temporary folder: ")
     assert "0 differences." in done.stdout
     assert (report["file"], report["bytes"]) == (str(newest), newest.stat().st_size)
-    assert (report["accounts"], report["keyIsAtHand"], report["findings"]) == (1, True, [])
+    assert (report["accounts"], report["hasKey"], report["findings"]) == (1, True, [])
     assert report["ageSeconds"] > 0 < report["rows"]
     assert names(path.parent) == before
     assert names(temporary) == set()
@@ -305,11 +305,15 @@ def test_database_in_use_is_not_restored(url: str, path: Path, file: Path) -> No
     assert accounts(path) == ["first@example.com", "second@example.com"]
 
 
-@pytest.mark.parametrize("name", ["missing.db", "roster.db"])
-def test_missing_file_or_the_database_itself_is_rejected(url: str, path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "code"), [("missing.db", ExitCode.NOT_FOUND), ("roster.db", ExitCode.USAGE)]
+)
+def test_missing_file_or_the_database_itself_is_rejected(
+    url: str, path: Path, name: str, code: ExitCode
+) -> None:
     done = roster("restore", str(path.parent / name), ROSTER_DATABASE_URL=url)
 
-    assert name in error_line(done, ExitCode.USAGE)
+    assert name in error_line(done, code)
 
 
 @pytest.mark.parametrize("source", ["file", "setting"])

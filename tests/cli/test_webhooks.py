@@ -85,9 +85,9 @@ def test_tail_prints_a_line_for_each_attempt(
     assert duration.isdigit()
     gone, failed, _ = deliveries(http_account, webhook, eventType="tag.created")
     assert re.fullmatch(
-        rf"answered 503  {failed['id']}  next attempt at \S+Z\n", failure.split(" ms  ")[1]
+        rf"HTTP 503  {failed['id']}  next attempt at \S+Z\n", failure.split(" ms  ")[1]
     )
-    assert last.split(" ms  ")[1] == f"answered 410  {gone['id']}  webhook disabled\n"
+    assert last.split(" ms  ")[1] == f"HTTP 410  {gone['id']}  webhook disabled\n"
 
 
 def test_tail_prints_records_for_scripts(

@@ -15,11 +15,6 @@ from ..processes import Service, environment
 from .commands import Done, in_this_process
 
 
-def first_account(service: Service) -> Account:
-    """Returns the first account of a service, with HTTP access."""
-    return Account("", service.first_key, HttpFront("http", service.http), service)
-
-
 def is_accepted(service: Service, key: str) -> bool:
     """Returns whether a running service accepts the key."""
     response = HttpFront("http", service.http).send("GET", "/api/tags", key)

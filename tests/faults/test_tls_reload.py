@@ -241,7 +241,7 @@ def test_gateway_presents_a_changed_client_certificate(files: Files, tmp_path: P
 
 
 @pytest.mark.verify
-def test_all_workers_reload_and_none_is_replaced(
+def test_all_processes_reload_and_none_is_replaced(
     files: Files, postgres: Postgres, tmp_path: Path
 ) -> None:
     settings = {
@@ -258,7 +258,7 @@ def test_all_workers_reload_and_none_is_replaced(
         files.write(NEW)
         service.process.send_signal(signal.SIGHUP)
 
-        # Two ports in each worker, and the metrics port of their parent process.
+        # Two ports in each process, and the metrics port of the supervisor.
         text = "TLS certificate reloaded"
         wait_until(lambda: service.log.read_text().count(text) == 5, "not all have reloaded")
         ports = (*[service.http, service.grpc] * 8, metrics_of(service))

@@ -14,21 +14,23 @@ from ..tools import program
 
 DEPLOY = Path(__file__).parents[2] / "server" / "deploy"
 RULES = DEPLOY / "alerts.yml"
+RUNBOOK = DEPLOY / "RUNBOOK.md"
 UNIT_TESTS = Path(__file__).with_name("alerts_test.yml")
 ALERTS = re.findall(r"- alert: (\w+)", RULES.read_text())
 
 
-def test_alerts_use_existing_metrics() -> None:
+@pytest.mark.parametrize("file", [RULES, RUNBOOK], ids=["rules", "runbook"])
+def test_alerts_use_existing_metrics(file: Path) -> None:
     existing = {metric.name for metric in METRICS} | {
         f"{metric.name}_bucket" for metric in METRICS if metric.kind is Kind.HISTOGRAM
     }
 
-    assert set(re.findall(r"\broster_\w+", RULES.read_text())) - existing == set()
+    assert set(re.findall(r"\broster_\w+", file.read_text())) - existing == set()
 
 
 def test_each_alert_has_an_entry_in_the_runbook() -> None:
-    runbook = (DEPLOY / "RUNBOOK.md").read_text()
-    entries = re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", runbook, re.MULTILINE | re.DOTALL)
+    parts_of = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+    entries = parts_of.findall(RUNBOOK.read_text())
 
     assert [name for name, _ in entries] == ALERTS
     for name, text in entries:

@@ -27,7 +27,7 @@ QUERIES = [
 # Queries without results while nothing is wrong, on a database that is not distributed, and without
 # backups and certificates.
 EMPTY = (
-    "unreachable: {{instance}} {{worker}}",
+    "unreachable: {{instance}} {{process}}",
     "Database nodes-{{state}}",
     "backup: {{instance}}",
     "{{setting}}: {{instance}}",

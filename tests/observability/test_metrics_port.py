@@ -20,13 +20,13 @@ from .helpers import metrics_url, samples_of
 STARTED = "process_start_time_seconds"
 
 
-def values_by_worker(url: str, name: str) -> dict[str, float]:
+def values_by_process(url: str, name: str) -> dict[str, float]:
     samples = samples_of(url).items()
-    return {dict(labels)["worker"]: value for (found, labels), value in samples if found == name}
+    return {dict(labels)["process"]: value for (found, labels), value in samples if found == name}
 
 
 @pytest.mark.verify
-def test_metrics_of_several_workers_are_on_one_page(postgres: Postgres, tmp_path: Path) -> None:
+def test_metrics_of_several_processes_are_on_one_page(postgres: Postgres, tmp_path: Path) -> None:
     settings = {
         "ROSTER_DATABASE_URL": postgres.new_database(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
@@ -34,18 +34,18 @@ def test_metrics_of_several_workers_are_on_one_page(postgres: Postgres, tmp_path
     }
     with running("serve-grpc", tmp_path, **settings) as server:
         url = metrics_url(server.printed)
-        for name in ("roster_worker_up", "process_cpu_seconds_total", "roster_executor_threads"):
-            assert values_by_worker(url, name).keys() == {"0", "1"}
-        before = values_by_worker(url, STARTED)
+        for name in ("roster_process_up", "process_cpu_seconds_total", "roster_executor_threads"):
+            assert values_by_process(url, name).keys() == {"0", "1"}
+        before = values_by_process(url, STARTED)
 
         os.kill(child_processes(server.process.pid)[0], signal.SIGKILL)
 
         def is_replaced() -> bool:
-            after = values_by_worker(url, STARTED)
+            after = values_by_process(url, STARTED)
             return after.keys() == {"0", "1"} and len(after.items() - before.items()) == 1
 
-        wait_until(is_replaced, "the killed worker was not replaced")
-        assert values_by_worker(url, "roster_worker_up")["0"] == 1
+        wait_until(is_replaced, "the killed process was not replaced")
+        assert values_by_process(url, "roster_process_up")["0"] == 1
 
 
 # Runs a command with this default address for metrics.
@@ -62,7 +62,7 @@ main()
 
 
 @pytest.mark.parametrize(
-    ("command", "workers"),
+    ("command", "processes"),
     [
         ("serve", "1"),
         pytest.param("serve", "2", marks=pytest.mark.verify),
@@ -70,7 +70,7 @@ main()
     ],
 )
 def test_default_port_that_is_in_use_is_a_warning_and_metrics_are_not_served(
-    postgres: Postgres, tmp_path: Path, command: str, workers: str
+    postgres: Postgres, tmp_path: Path, command: str, processes: str
 ) -> None:
     settings = {
         "ROSTER_DATABASE_URL": postgres.new_database(),
@@ -78,7 +78,7 @@ def test_default_port_that_is_in_use_is_a_warning_and_metrics_are_not_served(
         "ROSTER_LOG_LEVEL": "warning",
         "ROSTER_METRICS_ADDRESS": "",
     }
-    settings |= {"ROSTER_PROCESSES": workers} if workers else {}
+    settings |= {"ROSTER_PROCESSES": processes} if processes else {}
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         code = WITH_DEFAULT.format(address=address)

@@ -65,5 +65,5 @@ def test_only_the_supervisor_of_several_processes_notifies(
 
     assert received == [b"READY=1", b"STOPPING=1"]
     for message in ("ready", "stopped"):
-        found = [line.get("workers") for line in lines if line["message"] == message]
+        found = [line.get("processes") for line in lines if line["message"] == message]
         assert sorted(found, key=str) == [2, None, None]

@@ -42,7 +42,7 @@ sys.exit(3)
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """The folder of the package that workers run."""
+    """The folder of the package that processes run."""
     folder = tmp_path / "rosterd" / "server"
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").touch()
@@ -54,7 +54,7 @@ def package(tmp_path: Path) -> Path:
 def supervise(
     package: Path, ready: Ready, metrics: Address | None, ends: Callable[[], bool]
 ) -> None:
-    """Supervises a worker with this report until a condition holds."""
+    """Supervises a process with this report until a condition holds."""
     (package / "report").write_text(json.dumps(asdict(ready)))
     options = ObservabilityOptions(
         metrics,
@@ -77,7 +77,7 @@ def supervise(
     asyncio.run(run())
 
 
-def test_worker_that_ends_before_it_serves_is_replaced_after_increasing_delays(
+def test_process_that_ends_before_it_serves_is_replaced_after_increasing_delays(
     package: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (package / "ended").touch()
@@ -129,7 +129,7 @@ class OtherMetrics(BaseHTTPRequestHandler):
         """Disables logging."""
 
 
-def test_ended_worker_is_down_even_if_another_process_listens_on_its_metrics_port(
+def test_ended_process_is_down_even_if_another_process_listens_on_its_metrics_port(
     package: Path,
 ) -> None:
     address = Address("127.0.0.1", free_port())
@@ -138,9 +138,9 @@ def test_ended_worker_is_down_even_if_another_process_listens_on_its_metrics_por
         if not (package / "started").exists():
             return False
         samples = samples_of(f"http://{address}/metrics")
-        if value(samples, "other_process", worker="0"):
+        if value(samples, "other_process", process="0"):
             (package / "ended").touch()
-        return (package / "ended").exists() and not value(samples, "roster_worker_up", worker="0")
+        return (package / "ended").exists() and not value(samples, "roster_process_up", process="0")
 
     with ThreadingHTTPServer(("127.0.0.1", 0), OtherMetrics) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()

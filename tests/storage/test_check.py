@@ -164,7 +164,7 @@ def test_repair_counts_again_what_differs_and_changes_nothing_else(url: str) -> 
     counted = ["counters", "totals by status", "totals by tag"]
     assert [each["check"] for each in report["repaired"]] == counted
     (left,) = report["findings"]
-    assert (left["account"], left["check"], left["count"]) == (account, "revisions", 30)
+    assert (left["accountId"], left["check"], left["total"]) == (account, "revisions", 30)
     assert (repaired.returncode, report["differences"]) == (1, 30)
     execute(url, "UPDATE subscriber SET status_revision = 0")
     assert json_output(url, "check")["findings"] == []

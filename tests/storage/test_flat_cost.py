@@ -48,7 +48,7 @@ def account_with_history(rows: int, tx: Transaction) -> str:
     webhook = store.create(OURS, store.NewWebhook(URL, "", (), enabled=True), str.encode, tx)
     # Half of the deliveries wait for a retry. The endpoint is not paused, because deliveries that
     # become due during a pause are sent after it.
-    for half, error in enumerate(("", "answered 503")):
+    for half, error in enumerate(("", "HTTP 503")):
         for number in range(rows // 2):
             tags.create(OURS, f"{half}-{number}", "", tx)
             if number % 4 == 3:

@@ -1,4 +1,4 @@
-"""Turns Ctrl-C, errors of the file system and refusals into errors of the command."""
+"""Turns Ctrl-C, file system errors and unconfirmed deletions into errors of the command."""
 
 from __future__ import annotations
 

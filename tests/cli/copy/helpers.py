@@ -140,7 +140,7 @@ def create_deliveries(account_id: str, hook: str, tx: Transaction) -> None:
     sent, failed = (leased.delivery for leased in run_cycle(account_id, [], 2, tx)[1].deliveries)
     finished = [
         FinishedAttempt(sent, tx.now, 5, 200, "", "ok", None, 0.5, hook),
-        FinishedAttempt(failed, tx.now, 5, 503, "answered 503", "\\x00", None, 0.5, hook),
+        FinishedAttempt(failed, tx.now, 5, 503, "HTTP 503", "\\x00", None, 0.5, hook),
     ]
     record_attempts(account_id, finished, tx)
     tags.create(account_id, "leased", "", tx)

@@ -182,7 +182,7 @@ def _respond_gone(webhook_id: str, tx: Transaction) -> None:
     url = leased.webhook.url
     record_attempts(
         ACCOUNT_ID,
-        [FinishedAttempt(leased.delivery, tx.now, 84, 410, "answered 410", "", None, 0.5, url)],
+        [FinishedAttempt(leased.delivery, tx.now, 84, 410, "HTTP 410", "", None, 0.5, url)],
         tx,
     )
 

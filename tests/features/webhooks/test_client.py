@@ -55,8 +55,8 @@ def test_request_has_the_exact_body_and_headers() -> None:
     [
         ("HTTP/1.1 204 No Content", 204, "", None),
         ("HTTP/1.0 202 Accepted", 202, "", None),
-        ("HTTP/1.1 503 X\nContent-Length: 0\nRetry-After: 7", 503, "answered 503", 7),
-        ("HTTP/1.1 500 X\nContent-Length: 0\nRetry-After: x", 500, "answered 500", None),
+        ("HTTP/1.1 503 X\nContent-Length: 0\nRetry-After: 7", 503, "HTTP 503", 7),
+        ("HTTP/1.1 500 X\nContent-Length: 0\nRetry-After: x", 500, "HTTP 500", None),
     ],
 )
 def test_outcome_has_status_error_and_retry_after(

@@ -23,8 +23,8 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
         (299, ""),
         (300, "redirected"),
         (399, "redirected"),
-        (101, "answered 101"),
-        (400, "answered 400"),
+        (101, "HTTP 101"),
+        (400, "HTTP 400"),
     ],
 )
 def test_only_2xx_is_a_success(status: int, error: str) -> None:

@@ -115,7 +115,7 @@ class Worker:
         started_at: int = START,
     ) -> RecordedAttempts:
         """Stores the result of an attempt as the dispatcher does."""
-        error = "" if http_status == 200 else f"answered {http_status}"
+        error = "" if http_status == 200 else f"HTTP {http_status}"
         finished = FinishedAttempt(delivery, started_at, 1, http_status, error, "", None, 0.5, url)
         return await self.database.write(lambda tx: record_attempts(ACCOUNT_ID, [finished], tx))
 

@@ -448,7 +448,7 @@ const file_roster_v1_deliveries_proto_rawDesc = "" +
 	"\tSUCCEEDED\x10\x03\x12\n" +
 	"\n" +
 	"\x06FAILED\x10\x04B\x0f\n" +
-	"\r_operation_id\"\xe4\x02\n" +
+	"\r_operation_id\"\xe0\x02\n" +
 	"\x0eWebhookAttempt\x12\x1d\n" +
 	"\x06number\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x06number\x12]\n" +
 	"\n" +
@@ -456,8 +456,8 @@ const file_roster_v1_deliveries_proto_rawDesc = "" +
 	"\vduration_ms\x18\x03 \x01(\x05B\x06\xaa\xb5\x18\x0284R\n" +
 	"durationMs\x12-\n" +
 	"\vhttp_status\x18\x04 \x01(\x05B\a\xaa\xb5\x18\x03503H\x00R\n" +
-	"httpStatus\x88\x01\x01\x12+\n" +
-	"\x05error\x18\x05 \x01(\tB\x10\xaa\xb5\x18\fanswered 503H\x01R\x05error\x88\x01\x01\x125\n" +
+	"httpStatus\x88\x01\x01\x12'\n" +
+	"\x05error\x18\x05 \x01(\tB\f\xaa\xb5\x18\bHTTP 503H\x01R\x05error\x88\x01\x01\x125\n" +
 	"\rresponse_body\x18\x06 \x01(\tB\x10\xaa\xb5\x18\fout of orderR\fresponseBodyB\x0e\n" +
 	"\f_http_statusB\b\n" +
 	"\x06_errorB\x02P\x01b\x06proto3"

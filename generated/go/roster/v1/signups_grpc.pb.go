@@ -42,7 +42,8 @@ type SignupServiceClient interface {
 	//
 	// An address on the suppression list is not subscribed. Requests with the scope "signup"
 	// are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
-	// for each key; further ones fail with TOO_MANY_SIGNUPS. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
+	// for each key; further ones fail with TOO_MANY_SIGNUPS. Browsers can call it from the origins
+	// in ROSTER_CORS_ORIGINS.
 	//
 	// All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
 	// after it, are ignored, and googlemail.com is gmail.com. A subscriber with one spelling is
@@ -92,7 +93,8 @@ type SignupServiceServer interface {
 	//
 	// An address on the suppression list is not subscribed. Requests with the scope "signup"
 	// are limited for each client address (ROSTER_SIGNUP_RATE_LIMIT), and to 50 times that
-	// for each key; further ones fail with TOO_MANY_SIGNUPS. Browsers can call it from the origins in ROSTER_CORS_ORIGINS.
+	// for each key; further ones fail with TOO_MANY_SIGNUPS. Browsers can call it from the origins
+	// in ROSTER_CORS_ORIGINS.
 	//
 	// All spellings of a Gmail address are one mailbox: dots, and a plus sign with the text
 	// after it, are ignored, and googlemail.com is gmail.com. A subscriber with one spelling is

@@ -239,6 +239,6 @@ class Dispatcher:
 
 def outcome_label(finished: FinishedAttempt) -> str:
     """Returns the label of an attempt in the metrics. HTTP statuses are grouped by class."""
-    if finished.http_status is not None and finished.error.startswith("answered"):
-        return f"answered {finished.http_status // 100}xx"
+    if finished.http_status is not None and finished.error.startswith("HTTP "):
+        return f"HTTP {finished.http_status // 100}xx"
     return finished.error or "succeeded"

@@ -68,7 +68,7 @@ def error_for_status(status: int) -> str:
         return ""
     if 300 <= status <= 399:
         return REDIRECTED
-    return f"answered {status}"
+    return f"HTTP {status}"
 
 
 def error_for_exception(error: Exception) -> str:

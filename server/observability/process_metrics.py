@@ -1,8 +1,8 @@
-"""Merges the metrics of several worker processes, with a label for the worker.
+"""Merges the metrics of the processes of a supervisor, with a label for the process.
 
-One address then serves the metrics of all workers. A worker that is replaced keeps its number,
-and its counters restart, which Prometheus handles per series. A sum over workers would decrease
-instead, by the counts of the old process.
+One address then serves the metrics of all processes. A process that is replaced keeps its
+number, and its counters restart, which Prometheus handles per series. A sum over processes would
+decrease instead, by the counts of the old process.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from .exposition import Exposition
-from .metrics import WORKER_UP
+from .metrics import PROCESS_UP
 
-# For the response of a worker.
+# For the response of a process.
 TIMEOUT = aiohttp.ClientTimeout(total=2.0)
-WORKER = "worker"
+PROCESS = "process"
 
 
 class MergedMetrics(Collector):
-    """The metrics of this process, and of workers by number; None if one did not respond."""
+    """The metrics of the supervisor, and of its processes by number; None without a response."""
 
     def __init__(self, pages: Mapping[int, str | None], own: Exposition) -> None:
-        up = GaugeMetricFamily(WORKER_UP.name, WORKER_UP.help, labels=WORKER_UP.labels)
+        up = GaugeMetricFamily(PROCESS_UP.name, PROCESS_UP.help, labels=PROCESS_UP.labels)
         self._families: dict[str, Metric] = {up.name: up}
         for number, text in pages.items():
             up.add_metric((str(number),), text is not None)
             for family in text_string_to_metric_families(text or ""):
-                self._add(family, {WORKER: str(number)})
+                self._add(family, {PROCESS: str(number)})
         for family in own.collect():
             self._add(family, {})
 
@@ -49,9 +49,9 @@ class MergedMetrics(Collector):
 
 
 async def gather(urls: Mapping[int, str], own: Exposition) -> CollectorRegistry:
-    """Fetches the metrics of workers from their URLs, and adds those of this process.
+    """Fetches the metrics of processes from their URLs, and adds those of the supervisor.
 
-    A worker that has ended has an empty URL.
+    A process that has ended has an empty URL.
     """
     async with aiohttp.ClientSession(timeout=TIMEOUT, trust_env=False) as session:
         pages = await asyncio.gather(*(_fetch(session, url) for url in urls.values()))
@@ -61,7 +61,7 @@ async def gather(urls: Mapping[int, str], own: Exposition) -> CollectorRegistry:
 
 
 async def _fetch(session: aiohttp.ClientSession, url: str) -> str | None:
-    """Returns the metrics of a worker, or None if it does not respond."""
+    """Returns the metrics of a process, or None if it does not respond."""
     if not url:
         return None
     try:
