@@ -1,6 +1,7 @@
 """Deletes an account with all of its data, while services run.
 
 1. The API keys are deleted. Services cache keys, so the next step waits until none accepts them.
+   A running import checks its key in each transaction.
 2. The rows of each table are deleted in short transactions.
 3. The last transaction deletes what running work has added meanwhile, and the account itself.
 

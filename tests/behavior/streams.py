@@ -185,6 +185,15 @@ def _read(status: int, body: bytes) -> StreamResult:
 def _import_over_grpc(
     account: Account, items: Sequence[Any], name: str, options: Row, rpc: Rpc
 ) -> StreamResult:
+    messages = (
+        {**(options if first == 0 else {}), name: items[first : first + PER_MESSAGE]}
+        for first in range(0, max(len(items), 1), PER_MESSAGE)
+    )
+    return send_messages(account, messages, rpc)
+
+
+def send_messages(account: Account, messages: Iterable[Row], rpc: Rpc = IMPORT) -> StreamResult:
+    """Imports messages over gRPC. They can wait for something, but not for their results."""
     assert isinstance(account.front, GrpcFront)
     request_type, response_type = _types(rpc)
     call = account.front.channel.stream_stream(
@@ -192,14 +201,8 @@ def _import_over_grpc(
         request_serializer=request_type.SerializeToString,
         response_deserializer=response_type.FromString,
     )
-    requests = [
-        json_format.ParseDict(
-            {**(options if first == 0 else {}), name: items[first : first + PER_MESSAGE]},
-            request_type(),
-        )
-        for first in range(0, max(len(items), 1), PER_MESSAGE)
-    ]
-    return _collected(call(iter(requests), metadata=_metadata(account), timeout=20))
+    requests = (json_format.ParseDict(message, request_type()) for message in messages)
+    return _collected(call(requests, metadata=_metadata(account), timeout=20))
 
 
 def _types(rpc: Rpc) -> tuple[Any, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from rosterd.server.features.accounts.rules import make_secret
 
+from ..components import wait_until
 from ..conftest import Account
 from ..fronts import HttpFront
 from .helpers import (
@@ -32,6 +33,7 @@ from .streams import (
     StreamResult,
     import_rows,
     import_table,
+    send_messages,
     send_rows,
     send_table,
     written_table,
@@ -492,3 +494,24 @@ def test_import_requires_a_key(account: Account, key: str) -> None:
         assert response.error is not None
         assert (response.error.status, response.error.code) == (401, "Unauthorized")
     assert emails(account) == []
+
+
+@pytest.mark.parametrize("rpc", [IMPORT, IMPORT_SUPPRESSIONS])
+def test_import_stores_nothing_after_its_key_is_revoked(grpc_account: Account, rpc: Rpc) -> None:
+    key = grpc_account.ok("CreateApiKey", name="import", scope="write")
+    importer = grpc_account.with_key(key["secret"])
+
+    def total() -> int:
+        return int(grpc_account.ok(f"List{rpc.field.capitalize()}")["total"])
+
+    def messages() -> Iterator[Row]:
+        yield {rpc.field: [{"email": "before@example.com"}]}
+        wait_until(lambda: total() == 1, "the first row is stored")
+        grpc_account.ok("RevokeApiKey", id=key["apiKey"]["id"])
+        yield {rpc.field: [{"email": "after@example.com"}]}
+
+    imported = send_messages(importer, messages(), rpc)
+
+    assert imported.error is not None
+    assert imported.error.code == "Unauthorized"
+    assert total() == 1

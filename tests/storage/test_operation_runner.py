@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -167,6 +168,26 @@ def test_a_failed_step_is_repeated(tmp_path: Path) -> None:
             async with OperationRunner(database, steps, poll_seconds=0.01).running():
                 row = await until_ended(database, OURS)
             assert (row.state, row.processed) == (State.SUCCEEDED, 50)
+
+    asyncio.run(run())
+
+
+def test_operations_that_wait_do_not_keep_those_of_other_accounts_from_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "POLL_LIMIT", 1)
+    waiting, running = sorted([OURS, THEIRS])
+
+    class Waiting(RecordedSteps):
+        def select_next(self, account_id: str, *others: Any) -> Selection | None:
+            return None if account_id == waiting else super().select_next(account_id, *others)
+
+    async def run() -> None:
+        async with opened(tmp_path) as database:
+            async with OperationRunner(database, Waiting(), poll_seconds=0.01).running():
+                async with asyncio.timeout(PATIENCE):
+                    row = await until_ended(database, running)
+            assert row.state == State.SUCCEEDED
 
     asyncio.run(run())
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from peewee import EXCLUDED, SQL
 
 from ...rpc.caller import Caller
-from ...rpc.errors import ApiKeyExpired, ApiKeyNotFound
+from ...rpc.errors import ApiKeyExpired, ApiKeyNotFound, Unauthorized
 from ...storage.resource import Resource
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
@@ -423,7 +423,11 @@ def is_last_admin_key(account_id: str, key_id: str, tx: Transaction) -> bool:
     return other is None or (key.expires_at is None and other[0] is not None)
 
 
-def has_key(account_id: str, key_id: str, tx: Transaction) -> bool:
-    """Returns whether a key is still valid; for calls that outlast their authentication."""
+def check_key(account_id: str, key_id: str, tx: Transaction) -> None:
+    """Raises Unauthorized unless a key is still valid; for streams, which can last for hours.
+
+    The deletion of an account relies on it: no stream may store rows after it.
+    """
     key = _KEYS.find_or_none(account_id, key_id, tx)
-    return key is not None and not key.is_expired(tx.now)
+    if key is None or key.is_expired(tx.now):
+        raise Unauthorized

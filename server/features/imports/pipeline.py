@@ -20,6 +20,7 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import system_clock
 from ...values.unrecognized import UnrecognizedCells
+from ..accounts.store import check_key
 from ..custom_fields.store import column_fields
 from ..subscribers.history import Actor, Source
 from ..subscribers.query.request import FilterExpressions
@@ -62,6 +63,8 @@ class ImportPipeline:
         self._store = store
         self._database = database
         self._filters = filters
+        # Transactions run in other threads.
+        self._caller = current()
         self._filter: RowFilter | None = None
         self._options = Options(pb.ImportSubscribersRequest())
         self._writer: RowWriter | None = None
@@ -158,6 +161,7 @@ class ImportPipeline:
         self, writer: RowWriter, rows: Sequence[Validated], tx: Transaction
     ) -> list[Result]:
         """Stores the rows of a transaction, which a dry run rolls back."""
+        check_key(self._caller.account_id, self._caller.key_id, tx)
         if self._dry_run is not None:
             self._create_fields(tx)
         if self._header is None and self._unknown_fields is not None:
@@ -199,6 +203,7 @@ class ImportPipeline:
         return Header(cells, [*fields, *columns], self._options.columns, created=new.by_position)
 
     def _create_fields(self, tx: Transaction) -> None:
+        check_key(self._caller.account_id, self._caller.key_id, tx)
         if self._new_fields is not None:
             self._new_fields.create(tx)
 

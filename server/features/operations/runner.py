@@ -27,7 +27,8 @@ from .store_steps import Selection, StepOutcome, StepResult, Steps
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
-# Maximum number of accounts that a poll returns.
+# Maximum number of accounts that a poll returns, of each node. The next poll returns those after
+# them, because operations of many accounts can wait for a long time.
 POLL_LIMIT = 1_000
 # Subscribers that a query selects for the next steps. Few, because other reads wait for the query.
 # If it is slow with any limit, because its filter scans the list, the limit is raised.
@@ -106,11 +107,14 @@ class OperationRunner:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _poll(self) -> None:
-        poll = partial(ids_of_any_account_with_running, POLL_LIMIT)
+        after = ""
         while True:
             try:
-                for account_ids in (await self._database.read_nodes(poll)).results:
+                poll = partial(ids_of_any_account_with_running, after, POLL_LIMIT)
+                results = (await self._database.read_nodes(poll)).results
+                for account_ids in results:
                     self.notify(account_ids)
+                after = min((ids[-1] for ids in results if len(ids) == POLL_LIMIT), default="")
             except _TEMPORARY_ERRORS:
                 log.warning("poll for operations skipped: database not available")
             except Exception:

@@ -155,7 +155,13 @@ _HAS_OLD = Statement(lambda _: Operation.select(Operation.id).where(_OLD).limit(
 _PURGE = Statement(lambda _: Operation.delete().where(_OLD))
 # The only search across accounts. It reads the operations that have not ended.
 _WITH_RUNNING = Statement(
-    lambda _: Operation.select(Operation.account_id).where(_RUNNING).limit(param("limit"))
+    lambda _: (
+        Operation.select(Operation.account_id)
+        .where(_RUNNING & (Operation.account_id > param("after")))
+        .distinct()
+        .order_by(Operation.account_id)
+        .limit(param("limit"))
+    )
 )
 
 
@@ -275,7 +281,7 @@ def purge(account_id: str, tx: Transaction) -> int:
     return tx.run(_PURGE, account_id=account_id, before=tx.now - RETENTION_MILLISECONDS)
 
 
-def ids_of_any_account_with_running(limit: int, tx: Transaction) -> list[str]:
-    """Returns accounts with operations that have not ended."""
-    rows = tx.all(_WITH_RUNNING, limit=limit)
-    return list(dict.fromkeys(account_id for (account_id,) in rows))
+def ids_of_any_account_with_running(after: str, limit: int, tx: Transaction) -> list[str]:
+    """Returns the first accounts after an ID with operations that have not ended, in order."""
+    # On a node of a cluster, each shard returns as many.
+    return sorted(row_id for (row_id,) in tx.all(_WITH_RUNNING, after=after, limit=limit))[:limit]
