@@ -246,8 +246,20 @@ def provoke_service_not_found(account: Account) -> Response:
     return error_response(failed.value)
 
 
+def provoke_unknown_field(account: Account) -> Response:
+    """Sets the field 1000, which a later version could have."""
+    assert isinstance(account.front, GrpcFront)
+    list_tags = account.front.channel.unary_unary("/roster.v1.TagService/ListTags")
+    with pytest.raises(grpc.RpcError) as failed:
+        list_tags(b"\xc0\x3e\x01", metadata=[("authorization", f"Bearer {account.key}")])
+    return error_response(failed.value)
+
+
 # Of gRPC itself.
-CALLS_OVER_GRPC: dict[str, Provoke] = {"SERVICE_NOT_FOUND": provoke_service_not_found}
+CALLS_OVER_GRPC: dict[str, Provoke] = {
+    "SERVICE_NOT_FOUND": provoke_service_not_found,
+    "FIELD_NOT_IMPLEMENTED": provoke_unknown_field,
+}
 
 
 def until_rejected(provoke: Call, reason: str, account: Account) -> Response:
