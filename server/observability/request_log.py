@@ -53,7 +53,7 @@ class RequestLog:
         self.enabled = self._logs_info or level == WARNING
 
     def write(self, record: RequestRecord) -> None:
-        """Adds the line of a call that has ended, if it is to be logged."""
+        """Adds the line of a call that has ended, unless its level or the sampling omits it."""
         if _is_fault(record):
             record.level = WARNING
         elif not self._logs_info or self._is_omitted(record):

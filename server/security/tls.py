@@ -179,7 +179,7 @@ def _stamp(path: str) -> tuple[int, ...] | None:
 def _expiry(file: Path, *, is_ca: bool) -> float | None:
     """Returns when the first certificate of a file expires; of CA certificates the last one.
 
-    The file of an authority keeps the old certificate beside its successor. Returns None if the
+    A file of CA certificates can contain an old one and its successor. Returns None if the
     certificates cannot be parsed.
     """
     from cryptography import x509  # noqa: PLC0415 - needed with TLS only
