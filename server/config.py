@@ -485,6 +485,8 @@ SETTINGS: Mapping[str, Setting[Any]] = {
 }
 
 
+# The maximum number of characters in the file of a secret.
+_MAX_SECRET = 10_000
 # The variables whose value a file can contain.
 SECRETS = (API_KEY, *(row.environment for row in SETTINGS.values() if row.is_secret))
 
@@ -505,13 +507,15 @@ def read_secret_files(environment: MutableMapping[str, str]) -> None:
 
 def _secret_in(file: str, variable: str) -> str:
     try:
-        text = Path(file).read_text().rstrip()
+        with Path(file).open() as source:  # A device can have no end.
+            text = source.read(_MAX_SECRET + 1).rstrip()
     except OSError as error:
         raise SettingError(f"{variable}: {file} cannot be read: {error.strerror}.") from error
     except ValueError:
         text = ""
-    if not text or "\0" in text:
-        raise SettingError(f"{variable}: {file} contains no text.")
+    if not text or "\0" in text or len(text) > _MAX_SECRET:
+        text = f"{variable}: {file} must contain text of at most {_MAX_SECRET:,} characters."
+        raise SettingError(text)
     return text
 
 

@@ -144,6 +144,11 @@ def main() -> None:
 def _run() -> None:
     try:
         code = app(standalone_mode=False)
+    except UnicodeEncodeError as error:
+        # Python has read bytes of an argument that are not UTF-8 as surrogates.
+        if error.reason != "surrogates not allowed":
+            raise
+        fail(f"{error.object!r} is not valid UTF-8.", ExitCode.USAGE)
     except typer.TyperException as error:
         _fail_usage(error)
     except typer.Abort:

@@ -16,6 +16,9 @@ from .common.accounts import AccountId, account_id_of
 from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
 from .common.output import print_json_list, print_table
 
+# All of the entries are in memory.
+MAX_LIMIT = 1_000_000
+
 app = typer.Typer(add_completion=False)
 
 
@@ -43,7 +46,9 @@ def list_(
     created_before: Annotated[
         str, typer.Option(metavar="TIMESTAMP", help="Only entries stored before this.")
     ] = "",
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of entries.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, max=MAX_LIMIT, help="Maximum number of entries.")
+    ] = 100,
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
 ) -> None:

@@ -94,7 +94,7 @@ def _existing(name: str) -> tuple[Path, datetime]:
 def _newest(folder: str, database: Path) -> tuple[Path, datetime]:
     """Returns the newest backup of a database and its time. Raises CommandError if none exists."""
     setting = Settings.backup_folder
-    path = setting.parse(folder)
+    path = setting.parse(folder) if folder else None
     if path is None:
         text = f"Name a backup to verify, or its folder with {setting.flag}."
         raise CommandError(text, ExitCode.USAGE)

@@ -108,6 +108,8 @@ def flush(*, failed: bool) -> None:
 
     If the command has `failed`, its error is already printed, and no other is added.
     """
+    if sys.stdout is None:  # It was closed before the start.
+        return
     try:
         sys.stdout.flush()
     except OSError as error:

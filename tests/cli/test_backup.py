@@ -241,6 +241,7 @@ def test_verification_without_a_backup_fails(url: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
 
     assert "no backup" in error_line(verify(url, tmp_path / "empty"), ExitCode.NOT_FOUND)
+    assert "--backup-folder" in error_line(roster("backup", "--verify"), ExitCode.USAGE)
     missing = str(tmp_path / "missing.db")
     assert missing in error_line(verify(url, tmp_path, missing), ExitCode.NOT_FOUND)
 

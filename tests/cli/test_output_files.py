@@ -279,6 +279,12 @@ def test_full_disk_of_standard_output_is_reported(http_account: Account, tmp_pat
     assert os.listdir(tmp_path) == ["people.ndjson"]
 
 
+def test_command_without_a_standard_output_succeeds(http_account: Account) -> None:
+    done = shell(http_account, "$ROSTER settings >&-")
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_export_that_waits_for_the_reader_of_a_fifo_can_be_interrupted(
     http_account: Account, tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ def test_commands_are_completed() -> None:
         ("settings --josn", "No such option: --josn (Possible options: --json). See roster"),
         ("keys create", "Missing option '--scope'. Choose from: read, write, admin, signup. See"),
         ("export --tag", "Option '--tag' requires an argument."),
+        ("audit list --limit 9223372036854775808", "Invalid value for '--limit': Input should be"),
         ("export --format x", "Invalid value for '--format': 'x' is not one of 'csv', 'ndjson'."),
         ("export", "An API key is required. Set ROSTER_API_KEY or use --api-key. To create a key,"),
     ],
@@ -81,6 +82,14 @@ def test_usage_error_is_one_line(arguments: str, message: str) -> None:
     done = roster(*arguments.split())
 
     assert error_line(done, ExitCode.USAGE).startswith(f"roster: {message}")
+
+
+def test_argument_that_is_not_utf_8_is_a_usage_error(url: str, account_id: str) -> None:
+    arguments = ("check", "--account", f"{account_id}\udcff")
+
+    done = roster(*arguments, ROSTER_DATABASE_URL=url)
+
+    assert "is not valid UTF-8" in error_line(done, ExitCode.USAGE)
 
 
 @pytest.mark.parametrize(

@@ -158,12 +158,13 @@ def test_secret_is_read_from_its_file_without_whitespace_at_the_end(
     ("content", "more", "message"),
     [
         (b"value", {"ROSTER_API_KEY": "other"}, "ROSTER_API_KEY and .*_FILE are both set"),
-        (b"\n", {}, "ROSTER_API_KEY_FILE: .*/secret contains no text"),
-        (b"\xff", {}, "contains no text"),
-        (b"a\0b", {}, "contains no text"),
+        (b"\n", {}, "ROSTER_API_KEY_FILE: .*/secret must contain text"),
+        (b"\xff", {}, "must contain text"),
+        (b"a\0b", {}, "must contain text"),
+        (b"a" * 10_001, {}, "at most 10,000 characters"),
         (None, {}, "ROSTER_API_KEY_FILE: .*/secret cannot be read: No such file"),
     ],
-    ids=["both", "empty", "bytes", "nul", "missing"],
+    ids=["both", "empty", "bytes", "nul", "long", "missing"],
 )
 def test_file_without_a_secret_is_rejected(
     tmp_path: Path, content: bytes | None, more: dict[str, str], message: str
