@@ -32,8 +32,8 @@ pytestmark = pytest.mark.each_database
 Entry = dict[str, Any]
 
 
-def audit(method: MethodDescriptor) -> http_pb2.Audit:
-    option: http_pb2.Audit = method.GetOptions().Extensions[http_pb2.audit]
+def audit(method: MethodDescriptor) -> http_pb2.AuditedAction:
+    option: http_pb2.AuditedAction = method.GetOptions().Extensions[http_pb2.audit]
     return option
 
 

@@ -198,13 +198,13 @@ class Upgrade:
         names = ("ROSTER_DATABASE_URL", "ROSTER_SECRET_KEY")
         env = environment(**{name: self._settings[name] for name in names})
         log = self._folder / "migrate.log"
-        process = run_command("migrate", "--contract", log=log, env=env, under=self._newer)
-        if seconds is not None:
-            time.sleep(seconds)
-            process.kill()
-        assert process.stdout is not None
-        process.stdout.read()
-        return process.wait(timeout=60)
+        with run_command("migrate", "--contract", log=log, env=env, under=self._newer) as process:
+            if seconds is not None:
+                time.sleep(seconds)
+                process.kill()
+            assert process.stdout is not None
+            process.stdout.read()
+            return process.wait(timeout=60)
 
     def _checked(self, newer: Service, target: Target) -> Results:
         """Compares the database with the responses, and stops all processes."""
