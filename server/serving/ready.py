@@ -38,8 +38,11 @@ class Ready:
 
     def log_fields(self) -> dict[str, str | None]:
         """Returns the fields of a log line: the version, and the addresses without the key."""
-        addresses = {name: value or None for name, value in asdict(self).items()}
-        return {"version": version("roster"), **addresses, "first_key": None}
+        addresses = asdict(self)
+        del addresses["first_key"]
+        return {"version": version("roster")} | {
+            name: address or None for name, address in addresses.items()
+        }
 
 
 def report(ready: Ready) -> None:
