@@ -20,6 +20,7 @@ SHORTEST_BOUND = 80
 # Enums and booleans. Their schemas do not contain all forms that ProtoJSON accepts.
 LENIENT = (
     "status",
+    "state",
     "reason",
     "dataType",
     "format",
@@ -27,7 +28,7 @@ LENIENT = (
     "view",
     "isConfirmed",
     "dryRun",
-    "tags",
+    "include",
     "onlyFailed",
 )
 OTHER_FORM = re.compile(r"-?[0-9]+(\.0)?|(?i:true|false|yes|no)")

@@ -152,7 +152,7 @@ func (x *Form) GetRedirect() string {
 
 // Which entry a call adds to the audit log of the account, in the transaction of its first
 // write.
-type Audit struct {
+type AuditedAction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Action of the entry: the type of the resource and what happened to it, such as
 	// "webhook.updated". If the response has a field with the name of the type, it is the resource
@@ -164,20 +164,20 @@ type Audit struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Audit) Reset() {
-	*x = Audit{}
+func (x *AuditedAction) Reset() {
+	*x = AuditedAction{}
 	mi := &file_roster_v1_http_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Audit) String() string {
+func (x *AuditedAction) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Audit) ProtoMessage() {}
+func (*AuditedAction) ProtoMessage() {}
 
-func (x *Audit) ProtoReflect() protoreflect.Message {
+func (x *AuditedAction) ProtoReflect() protoreflect.Message {
 	mi := &file_roster_v1_http_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -189,19 +189,19 @@ func (x *Audit) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Audit.ProtoReflect.Descriptor instead.
-func (*Audit) Descriptor() ([]byte, []int) {
+// Deprecated: Use AuditedAction.ProtoReflect.Descriptor instead.
+func (*AuditedAction) Descriptor() ([]byte, []int) {
 	return file_roster_v1_http_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *Audit) GetAction() string {
+func (x *AuditedAction) GetAction() string {
 	if x != nil {
 		return x.Action
 	}
 	return ""
 }
 
-func (x *Audit) GetOnlyIf() string {
+func (x *AuditedAction) GetOnlyIf() string {
 	if x != nil {
 		return x.OnlyIf
 	}
@@ -404,7 +404,7 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 	},
 	{
 		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
-		ExtensionType: (*Audit)(nil),
+		ExtensionType: (*AuditedAction)(nil),
 		Field:         50008,
 		Name:          "roster.v1.audit",
 		Tag:           "bytes,50008,opt,name=audit",
@@ -650,7 +650,7 @@ var (
 	// Which entry of the audit log a call adds. Every rpc that changes something but subscribers
 	// sets it.
 	//
-	// optional roster.v1.Audit audit = 50008;
+	// optional roster.v1.AuditedAction audit = 50008;
 	E_Audit = &file_roster_v1_http_proto_extTypes[8]
 	// Whether an empty HTTP body is read as {}.
 	//
@@ -803,8 +803,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\x06public\x18\x03 \x01(\bR\x06public\"4\n" +
 	"\x04Form\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
-	"\bredirect\x18\x02 \x01(\tR\bredirect\"8\n" +
-	"\x05Audit\x12\x16\n" +
+	"\bredirect\x18\x02 \x01(\tR\bredirect\"@\n" +
+	"\rAuditedAction\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12\x17\n" +
 	"\aonly_if\x18\x02 \x01(\tR\x06onlyIf\";\n" +
 	"\vDeprecation\x12\x14\n" +
@@ -822,8 +822,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\fcross_origin\x12\x1e.google.protobuf.MethodOptions\x18Ԇ\x03 \x01(\bR\vcrossOrigin:P\n" +
 	"\x13response_media_type\x12\x1e.google.protobuf.MethodOptions\x18Ն\x03 \x01(\tR\x11responseMediaType:E\n" +
 	"\x04form\x12\x1e.google.protobuf.MethodOptions\x18ֆ\x03 \x01(\v2\x0f.roster.v1.FormR\x04form:Z\n" +
-	"\vdeprecation\x12\x1e.google.protobuf.MethodOptions\x18׆\x03 \x01(\v2\x16.roster.v1.DeprecationR\vdeprecation:H\n" +
-	"\x05audit\x12\x1e.google.protobuf.MethodOptions\x18؆\x03 \x01(\v2\x10.roster.v1.AuditR\x05audit:E\n" +
+	"\vdeprecation\x12\x1e.google.protobuf.MethodOptions\x18׆\x03 \x01(\v2\x16.roster.v1.DeprecationR\vdeprecation:P\n" +
+	"\x05audit\x12\x1e.google.protobuf.MethodOptions\x18؆\x03 \x01(\v2\x18.roster.v1.AuditedActionR\x05audit:E\n" +
 	"\roptional_body\x12\x1e.google.protobuf.MethodOptions\x18ن\x03 \x01(\bR\foptionalBody:D\n" +
 	"\fignored_keys\x12\x1f.google.protobuf.MessageOptions\x18ц\x03 \x03(\tR\vignoredKeys:B\n" +
 	"\fboolean_like\x12\x1d.google.protobuf.FieldOptions\x18ц\x03 \x01(\bR\vbooleanLike:9\n" +
@@ -871,7 +871,7 @@ var file_roster_v1_http_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_roster_v1_http_proto_goTypes = []any{
 	(*Access)(nil),                        // 0: roster.v1.Access
 	(*Form)(nil),                          // 1: roster.v1.Form
-	(*Audit)(nil),                         // 2: roster.v1.Audit
+	(*AuditedAction)(nil),                 // 2: roster.v1.AuditedAction
 	(*Deprecation)(nil),                   // 3: roster.v1.Deprecation
 	(*CsvLine)(nil),                       // 4: roster.v1.CsvLine
 	(*descriptorpb.FileOptions)(nil),      // 5: google.protobuf.FileOptions
@@ -919,7 +919,7 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	10, // 34: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
 	1,  // 35: roster.v1.form:type_name -> roster.v1.Form
 	3,  // 36: roster.v1.deprecation:type_name -> roster.v1.Deprecation
-	2,  // 37: roster.v1.audit:type_name -> roster.v1.Audit
+	2,  // 37: roster.v1.audit:type_name -> roster.v1.AuditedAction
 	3,  // 38: roster.v1.field_deprecation:type_name -> roster.v1.Deprecation
 	39, // [39:39] is the sub-list for method output_type
 	39, // [39:39] is the sub-list for method input_type

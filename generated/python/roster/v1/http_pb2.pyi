@@ -90,7 +90,7 @@ class Form(_message.Message):
 Global___Form: _TypeAlias = Form  # noqa: Y015
 
 @_typing.final
-class Audit(_message.Message):
+class AuditedAction(_message.Message):
     """Which entry a call adds to the audit log of the account, in the transaction of its first
     write.
     """
@@ -118,7 +118,7 @@ class Audit(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Audit: _TypeAlias = Audit  # noqa: Y015
+Global___AuditedAction: _TypeAlias = AuditedAction  # noqa: Y015
 
 @_typing.final
 class Deprecation(_message.Message):
@@ -248,7 +248,7 @@ form: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, G
 """How an HTML form can call the rpc. Default: it cannot."""
 deprecation: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Deprecation]
 """For a deprecated rpc: the dates."""
-audit: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Audit]
+audit: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___AuditedAction]
 """Which entry of the audit log a call adds. Every rpc that changes something but subscribers
 sets it.
 """

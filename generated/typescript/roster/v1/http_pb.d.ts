@@ -86,9 +86,9 @@ export declare const FormSchema: GenMessage<Form>;
  * Which entry a call adds to the audit log of the account, in the transaction of its first
  * write.
  *
- * @generated from message roster.v1.Audit
+ * @generated from message roster.v1.AuditedAction
  */
-export declare type Audit = Message<"roster.v1.Audit"> & {
+export declare type AuditedAction = Message<"roster.v1.AuditedAction"> & {
   /**
    * Action of the entry: the type of the resource and what happened to it, such as
    * "webhook.updated". If the response has a field with the name of the type, it is the resource
@@ -107,10 +107,10 @@ export declare type Audit = Message<"roster.v1.Audit"> & {
 };
 
 /**
- * Describes the message roster.v1.Audit.
- * Use `create(AuditSchema)` to create a new message.
+ * Describes the message roster.v1.AuditedAction.
+ * Use `create(AuditedActionSchema)` to create a new message.
  */
-export declare const AuditSchema: GenMessage<Audit>;
+export declare const AuditedActionSchema: GenMessage<AuditedAction>;
 
 /**
  * When something with the option `deprecated = true` stops to work. HTTP responses of a
@@ -248,9 +248,9 @@ export declare const deprecation: GenExtension<MethodOptions, Deprecation>;
  * Which entry of the audit log a call adds. Every rpc that changes something but subscribers
  * sets it.
  *
- * @generated from extension: roster.v1.Audit audit = 50008;
+ * @generated from extension: roster.v1.AuditedAction audit = 50008;
  */
-export declare const audit: GenExtension<MethodOptions, Audit>;
+export declare const audit: GenExtension<MethodOptions, AuditedAction>;
 
 /**
  * Whether an empty HTTP body is read as {}.
