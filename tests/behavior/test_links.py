@@ -45,9 +45,15 @@ def subscriber_events(account: Account) -> list[dict[str, Any]]:
 def test_links_are_urls_of_pages_on_the_public_url(account: Account) -> None:
     create_subscriber(account)
 
-    links = account.ok("CreateSubscriberLinks", id=ADA)["links"]
+    created = account.ok("CreateSubscriberLinks", id=ADA)
 
-    confirm, unsubscribe = links
+    confirm, unsubscribe = links = created.pop("links")
+    # Deprecated fields.
+    assert created == {
+        "confirmUrl": confirm["url"],
+        "confirmExpiresAt": confirm["expiresAt"],
+        "unsubscribeUrl": unsubscribe["url"],
+    }
     assert confirm.keys() == {"purpose", "url", "expiresAt"}
     assert unsubscribe.keys() == {"purpose", "url"}
     assert [link["purpose"] for link in links] == ["CONFIRM", "UNSUBSCRIBE"]

@@ -43,9 +43,16 @@ class LinkService(LinkServiceServicer):
             pb.SubscriberLink(purpose=pb.Link.UNSUBSCRIBE, url=urls.unsubscribe_url),
         )
         purposes = request.purposes or list(Purpose)
-        return pb.CreateSubscriberLinksResponse(
+        response = pb.CreateSubscriberLinksResponse(
             links=[link for link in links if link.purpose in purposes]
         )
+        # Deprecated fields.
+        if pb.Link.CONFIRM in purposes:
+            response.confirm_url = links[0].url
+            response.confirm_expires_at.CopyFrom(expires_at)
+        if pb.Link.UNSUBSCRIBE in purposes:
+            response.unsubscribe_url = links[1].url
+        return response
 
     async def GetLink(self, request: pb.GetLinkRequest, _context: Context) -> pb.GetLinkResponse:
         token = self._own_token(request.token)

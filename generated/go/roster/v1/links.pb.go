@@ -203,9 +203,21 @@ func (x *SubscriberLink) GetExpiresAt() *timestamppb.Timestamp {
 type CreateSubscriberLinksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The requested links, one of each purpose, in the order of the purposes.
-	Links         []*SubscriberLink `protobuf:"bytes,4,rep,name=links,proto3" json:"links,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Links []*SubscriberLink `protobuf:"bytes,4,rep,name=links,proto3" json:"links,omitempty"`
+	// URL of the link with the purpose CONFIRM, if requested. Deprecated: use links.
+	//
+	// Deprecated: Marked as deprecated in roster/v1/links.proto.
+	ConfirmUrl *string `protobuf:"bytes,1,opt,name=confirm_url,json=confirmUrl,proto3,oneof" json:"confirm_url,omitempty"`
+	// Time at which that link expires, if requested. Deprecated: use links.
+	//
+	// Deprecated: Marked as deprecated in roster/v1/links.proto.
+	ConfirmExpiresAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=confirm_expires_at,json=confirmExpiresAt,proto3" json:"confirm_expires_at,omitempty"`
+	// URL of the link with the purpose UNSUBSCRIBE, if requested. Deprecated: use links.
+	//
+	// Deprecated: Marked as deprecated in roster/v1/links.proto.
+	UnsubscribeUrl *string `protobuf:"bytes,3,opt,name=unsubscribe_url,json=unsubscribeUrl,proto3,oneof" json:"unsubscribe_url,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *CreateSubscriberLinksResponse) Reset() {
@@ -243,6 +255,30 @@ func (x *CreateSubscriberLinksResponse) GetLinks() []*SubscriberLink {
 		return x.Links
 	}
 	return nil
+}
+
+// Deprecated: Marked as deprecated in roster/v1/links.proto.
+func (x *CreateSubscriberLinksResponse) GetConfirmUrl() string {
+	if x != nil && x.ConfirmUrl != nil {
+		return *x.ConfirmUrl
+	}
+	return ""
+}
+
+// Deprecated: Marked as deprecated in roster/v1/links.proto.
+func (x *CreateSubscriberLinksResponse) GetConfirmExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ConfirmExpiresAt
+	}
+	return nil
+}
+
+// Deprecated: Marked as deprecated in roster/v1/links.proto.
+func (x *CreateSubscriberLinksResponse) GetUnsubscribeUrl() string {
+	if x != nil && x.UnsubscribeUrl != nil {
+		return *x.UnsubscribeUrl
+	}
+	return ""
 }
 
 // A valid link, and the status of its subscriber.
@@ -758,9 +794,15 @@ const file_roster_v1_links_proto_rawDesc = "" +
 	"\apurpose\x18\x01 \x01(\x0e2\x17.roster.v1.Link.PurposeB\v\xaa\xb5\x18\aCONFIRMR\apurpose\x12L\n" +
 	"\x03url\x18\x02 \x01(\tB:\xaa\xb5\x183https://news.example.com/c/Ed4YkG7vLq2mWnR8sXbT5cZp\x80\x01\x01R\x03url\x12W\n" +
 	"\n" +
-	"expires_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-12-21T03:33:16.247ZR\texpiresAt\"\x88\x01\n" +
+	"expires_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-12-21T03:33:16.247ZR\texpiresAt\"\xae\x03\n" +
 	"\x1dCreateSubscriberLinksResponse\x12/\n" +
-	"\x05links\x18\x04 \x03(\v2\x19.roster.v1.SubscriberLinkR\x05linksJ\x04\b\x01\x10\x04R\vconfirm_urlR\x12confirm_expires_atR\x0funsubscribe_url\"\xe4\x03\n" +
+	"\x05links\x18\x04 \x03(\v2\x19.roster.v1.SubscriberLinkR\x05links\x12b\n" +
+	"\vconfirm_url\x18\x01 \x01(\tB<\xaa\xb5\x183https://news.example.com/c/Ed4YkG7vLq2mWnR8sXbT5cZp\x18\x01\x80\x01\x01H\x00R\n" +
+	"confirmUrl\x88\x01\x01\x12h\n" +
+	"\x12confirm_expires_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x1e\xaa\xb5\x18\x182026-12-21T03:33:16.247Z\x18\x01R\x10confirmExpiresAt\x12j\n" +
+	"\x0funsubscribe_url\x18\x03 \x01(\tB<\xaa\xb5\x183https://news.example.com/u/EhQ3fJ9tVb6rKzP1wMxC7yNs\x18\x01\x80\x01\x01H\x01R\x0eunsubscribeUrl\x88\x01\x01B\x0e\n" +
+	"\f_confirm_urlB\x12\n" +
+	"\x10_unsubscribe_url\"\xe4\x03\n" +
 	"\x04Link\x12B\n" +
 	"\apurpose\x18\x01 \x01(\x0e2\x17.roster.v1.Link.PurposeB\x0f\xaa\xb5\x18\vUNSUBSCRIBER\apurpose\x12C\n" +
 	"\rsubscriber_id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\fsubscriberId\x128\n" +
@@ -849,33 +891,34 @@ var file_roster_v1_links_proto_depIdxs = []int32{
 	0,  // 1: roster.v1.SubscriberLink.purpose:type_name -> roster.v1.Link.Purpose
 	13, // 2: roster.v1.SubscriberLink.expires_at:type_name -> google.protobuf.Timestamp
 	2,  // 3: roster.v1.CreateSubscriberLinksResponse.links:type_name -> roster.v1.SubscriberLink
-	0,  // 4: roster.v1.Link.purpose:type_name -> roster.v1.Link.Purpose
-	14, // 5: roster.v1.Link.status:type_name -> roster.v1.Subscriber.Status
-	13, // 6: roster.v1.Link.expires_at:type_name -> google.protobuf.Timestamp
-	13, // 7: roster.v1.Link.undo_until:type_name -> google.protobuf.Timestamp
-	4,  // 8: roster.v1.GetLinkResponse.link:type_name -> roster.v1.Link
-	4,  // 9: roster.v1.FollowLinkResponse.link:type_name -> roster.v1.Link
-	15, // 10: roster.v1.SubmitConfirmPageRequest.form:type_name -> google.api.HttpBody
-	15, // 11: roster.v1.SubmitUnsubscribePageRequest.form:type_name -> google.api.HttpBody
-	1,  // 12: roster.v1.LinkService.CreateSubscriberLinks:input_type -> roster.v1.CreateSubscriberLinksRequest
-	5,  // 13: roster.v1.LinkService.GetLink:input_type -> roster.v1.GetLinkRequest
-	7,  // 14: roster.v1.LinkService.FollowLink:input_type -> roster.v1.FollowLinkRequest
-	9,  // 15: roster.v1.LinkPageService.GetConfirmPage:input_type -> roster.v1.GetConfirmPageRequest
-	10, // 16: roster.v1.LinkPageService.SubmitConfirmPage:input_type -> roster.v1.SubmitConfirmPageRequest
-	11, // 17: roster.v1.LinkPageService.GetUnsubscribePage:input_type -> roster.v1.GetUnsubscribePageRequest
-	12, // 18: roster.v1.LinkPageService.SubmitUnsubscribePage:input_type -> roster.v1.SubmitUnsubscribePageRequest
-	3,  // 19: roster.v1.LinkService.CreateSubscriberLinks:output_type -> roster.v1.CreateSubscriberLinksResponse
-	6,  // 20: roster.v1.LinkService.GetLink:output_type -> roster.v1.GetLinkResponse
-	8,  // 21: roster.v1.LinkService.FollowLink:output_type -> roster.v1.FollowLinkResponse
-	15, // 22: roster.v1.LinkPageService.GetConfirmPage:output_type -> google.api.HttpBody
-	15, // 23: roster.v1.LinkPageService.SubmitConfirmPage:output_type -> google.api.HttpBody
-	15, // 24: roster.v1.LinkPageService.GetUnsubscribePage:output_type -> google.api.HttpBody
-	15, // 25: roster.v1.LinkPageService.SubmitUnsubscribePage:output_type -> google.api.HttpBody
-	19, // [19:26] is the sub-list for method output_type
-	12, // [12:19] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	13, // 4: roster.v1.CreateSubscriberLinksResponse.confirm_expires_at:type_name -> google.protobuf.Timestamp
+	0,  // 5: roster.v1.Link.purpose:type_name -> roster.v1.Link.Purpose
+	14, // 6: roster.v1.Link.status:type_name -> roster.v1.Subscriber.Status
+	13, // 7: roster.v1.Link.expires_at:type_name -> google.protobuf.Timestamp
+	13, // 8: roster.v1.Link.undo_until:type_name -> google.protobuf.Timestamp
+	4,  // 9: roster.v1.GetLinkResponse.link:type_name -> roster.v1.Link
+	4,  // 10: roster.v1.FollowLinkResponse.link:type_name -> roster.v1.Link
+	15, // 11: roster.v1.SubmitConfirmPageRequest.form:type_name -> google.api.HttpBody
+	15, // 12: roster.v1.SubmitUnsubscribePageRequest.form:type_name -> google.api.HttpBody
+	1,  // 13: roster.v1.LinkService.CreateSubscriberLinks:input_type -> roster.v1.CreateSubscriberLinksRequest
+	5,  // 14: roster.v1.LinkService.GetLink:input_type -> roster.v1.GetLinkRequest
+	7,  // 15: roster.v1.LinkService.FollowLink:input_type -> roster.v1.FollowLinkRequest
+	9,  // 16: roster.v1.LinkPageService.GetConfirmPage:input_type -> roster.v1.GetConfirmPageRequest
+	10, // 17: roster.v1.LinkPageService.SubmitConfirmPage:input_type -> roster.v1.SubmitConfirmPageRequest
+	11, // 18: roster.v1.LinkPageService.GetUnsubscribePage:input_type -> roster.v1.GetUnsubscribePageRequest
+	12, // 19: roster.v1.LinkPageService.SubmitUnsubscribePage:input_type -> roster.v1.SubmitUnsubscribePageRequest
+	3,  // 20: roster.v1.LinkService.CreateSubscriberLinks:output_type -> roster.v1.CreateSubscriberLinksResponse
+	6,  // 21: roster.v1.LinkService.GetLink:output_type -> roster.v1.GetLinkResponse
+	8,  // 22: roster.v1.LinkService.FollowLink:output_type -> roster.v1.FollowLinkResponse
+	15, // 23: roster.v1.LinkPageService.GetConfirmPage:output_type -> google.api.HttpBody
+	15, // 24: roster.v1.LinkPageService.SubmitConfirmPage:output_type -> google.api.HttpBody
+	15, // 25: roster.v1.LinkPageService.GetUnsubscribePage:output_type -> google.api.HttpBody
+	15, // 26: roster.v1.LinkPageService.SubmitUnsubscribePage:output_type -> google.api.HttpBody
+	20, // [20:27] is the sub-list for method output_type
+	13, // [13:20] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_links_proto_init() }
@@ -885,6 +928,7 @@ func file_roster_v1_links_proto_init() {
 	}
 	file_roster_v1_http_proto_init()
 	file_roster_v1_subscribers_proto_init()
+	file_roster_v1_links_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

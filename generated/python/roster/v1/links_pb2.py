@@ -30,7 +30,7 @@ from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 from roster.v1 import subscribers_pb2 as roster_dot_v1_dot_subscribers__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15roster/v1/links.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\x9b\x01\n\x1c\x43reateSubscriberLinksRequest\x12\x1f\n\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0f\x61\x64\x61@example.com\x12Z\n\x08purposes\x18\x02 \x03(\x0e\x32\x17.roster.v1.Link.PurposeB/\xbaH\x0e\x92\x01\x0b\x10\x02\"\x07\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x1a[\"CONFIRM\", \"UNSUBSCRIBE\"]\"\xde\x01\n\x0eSubscriberLink\x12\x35\n\x07purpose\x18\x01 \x01(\x0e\x32\x17.roster.v1.Link.PurposeB\x0b\xaa\xb5\x18\x07\x43ONFIRM\x12G\n\x03url\x18\x02 \x01(\tB:\x80\x01\x01\xaa\xb5\x18\x33https://news.example.com/c/Ed4YkG7vLq2mWnR8sXbT5cZp\x12L\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-12-21T03:33:16.247Z\"\x81\x01\n\x1d\x43reateSubscriberLinksResponse\x12(\n\x05links\x18\x04 \x03(\x0b\x32\x19.roster.v1.SubscriberLinkJ\x04\x08\x01\x10\x04R\x0b\x63onfirm_urlR\x12\x63onfirm_expires_atR\x0funsubscribe_url\"\xa2\x03\n\x04Link\x12\x39\n\x07purpose\x18\x01 \x01(\x0e\x32\x17.roster.v1.Link.PurposeB\x0f\xaa\xb5\x18\x0bUNSUBSCRIBE\x12\x35\n\rsubscriber_id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12+\n\x0cmasked_email\x18\x03 \x01(\tB\x15\xaa\xb5\x18\x11\x61\x64\xe2\x80\xa6@example.com\x12;\n\x06status\x18\x04 \x01(\x0e\x32\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMED\x12L\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-12-21T03:33:16.247Z\x12.\n\nundo_until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"@\n\x07Purpose\x12\x17\n\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x0b\n\x07\x43ONFIRM\x10\x01\x12\x0f\n\x0bUNSUBSCRIBE\x10\x02\"=\n\x0eGetLinkRequest\x12+\n\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18\x45hQ3fJ9tVb6rKzP1wMxC7yNs\"8\n\x0fGetLinkResponse\x12%\n\x04link\x18\x01 \x01(\x0b\x32\x0f.roster.v1.LinkB\x06\xbaH\x03\xc8\x01\x01\"t\n\x11\x46ollowLinkRequest\x12+\n\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18\x45hQ3fJ9tVb6rKzP1wMxC7yNs\x12\x17\n\x04undo\x18\x02 \x01(\x08\x42\t\xaa\xb5\x18\x05\x66\x61lse\x12\x19\n\x02ip\x18\x03 \x01(\tB\r\xaa\xb5\x18\t192.0.2.1\";\n\x12\x46ollowLinkResponse\x12%\n\x04link\x18\x01 \x01(\x0b\x32\x0f.roster.v1.LinkB\x06\xbaH\x03\xc8\x01\x01\"D\n\x15GetConfirmPageRequest\x12+\n\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18\x45\x64\x34YkG7vLq2mWnR8sXbT5cZp\"k\n\x18SubmitConfirmPageRequest\x12+\n\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18\x45\x64\x34YkG7vLq2mWnR8sXbT5cZp\x12\"\n\x04\x66orm\x18\x02 \x01(\x0b\x32\x14.google.api.HttpBody\"H\n\x19GetUnsubscribePageRequest\x12+\n\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18\x45hQ3fJ9tVb6rKzP1wMxC7yNs\"o\n\x1cSubmitUnsubscribePageRequest\x12+\n\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18\x45hQ3fJ9tVb6rKzP1wMxC7yNs\x12\"\n\x04\x66orm\x18\x02 \x01(\x0b\x32\x14.google.api.HttpBody2\x9f\x03\n\x0bLinkService\x12\xa6\x01\n\x15\x43reateSubscriberLinks\x12\'.roster.v1.CreateSubscriberLinksRequest\x1a(.roster.v1.CreateSubscriberLinksResponse\":\x90\x02\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02\x05*\x82\xd3\xe4\x93\x02 \"\x1b/api/subscribers/{id}/links:\x01*\x12k\n\x07GetLink\x12\x19.roster.v1.GetLinkRequest\x1a\x1a.roster.v1.GetLinkResponse\")\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01)\x82\xd3\xe4\x93\x02\x14\x12\x12/api/links/{token}\x12z\n\nFollowLink\x12\x1c.roster.v1.FollowLinkRequest\x1a\x1d.roster.v1.FollowLinkResponse\"/\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x03)\x15\x16\x82\xd3\xe4\x93\x02\x17\"\x12/api/links/{token}:\x01*2\x9d\x04\n\x0fLinkPageService\x12u\n\x0eGetConfirmPage\x12 .roster.v1.GetConfirmPageRequest\x1a\x14.google.api.HttpBody\"+\x92\xb5\x18\x02\x18\x01\x9a\xb5\x18\x02)6\xaa\xb5\x18\ttext/html\x82\xd3\xe4\x93\x02\x0c\x12\n/c/{token}\x12\x84\x01\n\x11SubmitConfirmPage\x12#.roster.v1.SubmitConfirmPageRequest\x1a\x14.google.api.HttpBody\"4\x90\x02\x02\x92\xb5\x18\x02\x18\x01\x9a\xb5\x18\x02)6\xaa\xb5\x18\ttext/html\x82\xd3\xe4\x93\x02\x12\"\n/c/{token}:\x04\x66orm\x12}\n\x12GetUnsubscribePage\x12$.roster.v1.GetUnsubscribePageRequest\x1a\x14.google.api.HttpBody\"+\x92\xb5\x18\x02\x18\x01\x9a\xb5\x18\x02)6\xaa\xb5\x18\ttext/html\x82\xd3\xe4\x93\x02\x0c\x12\n/u/{token}\x12\x8c\x01\n\x15SubmitUnsubscribePage\x12\'.roster.v1.SubmitUnsubscribePageRequest\x1a\x14.google.api.HttpBody\"4\x90\x02\x02\x92\xb5\x18\x02\x18\x01\x9a\xb5\x18\x02)6\xaa\xb5\x18\ttext/html\x82\xd3\xe4\x93\x02\x12\"\n/u/{token}:\x04\x66ormB\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15roster/v1/links.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x1broster/v1/subscribers.proto\"\x9b\x01\n\x1c\x43reateSubscriberLinksRequest\x12\x1f\n\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0f\x61\x64\x61@example.com\x12Z\n\x08purposes\x18\x02 \x03(\x0e\x32\x17.roster.v1.Link.PurposeB/\xbaH\x0e\x92\x01\x0b\x10\x02\"\x07\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x1a[\"CONFIRM\", \"UNSUBSCRIBE\"]\"\xde\x01\n\x0eSubscriberLink\x12\x35\n\x07purpose\x18\x01 \x01(\x0e\x32\x17.roster.v1.Link.PurposeB\x0b\xaa\xb5\x18\x07\x43ONFIRM\x12G\n\x03url\x18\x02 \x01(\tB:\x80\x01\x01\xaa\xb5\x18\x33https://news.example.com/c/Ed4YkG7vLq2mWnR8sXbT5cZp\x12L\n\nexpires_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-12-21T03:33:16.247Z\"\xf9\x02\n\x1d\x43reateSubscriberLinksResponse\x12(\n\x05links\x18\x04 \x03(\x0b\x32\x19.roster.v1.SubscriberLink\x12V\n\x0b\x63onfirm_url\x18\x01 \x01(\tB<\x18\x01\x80\x01\x01\xaa\xb5\x18\x33https://news.example.com/c/Ed4YkG7vLq2mWnR8sXbT5cZpH\x00\x88\x01\x01\x12V\n\x12\x63onfirm_expires_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1e\x18\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-12-21T03:33:16.247Z\x12Z\n\x0funsubscribe_url\x18\x03 \x01(\tB<\x18\x01\x80\x01\x01\xaa\xb5\x18\x33https://news.example.com/u/EhQ3fJ9tVb6rKzP1wMxC7yNsH\x01\x88\x01\x01\x42\x0e\n\x0c_confirm_urlB\x12\n\x10_unsubscribe_url\"\xa2\x03\n\x04Link\x12\x39\n\x07purpose\x18\x01 \x01(\x0e\x32\x17.roster.v1.Link.PurposeB\x0f\xaa\xb5\x18\x0bUNSUBSCRIBE\x12\x35\n\rsubscriber_id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12+\n\x0cmasked_email\x18\x03 \x01(\tB\x15\xaa\xb5\x18\x11\x61\x64\xe2\x80\xa6@example.com\x12;\n\x06status\x18\x04 \x01(\x0e\x32\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMED\x12L\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-12-21T03:33:16.247Z\x12.\n\nundo_until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"@\n\x07Purpose\x12\x17\n\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x0b\n\x07\x43ONFIRM\x10\x01\x12\x0f\n\x0bUNSUBSCRIBE\x10\x02\"=\n\x0eGetLinkRequest\x12+\n\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18\x45hQ3fJ9tVb6rKzP1wMxC7yNs\"8\n\x0fGetLinkResponse\x12%\n\x04link\x18\x01 \x01(\x0b\x32\x0f.roster.v1.LinkB\x06\xbaH\x03\xc8\x01\x01\"t\n\x11\x46ollowLinkRequest\x12+\n\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18\x45hQ3fJ9tVb6rKzP1wMxC7yNs\x12\x17\n\x04undo\x18\x02 \x01(\x08\x42\t\xaa\xb5\x18\x05\x66\x61lse\x12\x19\n\x02ip\x18\x03 \x01(\tB\r\xaa\xb5\x18\t192.0.2.1\";\n\x12\x46ollowLinkResponse\x12%\n\x04link\x18\x01 \x01(\x0b\x32\x0f.roster.v1.LinkB\x06\xbaH\x03\xc8\x01\x01\"D\n\x15GetConfirmPageRequest\x12+\n\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18\x45\x64\x34YkG7vLq2mWnR8sXbT5cZp\"k\n\x18SubmitConfirmPageRequest\x12+\n\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18\x45\x64\x34YkG7vLq2mWnR8sXbT5cZp\x12\"\n\x04\x66orm\x18\x02 \x01(\x0b\x32\x14.google.api.HttpBody\"H\n\x19GetUnsubscribePageRequest\x12+\n\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18\x45hQ3fJ9tVb6rKzP1wMxC7yNs\"o\n\x1cSubmitUnsubscribePageRequest\x12+\n\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18\x45hQ3fJ9tVb6rKzP1wMxC7yNs\x12\"\n\x04\x66orm\x18\x02 \x01(\x0b\x32\x14.google.api.HttpBody2\x9f\x03\n\x0bLinkService\x12\xa6\x01\n\x15\x43reateSubscriberLinks\x12\'.roster.v1.CreateSubscriberLinksRequest\x1a(.roster.v1.CreateSubscriberLinksResponse\":\x90\x02\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02\x05*\x82\xd3\xe4\x93\x02 \"\x1b/api/subscribers/{id}/links:\x01*\x12k\n\x07GetLink\x12\x19.roster.v1.GetLinkRequest\x1a\x1a.roster.v1.GetLinkResponse\")\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01)\x82\xd3\xe4\x93\x02\x14\x12\x12/api/links/{token}\x12z\n\nFollowLink\x12\x1c.roster.v1.FollowLinkRequest\x1a\x1d.roster.v1.FollowLinkResponse\"/\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x03)\x15\x16\x82\xd3\xe4\x93\x02\x17\"\x12/api/links/{token}:\x01*2\x9d\x04\n\x0fLinkPageService\x12u\n\x0eGetConfirmPage\x12 .roster.v1.GetConfirmPageRequest\x1a\x14.google.api.HttpBody\"+\x92\xb5\x18\x02\x18\x01\x9a\xb5\x18\x02)6\xaa\xb5\x18\ttext/html\x82\xd3\xe4\x93\x02\x0c\x12\n/c/{token}\x12\x84\x01\n\x11SubmitConfirmPage\x12#.roster.v1.SubmitConfirmPageRequest\x1a\x14.google.api.HttpBody\"4\x90\x02\x02\x92\xb5\x18\x02\x18\x01\x9a\xb5\x18\x02)6\xaa\xb5\x18\ttext/html\x82\xd3\xe4\x93\x02\x12\"\n/c/{token}:\x04\x66orm\x12}\n\x12GetUnsubscribePage\x12$.roster.v1.GetUnsubscribePageRequest\x1a\x14.google.api.HttpBody\"+\x92\xb5\x18\x02\x18\x01\x9a\xb5\x18\x02)6\xaa\xb5\x18\ttext/html\x82\xd3\xe4\x93\x02\x0c\x12\n/u/{token}\x12\x8c\x01\n\x15SubmitUnsubscribePage\x12\'.roster.v1.SubmitUnsubscribePageRequest\x1a\x14.google.api.HttpBody\"4\x90\x02\x02\x92\xb5\x18\x02\x18\x01\x9a\xb5\x18\x02)6\xaa\xb5\x18\ttext/html\x82\xd3\xe4\x93\x02\x12\"\n/u/{token}:\x04\x66ormB\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,6 +48,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUBSCRIBERLINK'].fields_by_name['url']._serialized_options = b'\200\001\001\252\265\0303https://news.example.com/c/Ed4YkG7vLq2mWnR8sXbT5cZp'
   _globals['_SUBSCRIBERLINK'].fields_by_name['expires_at']._loaded_options = None
   _globals['_SUBSCRIBERLINK'].fields_by_name['expires_at']._serialized_options = b'\252\265\030\0302026-12-21T03:33:16.247Z'
+  _globals['_CREATESUBSCRIBERLINKSRESPONSE'].fields_by_name['confirm_url']._loaded_options = None
+  _globals['_CREATESUBSCRIBERLINKSRESPONSE'].fields_by_name['confirm_url']._serialized_options = b'\030\001\200\001\001\252\265\0303https://news.example.com/c/Ed4YkG7vLq2mWnR8sXbT5cZp'
+  _globals['_CREATESUBSCRIBERLINKSRESPONSE'].fields_by_name['confirm_expires_at']._loaded_options = None
+  _globals['_CREATESUBSCRIBERLINKSRESPONSE'].fields_by_name['confirm_expires_at']._serialized_options = b'\030\001\252\265\030\0302026-12-21T03:33:16.247Z'
+  _globals['_CREATESUBSCRIBERLINKSRESPONSE'].fields_by_name['unsubscribe_url']._loaded_options = None
+  _globals['_CREATESUBSCRIBERLINKSRESPONSE'].fields_by_name['unsubscribe_url']._serialized_options = b'\030\001\200\001\001\252\265\0303https://news.example.com/u/EhQ3fJ9tVb6rKzP1wMxC7yNs'
   _globals['_LINK'].fields_by_name['purpose']._loaded_options = None
   _globals['_LINK'].fields_by_name['purpose']._serialized_options = b'\252\265\030\013UNSUBSCRIBE'
   _globals['_LINK'].fields_by_name['subscriber_id']._loaded_options = None
@@ -97,29 +103,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUBSCRIBERLINK']._serialized_start=365
   _globals['_SUBSCRIBERLINK']._serialized_end=587
   _globals['_CREATESUBSCRIBERLINKSRESPONSE']._serialized_start=590
-  _globals['_CREATESUBSCRIBERLINKSRESPONSE']._serialized_end=719
-  _globals['_LINK']._serialized_start=722
-  _globals['_LINK']._serialized_end=1140
-  _globals['_LINK_PURPOSE']._serialized_start=1076
-  _globals['_LINK_PURPOSE']._serialized_end=1140
-  _globals['_GETLINKREQUEST']._serialized_start=1142
-  _globals['_GETLINKREQUEST']._serialized_end=1203
-  _globals['_GETLINKRESPONSE']._serialized_start=1205
-  _globals['_GETLINKRESPONSE']._serialized_end=1261
-  _globals['_FOLLOWLINKREQUEST']._serialized_start=1263
-  _globals['_FOLLOWLINKREQUEST']._serialized_end=1379
-  _globals['_FOLLOWLINKRESPONSE']._serialized_start=1381
-  _globals['_FOLLOWLINKRESPONSE']._serialized_end=1440
-  _globals['_GETCONFIRMPAGEREQUEST']._serialized_start=1442
-  _globals['_GETCONFIRMPAGEREQUEST']._serialized_end=1510
-  _globals['_SUBMITCONFIRMPAGEREQUEST']._serialized_start=1512
-  _globals['_SUBMITCONFIRMPAGEREQUEST']._serialized_end=1619
-  _globals['_GETUNSUBSCRIBEPAGEREQUEST']._serialized_start=1621
-  _globals['_GETUNSUBSCRIBEPAGEREQUEST']._serialized_end=1693
-  _globals['_SUBMITUNSUBSCRIBEPAGEREQUEST']._serialized_start=1695
-  _globals['_SUBMITUNSUBSCRIBEPAGEREQUEST']._serialized_end=1806
-  _globals['_LINKSERVICE']._serialized_start=1809
-  _globals['_LINKSERVICE']._serialized_end=2224
-  _globals['_LINKPAGESERVICE']._serialized_start=2227
-  _globals['_LINKPAGESERVICE']._serialized_end=2768
+  _globals['_CREATESUBSCRIBERLINKSRESPONSE']._serialized_end=967
+  _globals['_LINK']._serialized_start=970
+  _globals['_LINK']._serialized_end=1388
+  _globals['_LINK_PURPOSE']._serialized_start=1324
+  _globals['_LINK_PURPOSE']._serialized_end=1388
+  _globals['_GETLINKREQUEST']._serialized_start=1390
+  _globals['_GETLINKREQUEST']._serialized_end=1451
+  _globals['_GETLINKRESPONSE']._serialized_start=1453
+  _globals['_GETLINKRESPONSE']._serialized_end=1509
+  _globals['_FOLLOWLINKREQUEST']._serialized_start=1511
+  _globals['_FOLLOWLINKREQUEST']._serialized_end=1627
+  _globals['_FOLLOWLINKRESPONSE']._serialized_start=1629
+  _globals['_FOLLOWLINKRESPONSE']._serialized_end=1688
+  _globals['_GETCONFIRMPAGEREQUEST']._serialized_start=1690
+  _globals['_GETCONFIRMPAGEREQUEST']._serialized_end=1758
+  _globals['_SUBMITCONFIRMPAGEREQUEST']._serialized_start=1760
+  _globals['_SUBMITCONFIRMPAGEREQUEST']._serialized_end=1867
+  _globals['_GETUNSUBSCRIBEPAGEREQUEST']._serialized_start=1869
+  _globals['_GETUNSUBSCRIBEPAGEREQUEST']._serialized_end=1941
+  _globals['_SUBMITUNSUBSCRIBEPAGEREQUEST']._serialized_start=1943
+  _globals['_SUBMITUNSUBSCRIBEPAGEREQUEST']._serialized_end=2054
+  _globals['_LINKSERVICE']._serialized_start=2057
+  _globals['_LINKSERVICE']._serialized_end=2472
+  _globals['_LINKPAGESERVICE']._serialized_start=2475
+  _globals['_LINKPAGESERVICE']._serialized_end=3016
 # @@protoc_insertion_point(module_scope)

@@ -20,6 +20,11 @@ if sys.version_info >= (3, 11):
 else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
+if sys.version_info >= (3, 13):
+    from warnings import deprecated as _deprecated
+else:
+    from typing_extensions import deprecated as _deprecated
+
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
@@ -89,20 +94,58 @@ class CreateSubscriberLinksResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     LINKS_FIELD_NUMBER: _builtins.int
+    CONFIRM_URL_FIELD_NUMBER: _builtins.int
+    CONFIRM_EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    UNSUBSCRIBE_URL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    @_deprecated("""This field has been marked as deprecated using proto field options.""")
+    def confirm_url(self) -> _builtins.str:
+        """URL of the link with the purpose CONFIRM, if requested. Deprecated: use links."""
+
+    @confirm_url.setter
+    @_deprecated("""This field has been marked as deprecated using proto field options.""")
+    def confirm_url(self, value: _builtins.str) -> None:
+        """URL of the link with the purpose CONFIRM, if requested. Deprecated: use links."""
+
+    @_builtins.property
+    @_deprecated("""This field has been marked as deprecated using proto field options.""")
+    def unsubscribe_url(self) -> _builtins.str:
+        """URL of the link with the purpose UNSUBSCRIBE, if requested. Deprecated: use links."""
+
+    @unsubscribe_url.setter
+    @_deprecated("""This field has been marked as deprecated using proto field options.""")
+    def unsubscribe_url(self, value: _builtins.str) -> None:
+        """URL of the link with the purpose UNSUBSCRIBE, if requested. Deprecated: use links."""
+
     @_builtins.property
     def links(self) -> _containers.RepeatedCompositeFieldContainer[Global___SubscriberLink]:
         """The requested links, one of each purpose, in the order of the purposes."""
+
+    @_builtins.property
+    @_deprecated("""This field has been marked as deprecated using proto field options.""")
+    def confirm_expires_at(self) -> _timestamp_pb2.Timestamp:
+        """Time at which that link expires, if requested. Deprecated: use links."""
 
     def __init__(
         self,
         *,
         links: _abc.Iterable[Global___SubscriberLink] | None = ...,
+        confirm_url: _builtins.str | None = ...,
+        confirm_expires_at: _timestamp_pb2.Timestamp | None = ...,
+        unsubscribe_url: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confirm_url", b"_confirm_url", "_unsubscribe_url", b"_unsubscribe_url", "confirm_expires_at", b"confirm_expires_at", "confirm_url", b"confirm_url", "unsubscribe_url", b"unsubscribe_url"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["links", b"links"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confirm_url", b"_confirm_url", "_unsubscribe_url", b"_unsubscribe_url", "confirm_expires_at", b"confirm_expires_at", "confirm_url", b"confirm_url", "links", b"links", "unsubscribe_url", b"unsubscribe_url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__confirm_url: _TypeAlias = _typing.Literal["confirm_url"]  # noqa: Y015
+    _WhichOneofArgType__confirm_url: _TypeAlias = _typing.Literal["_confirm_url", b"_confirm_url"]  # noqa: Y015
+    _WhichOneofReturnType__unsubscribe_url: _TypeAlias = _typing.Literal["unsubscribe_url"]  # noqa: Y015
+    _WhichOneofArgType__unsubscribe_url: _TypeAlias = _typing.Literal["_unsubscribe_url", b"_unsubscribe_url"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__confirm_url) -> _WhichOneofReturnType__confirm_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__unsubscribe_url) -> _WhichOneofReturnType__unsubscribe_url | None: ...
 
 Global___CreateSubscriberLinksResponse: _TypeAlias = CreateSubscriberLinksResponse  # noqa: Y015
 

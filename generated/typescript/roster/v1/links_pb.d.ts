@@ -88,6 +88,30 @@ export declare type CreateSubscriberLinksResponse = Message<"roster.v1.CreateSub
    * @generated from field: repeated roster.v1.SubscriberLink links = 4;
    */
   links: SubscriberLink[];
+
+  /**
+   * URL of the link with the purpose CONFIRM, if requested. Deprecated: use links.
+   *
+   * @generated from field: optional string confirm_url = 1 [deprecated = true];
+   * @deprecated
+   */
+  confirmUrl?: string | undefined;
+
+  /**
+   * Time at which that link expires, if requested. Deprecated: use links.
+   *
+   * @generated from field: google.protobuf.Timestamp confirm_expires_at = 2 [deprecated = true];
+   * @deprecated
+   */
+  confirmExpiresAt?: Timestamp | undefined;
+
+  /**
+   * URL of the link with the purpose UNSUBSCRIBE, if requested. Deprecated: use links.
+   *
+   * @generated from field: optional string unsubscribe_url = 3 [deprecated = true];
+   * @deprecated
+   */
+  unsubscribeUrl?: string | undefined;
 };
 
 /**
