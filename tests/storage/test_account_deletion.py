@@ -81,7 +81,7 @@ def test_nothing_of_a_deleted_account_remains_in_any_table(url: str) -> None:
     done = json_output(url, "accounts", "delete", DELETED, "--yes")
 
     deleted = {name: len(rows) for name, rows in before.items() if name != "account"}
-    assert done == {"deleted": DELETED, "rows": deleted}
+    assert done == {"accountId": DELETED, "rows": deleted}
     assert not any(rows_by_table(url, DELETED).values())
     assert rows_by_table(url, OTHER) == other
 

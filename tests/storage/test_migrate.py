@@ -233,7 +233,7 @@ def test_backfill_is_resumed_and_finished_before_the_schema_is_contracted(
     doubles = "SELECT double FROM first ORDER BY id"
     assert database.execute_sql(doubles).fetchall() == [(2,), (4,), (None,), (None,), (None,)]
 
-    broken.write_text(BACKFILL.replace("{bad!r}", "'0'"))
+    broken.write_text(BACKFILL.replace("{bad!r}", "'none'"))
     assert migrate(database, contract=True) == ["0003_contract"]
     assert database.execute_sql(doubles).fetchall() == [(2,), (4,), (6,), (8,), (10,)]
     assert database.execute_sql("SELECT * FROM schema_backfill").fetchall() == []
