@@ -143,7 +143,7 @@ class UpstreamChannel(aio.Channel):
         self._methods: list[CurrentMethod] = []
         # The tasks that close previous channels.
         self._closing: set[asyncio.Task[None]] = set()
-        self.skew = VersionSkew(self, services)
+        self.skew = VersionSkew(lambda: self._channels.plain, services)
         self._following: asyncio.Task[None] | None = None
 
     def _connect(self, credentials: grpc.ChannelCredentials | None) -> Channels:

@@ -21,7 +21,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError, Message
 from grpc import ChannelConnectivity, StatusCode
-from grpc.aio import AioRpcError, Channel
+from grpc.aio import AioRpcError, Channel, UsageError
 from grpc_reflection.v1alpha import reflection_pb2 as messages
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 
@@ -42,22 +42,28 @@ _Fields = dict[str, frozenset[int]]
 class VersionSkew:
     """The differences between some services and those of the servers of a channel.
 
-    `checks` are by the path of the rpc, and empty if there are no differences.
+    `channel` returns the one that takes new calls. `checks` are by the path of the rpc, and empty
+    if there are no differences.
     """
 
-    def __init__(self, channel: Channel, services: Iterable[ServiceDescriptor]) -> None:
+    def __init__(
+        self, channel: Callable[[], Channel], services: Iterable[ServiceDescriptor]
+    ) -> None:
         self.checks: dict[str, Check] = {}
         self._channel = channel
-        self._stub: Any = ServerReflectionStub(channel)  # type: ignore[arg-type]
         self._services = tuple(services)
         self._files: frozenset[bytes] = frozenset()
 
     async def follow(self) -> None:
         """Updates the checks until it is canceled."""
         while True:
-            await self._channel.channel_ready()
+            channel = self._channel()
+            try:
+                await channel.channel_ready()
+            except UsageError:  # Another one took its place.
+                continue
             disconnected = asyncio.ensure_future(
-                self._channel.wait_for_state_change(ChannelConnectivity.READY)
+                channel.wait_for_state_change(ChannelConnectivity.READY)
             )
             try:
                 while not disconnected.done():
@@ -65,7 +71,7 @@ class VersionSkew:
                     await asyncio.wait([disconnected], timeout=REFRESH_SECONDS)
             finally:
                 disconnected.cancel()
-                # It fails if the channel was replaced.
+                # It fails if the channel was closed.
                 await asyncio.gather(disconnected, return_exceptions=True)
 
     async def refresh(self) -> None:
@@ -90,7 +96,8 @@ class VersionSkew:
             messages.ServerReflectionRequest(file_containing_symbol=service.full_name)
             for service in self._services
         ]
-        call = self._stub.ServerReflectionInfo(iter(requests), timeout=REFLECTION_SECONDS)
+        stub: Any = ServerReflectionStub(self._channel())  # type: ignore[arg-type]
+        call = stub.ServerReflectionInfo(iter(requests), timeout=REFLECTION_SECONDS)
         return frozenset(
             [
                 file
