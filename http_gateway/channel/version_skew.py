@@ -68,6 +68,7 @@ class VersionSkew:
             try:
                 while not disconnected.done():
                     await self.refresh()
+                    _raise_if_canceled()
                     await asyncio.wait([disconnected], timeout=REFRESH_SECONDS)
             finally:
                 disconnected.cancel()
@@ -113,6 +114,16 @@ class VersionSkew:
         if self.checks:
             rpcs = ", ".join(sorted(path.rpartition("/")[2] for path in self.checks))
             log.warning("the server is of an earlier version; requests can fail of: %s", rpcs)
+
+
+def _raise_if_canceled() -> None:
+    """Raises CancelledError if the current task was canceled.
+
+    grpc.aio raises the status of a call in its place if the call ended at the same time.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _pool(serialized: Iterable[bytes]) -> DescriptorPool:
