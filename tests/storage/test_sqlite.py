@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,15 @@ from rosterd.server.rpc.errors import TagAlreadyExists, Unavailable
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.database import StorageError, Work
 from rosterd.server.storage.databases import unit_of_work
-from rosterd.server.storage.shared_work import SharedWork
+from rosterd.server.storage.executor import batch_executor
+from rosterd.server.storage.shared_work import OneStatement, SharedWork
 from rosterd.server.storage.sqlite import file
 from rosterd.server.storage.sqlite.database import SqliteDatabase
 from rosterd.server.storage.sqlite.file import file_lock
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
+
+from ..cases import each
 
 TIMEOUT = 60.0
 ACCOUNT = "0" * 26
@@ -233,24 +236,81 @@ def thread_name(_tx: Transaction) -> str:
     return threading.current_thread().name
 
 
-def test_a_lookup_does_not_wait_for_a_long_read(path: Path) -> None:
-    lookup: Work[str] = SharedWork(
-        "key", None, lambda _, tx: [thread_name(tx)], has_one_statement=True
-    )
+def thread_names(arguments: Sequence[None], tx: Transaction) -> list[str | Exception]:
+    return [thread_name(tx) for _ in arguments]
+
+
+LOOKUP: Work[str] = SharedWork("key", None, thread_names, has_one_statement=True)
+PAGE: Work[str] = OneStatement(thread_name, is_short=True)
+LONG: Work[str] = OneStatement(thread_name)
+MAIN, READER = "MainThread", "reader-0"
+
+
+@pytest.mark.parametrize(
+    ("works", "expected"),
+    [
+        ([LOOKUP, LOOKUP], [MAIN, MAIN]),
+        ([PAGE], [MAIN]),
+        ([PAGE, LOOKUP, PAGE], [READER, MAIN, READER]),
+        ([LONG, LOOKUP], [READER, MAIN]),
+        ([thread_name], [READER]),
+    ],
+    ids=["lookups", "one page", "several pages", "long read and lookup", "several statements"],
+)
+def test_lookups_and_a_single_page_run_on_the_event_loop(
+    path: Path, works: list[Work[str]], expected: list[str]
+) -> None:
+    async def scenario() -> Any:
+        async with opened_database(path) as database:
+            return await asyncio.gather(*map(database.read, works))
+
+    assert run(scenario()) == expected
+
+
+@each(("reads", "expected"), {"one": (1, [MAIN]), "several": (3, [READER, READER, READER])})
+def test_only_a_single_lookup_runs_on_the_event_loop_during_a_write(
+    path: Path, reads: int, expected: list[str]
+) -> None:
+    async def scenario() -> Any:
+        async with opened_database(path) as database:
+            busy = BlockedWriter()
+            write = await busy.hold(database)
+            during = await asyncio.gather(*[database.read(LOOKUP) for _ in range(reads)])
+            busy.release()
+            await write
+            return during
+
+    assert run(scenario()) == expected
+
+
+@each(("reads", "expected"), {"one": (1, [MAIN]), "several": (2, ["reader-1", "reader-1"])})
+def test_lookups_do_not_wait_for_a_long_read(path: Path, reads: int, expected: list[str]) -> None:
     ended = threading.Event()
 
     async def scenario() -> Any:
         async with opened_database(path) as database:
-            before = await database.read(lookup)
             reading = asyncio.create_task(database.read(lambda _: ended.wait(10)))
             await run_loop_iterations()
             try:
-                return before, await asyncio.wait_for(database.read(lookup), 5)
+                lookups = [database.read(LOOKUP) for _ in range(reads)]
+                return await asyncio.wait_for(asyncio.gather(*lookups), 5)
             finally:
                 ended.set()
                 await reading
 
-    assert run(scenario()) == ("reader-0", "reader-1")
+    assert run(scenario()) == expected
+
+
+def test_short_reads_run_on_a_thread_after_a_slow_batch(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_executor, "SLOW_SECONDS", -1.0)
+
+    async def scenario() -> Any:
+        async with opened_database(path) as database:
+            return [await database.read(LOOKUP) for _ in range(3)]
+
+    assert run(scenario()) == [MAIN, READER, READER]
 
 
 def test_file_is_locked_until_its_database_is_closed(path: Path) -> None:

@@ -5,6 +5,8 @@ while it was busy, passes them to `run_batch` as one list, and wakes the event l
 with all results. Under load, a batch shares the cost of the switch and, for writes, of the
 fsync. An executor can have several threads with one queue, for a database on a server.
 
+Short items can run on the event loop instead, also in batches.
+
 `run_batch` claims each item before it runs it. An item that is canceled or exceeds its
 deadline before that is withdrawn without effect. After a write is claimed, its caller waits
 for the outcome, so that the response is always accurate. A read can be abandoned, which interrupts
@@ -42,6 +44,10 @@ MAX_WAITING = 2_000
 MAX_WAIT_SECONDS = 2.0
 # The maximum batch size, so that the first item does not wait for a long queue.
 MAX_BATCH = 256
+# After a batch on the event loop that takes longer than this, in seconds, all items run on the
+# threads for a while, because the file is not in memory.
+SLOW_SECONDS = 0.02
+SLOW_CACHE_SECONDS = 1.0
 
 RunBatch = Callable[[Sequence[WorkItem[Work]]], None]
 
@@ -53,7 +59,8 @@ class BatchExecutor(Generic[Work]):
     `result` or `error` of every item that it can claim, at most `max_batch` of them. With
     `abandons`, a canceled caller interrupts a claimed item and does not wait for it. With
     `queue_timeout`, an item that is not claimed within that many seconds is rejected. `fair`
-    limits the number of threads of a group of items, see `FairQueue`.
+    limits the number of threads of a group of items, see `FairQueue`. `on_loop` returns those
+    of the items that arrived together which run on the event loop.
     """
 
     def __init__(
@@ -68,6 +75,7 @@ class BatchExecutor(Generic[Work]):
         max_batch: int = MAX_BATCH,
         queue_timeout: float | None = None,
         fair: bool = False,
+        on_loop: Callable[[Sequence[WorkItem[Work]]], Sequence[WorkItem[Work]]] = lambda _: (),
     ) -> None:
         self.name, self.stats = name, ExecutorStats(threads)
         self._abandons, self._queue_timeout = abandons, queue_timeout
@@ -77,6 +85,7 @@ class BatchExecutor(Generic[Work]):
         self._gathered: list[WorkItem[Work]] = []
         self._claiming = threading.Lock()
         self._closing = False
+        self._on_loop, self._slow_until = on_loop, 0.0
         # By the groups of the items; those without a group are kept.
         self._queue_delays: dict[GroupLimits, QueueDelay] = {(): QueueDelay(threads)}
         self._threads = [
@@ -186,7 +195,7 @@ class BatchExecutor(Generic[Work]):
             self.stats.rejected += 1
 
     def _hand_over(self) -> None:
-        """Queues the gathered items for the threads, or rejects them if closing.
+        """Queues the gathered items for the threads, runs them, or rejects them if closing.
 
         All items of one iteration of the event loop are queued together. The first alone
         would wake a thread, which would compete with the event loop for the GIL.
@@ -196,7 +205,19 @@ class BatchExecutor(Generic[Work]):
             for item in items:
                 item.reject()
             return
-        self._queue.put([item for item in items if not item.is_withdrawn])
+        short = self._on_loop(items) if self._slow_until <= self._loop.time() else ()
+        if short:
+            self._run_on_loop(short)
+        if len(short) < len(items):
+            self._queue.put([item for item in items if item not in short and not item.is_withdrawn])
+
+    def _run_on_loop(self, items: Sequence[WorkItem[Work]]) -> None:
+        began = self._loop.time()
+        self._run_guarded(items)
+        self._settle_all(items)
+        ended = self._loop.time()
+        if ended - began > SLOW_SECONDS:
+            self._slow_until = ended + SLOW_CACHE_SECONDS
 
     async def close(self) -> None:
         """Runs the queued items, then stops the threads."""

@@ -6,7 +6,8 @@ of writes that run together, one COMMIT, then all results. A failed write is rol
 savepoint; the others are committed. If the commit fails, all writes of the batch fail.
 
 Each reader has its own connection. A batch of reads shares one snapshot, taken after the
-last of them was queued. The third reader only runs parts of long reads, one at a time.
+last of them was queued. Short reads can run on the event loop. The third reader only runs parts of
+long reads, one at a time.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from ..executor.database import ExecutorDatabase
 from ..executor.work_item import WorkItem
 from ..interruptible import InterruptedBy, interruptible
 from ..migrate import Report, migrate
-from ..shared_work import grouped, is_short, run_together
+from ..shared_work import SharedWork, grouped, is_short, run_together
 from ..transaction import Transaction
 from .file import DIALECT, connect, file_lock, is_damage, prepare, reports_damage, size_of, unusable
 
@@ -79,7 +80,7 @@ class SqliteDatabase(ExecutorDatabase):
             self._writer = self._write_executor()
             await self._writer.open()
             stack.push_async_callback(self._writer.close)
-            readers = [self._read_executor(number) for number in range(READERS + 1)]
+            readers = [self._read_executor(number, stack) for number in range(READERS + 1)]
             *self._readers, self._part_reader = readers
             for executor in readers:
                 await executor.open()
@@ -96,15 +97,33 @@ class SqliteDatabase(ExecutorDatabase):
             stop=writer.close,
         )
 
-    def _read_executor(self, number: int) -> BatchExecutor[Work[Any]]:
+    def _read_executor(self, number: int, stack: AsyncExitStack) -> BatchExecutor[Work[Any]]:
         reader = connect(self._path, read_only=True)
+        # The connection of the event loop, which must not wait for another program.
+        _connect(reader)
+        reader.connection().setbusytimeout(0)
+        stack.callback(reader.close)
         return BatchExecutor(
             f"reader-{number}",
             start=lambda: _connect(reader),
             run_batch=lambda items: self._read_batch(reader, items),
             stop=reader.close,
             abandons=True,
+            on_loop=self._on_loop,
         )
+
+    def _on_loop(self, items: Sequence[WorkItem[Work[Any]]]) -> Sequence[WorkItem[Work[Any]]]:
+        """Returns the reads that run on the event loop: lookups by key, or one short page.
+
+        A switch to a thread and back takes longer than these (`get_by_id` and `page_of_20` in
+        `make bench`). Several pages use both cores in threads. While a thread works, only a single
+        lookup runs here, as each statement waits for the GIL.
+        """
+        short = [item for item in items if is_short(item.work)]
+        lookups = [item for item in short if isinstance(item.work, SharedWork)]
+        if any(each.stats.busy or each.waiting for each in self.executors):
+            return lookups if len(lookups) == 1 else ()
+        return short if len(short) == 1 else lookups
 
     async def read(self, work: Work[Result]) -> Result:
         account_id = caller.account_id_or_none()
