@@ -18,6 +18,7 @@ from rosterd.http_gateway.channel.upstream import (
     UpstreamChannel,
     service_config,
 )
+from rosterd.http_gateway.channel.version_skew import VersionSkew
 from rosterd.server.app import SERVICES
 from rosterd.server.serving.gateway_policy import POLICY
 
@@ -162,6 +163,40 @@ def test_call_fails_immediately_without_a_server() -> None:
     with pytest.raises(aio.AioRpcError) as error:
         asyncio.run(call_without_server())
     assert error.value.code() is StatusCode.UNAVAILABLE
+
+
+class EndsWhileCanceled(VersionSkew):
+    """Its first call of reflection ends while it is canceled, and grpc.aio raises its status."""
+
+    def __init__(self, channel: aio.Channel) -> None:
+        super().__init__(lambda: channel, [])
+        self.called = asyncio.Event()
+
+    async def _read(self) -> frozenset[bytes]:
+        self.called.set()
+        try:
+            return await asyncio.Future()
+        except asyncio.CancelledError:
+            raise aio.AioRpcError(StatusCode.INTERNAL, aio.Metadata(), aio.Metadata()) from None
+
+
+def test_comparison_ends_if_its_call_ends_while_it_is_canceled() -> None:
+    async def is_canceled() -> bool:
+        server = aio.server()
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        async with aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            comparison = EndsWhileCanceled(channel)
+            following = asyncio.create_task(comparison.follow())
+            await comparison.called.wait()
+            following.cancel()
+            await asyncio.wait([following], timeout=5)
+            is_canceled = following.cancelled()
+            following.cancel()
+        await server.stop(0)
+        return is_canceled
+
+    assert asyncio.run(is_canceled())
 
 
 async def echo_name(requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
