@@ -33,6 +33,7 @@ ALL_ACCOUNTS = {
     "features.webhooks.delivery.store_queue._ALL": "once at start",
     "features.webhooks.delivery.store_queue._WITH_WORK": "dispatch of deliveries",
     "features.webhooks.delivery.store_queue._BACKLOG": "metrics",
+    "features.webhooks.delivery.store_queue._OLDEST_EVENT": "metrics",
 }
 
 pytestmark = pytest.mark.verify
