@@ -1,9 +1,11 @@
-"""The account, key, client address and request ID of the current call, in context variables."""
+"""The account, caller, client address and request ID of the current call, in context variables."""
 
 from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass
+
+from ..values.actors import Actor
 
 _caller: ContextVar[Caller] = ContextVar("caller")
 _account_id: ContextVar[str | None] = ContextVar("account_id", default=None)
@@ -13,13 +15,12 @@ _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The account of a call, and its API key."""
+    """The account of a call, and who makes it: an API key or a session, with its scope."""
 
     account_id: str
-    key_id: str
+    actor: Actor
     scope: str
     email_verified: bool
-    key_name: str = ""
 
 
 def current() -> Caller:

@@ -363,7 +363,7 @@ def create_key(
     by: Caller | None = None,
 ) -> ApiKeyRow:
     """Stores a new key. Without `by`, the command line creates it."""
-    creator = (by.key_id, by.key_name) if by else ("", None)
+    creator = (by.actor.id, by.actor.name) if by else ("", None)
     row = ApiKeyRow(tx.new_id(), name, scope, tx.now, expires_at, None, *creator)
     _KEYS.insert(account_id, row, tx, secret_hash=secret_hash)
     return row

@@ -130,7 +130,7 @@ class ImportPipeline:
 
     def _start(self, options: Options) -> None:
         self._options = options
-        account, by = account_id(), Actor(Source.IMPORT, current().key_id)
+        account, by = account_id(), Actor(Source.IMPORT, current().actor.id)
         is_resumed = options.after_line > 0
         self._writer = RowWriter(
             account, options.on_conflict, self._store, by, is_resumed=is_resumed
@@ -161,7 +161,7 @@ class ImportPipeline:
         self, writer: RowWriter, rows: Sequence[Validated], tx: Transaction
     ) -> list[Result]:
         """Stores the rows of a transaction, which a dry run rolls back."""
-        check_key(self._caller.account_id, self._caller.key_id, tx)
+        check_key(self._caller.account_id, self._caller.actor.id, tx)
         if self._dry_run is not None:
             self._create_fields(tx)
         if self._header is None and self._unknown_fields is not None:
@@ -203,7 +203,7 @@ class ImportPipeline:
         return Header(cells, [*fields, *columns], self._options.columns, created=new.by_position)
 
     def _create_fields(self, tx: Transaction) -> None:
-        check_key(self._caller.account_id, self._caller.key_id, tx)
+        check_key(self._caller.account_id, self._caller.actor.id, tx)
         if self._new_fields is not None:
             self._new_fields.create(tx)
 

@@ -57,7 +57,7 @@ class SignupService(SignupServiceServicer):
             return pb.SignUpResponse()
 
         if current().scope == SIGNUP:
-            with self._budget.spend(current().key_id):
+            with self._budget.spend(current().actor.id):
                 await self._database.write(sign_up)
         else:
             await self._database.write(sign_up)

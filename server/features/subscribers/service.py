@@ -344,7 +344,7 @@ def _new_subscriber(
 
 def _caller() -> Actor:
     """Returns the actor of a change in the current call."""
-    return Actor(Source.API, current().key_id)
+    return Actor(Source.API, current().actor.id)
 
 
 def _is_full(request: pb.BatchGetSubscribersRequest | pb.ExportSubscribersRequest) -> bool:

@@ -68,7 +68,7 @@ class SuppressionService(SuppressionServiceServicer):
         self, request: pb.DeleteSuppressionRequest, _context: Context
     ) -> pb.DeleteSuppressionResponse:
         account, reference = account_id(), _reference(request.id)
-        key_id = current().key_id
+        key_id = current().actor.id
 
         def lift(tx: Transaction) -> None:
             row = self._suppressions.find(account, reference, tx)
@@ -142,7 +142,7 @@ class SuppressionService(SuppressionServiceServicer):
     def _writer(self, *, is_import: bool) -> SuppressionWriter:
         return SuppressionWriter(
             account_id(),
-            current().key_id,
+            current().actor.id,
             self._suppressions,
             self._subscribers,
             is_import=is_import,

@@ -90,7 +90,7 @@ class DeliveryMethods:
     async def ReplayWebhook(
         self, request: pb.ReplayWebhookRequest, _context: Context
     ) -> pb.ReplayWebhookResponse:
-        account, key_id = account_id(), current().key_id
+        account, key_id = account_id(), current().actor.id
         replay_filter = _replay_filter(request)
 
         def create(tx: Transaction) -> pb.ReplayWebhookResponse:
