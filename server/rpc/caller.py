@@ -9,6 +9,7 @@ from ..values.actors import Actor
 
 _caller: ContextVar[Caller] = ContextVar("caller")
 _account_id: ContextVar[str | None] = ContextVar("account_id", default=None)
+_actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
 _client_address: ContextVar[str] = ContextVar("client_address", default="")
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 
@@ -38,15 +39,21 @@ def account_id_or_none() -> str | None:
     return _account_id.get()
 
 
+def actor_or_none() -> Actor | None:
+    """Returns who makes the changes of the current call or task, or None for the service."""
+    return _actor.get()
+
+
 def enter(caller: Caller) -> None:
     """Sets the caller of the current call."""
     _caller.set(caller)
-    _account_id.set(caller.account_id)
+    enter_account(caller.account_id, caller.actor)
 
 
-def enter_account(account_id: str | None) -> None:
-    """Sets the account that the current task works for."""
+def enter_account(account_id: str | None, actor: Actor | None = None) -> None:
+    """Sets the account that the current task works for, and who makes its changes."""
     _account_id.set(account_id)
+    _actor.set(actor)
 
 
 def client_address() -> str:

@@ -19,7 +19,7 @@ class Actor(NamedTuple):
     """Who makes a change, with the name at that time.
 
     `id` is that of the API key or session. `ip` is the IP address of a person, which only the
-    history stores.
+    history has.
     """
 
     type: ActorType
@@ -31,3 +31,8 @@ class Actor(NamedTuple):
         """Returns the actor as the API does."""
         members = {"type": self.type.value, "id": self.id, "name": self.name}
         return {name: value for name, value in members.items() if value}
+
+
+def person(ip: str) -> Actor:
+    """Returns a person who follows a link or sends a form."""
+    return Actor(ActorType.PERSON, ip=ip)

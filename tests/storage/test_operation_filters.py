@@ -33,7 +33,7 @@ def start(
     tx: Transaction, text: str, *, account: str = OURS, adds: str = "x"
 ) -> store.OperationRow:
     message = {"action": {"addTags": [adds]}, "filter": text}
-    request = BatchRequest(message, [text], key_id="", by_admin=False)
+    request = BatchRequest(message, [text], by_admin=False)
     return store.create(account, request, None, 1, tx)
 
 

@@ -109,7 +109,7 @@ def _write(account_id: str, last: int, changes: Sequence[Change], tx: Transactio
     rows = []
     for sequence, ulid, change in zip(numbers, tx.new_ids(len(changes)), changes, strict=True):
         event_id, created_at = PREFIX + ulid, timestamp_of(ulid)
-        text = envelope(account_id, event_id, sequence, created_at, change)
+        text = envelope(account_id, event_id, sequence, created_at, tx.actor, change)
         row = (sequence, event_id, change.event_type, text, created_at, subscriber_id(change))
         rows.append(row)
     tx.run(_INSERT_ALL, account_id=account_id, rows=rows)

@@ -22,7 +22,7 @@ from ...values.clock import system_clock
 from ...values.unrecognized import UnrecognizedCells
 from ..accounts.store import check_key
 from ..custom_fields.store import column_fields
-from ..subscribers.history import Actor, Source
+from ..subscribers.history import Source
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.tree import EVERYONE
 from ..subscribers.row_writer import Result, RowWriter
@@ -130,10 +130,9 @@ class ImportPipeline:
 
     def _start(self, options: Options) -> None:
         self._options = options
-        account, by = account_id(), Actor(Source.IMPORT, current().actor.id)
         is_resumed = options.after_line > 0
         self._writer = RowWriter(
-            account, options.on_conflict, self._store, by, is_resumed=is_resumed
+            account_id(), options.on_conflict, self._store, Source.IMPORT, is_resumed=is_resumed
         )
         self._unknown_fields = self._new_unknown_fields()
         if options.is_dry_run:
