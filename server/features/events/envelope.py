@@ -13,11 +13,11 @@ creation or deletion has no `previous`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
-from ...values.actors import Actor
 from ...values.clock import iso8601
 from .rules import LINKS, Change
 
@@ -33,7 +33,7 @@ def envelope(
     event_id: str,
     sequence: int,
     milliseconds: int,
-    actor: Actor | None,
+    actor: Mapping[str, str] | None,
     change: Change,
 ) -> str:
     before = change.before.as_json() if change.before else {}
@@ -46,7 +46,7 @@ def envelope(
         "sequence": sequence,
     }
     if actor is not None:
-        message["actor"] = actor.as_json()
+        message["actor"] = actor
     message["data"] = {change.event_type.data_key: after or before}
     if before and after:
         names = [*before, *(name for name in after if name not in before)]
