@@ -32,7 +32,7 @@ def list_(
     account: AccountId = "",
     action: Annotated[str, typer.Option(help="Only this action, such as webhook.updated.")] = "",
     actor: Annotated[
-        str, typer.Option(metavar="ID", help="Only by this API key, or COMMAND_LINE.")
+        str, typer.Option(metavar="ID", help="Only by this API key or session, or COMMAND_LINE.")
     ] = "",
     resource_type: Annotated[
         str, typer.Option(help="Only on resources of this type, such as webhook.")
@@ -52,7 +52,7 @@ def list_(
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
 ) -> None:
-    """List the actions of API keys and of the command line, newest first.
+    """List the actions of API keys, sessions and the command line, newest first.
 
     Reads the database, so it works while the service runs, and needs no
     API key. --json also prints the values before and after each action.

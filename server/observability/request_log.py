@@ -115,8 +115,8 @@ def _result(method: str, status: int, route: str, code: str) -> str:
 
 @lru_cache(1_000)
 def _caller(caller: Caller) -> str:
-    name = orjson.dumps(caller.key_name).decode()
-    return f'"accountId":"{caller.account_id}","keyId":"{caller.key_id}","keyName":{name},'
+    name = orjson.dumps(caller.actor.name).decode()
+    return f'"accountId":"{caller.account_id}","keyId":"{caller.actor.id}","keyName":{name},'
 
 
 def text_line(record: RequestRecord) -> str:
@@ -125,7 +125,7 @@ def text_line(record: RequestRecord) -> str:
     route = f"{record.route} " if record.route else ""
     code = f"{record.code} " if record.code else ""
     by = record.caller
-    ids = f" accountId={by.account_id} keyId={by.key_id}" if by else ""
+    ids = f" accountId={by.account_id} keyId={by.actor.id}" if by else ""
     if record.client_address:
         ids += f" clientAddress={record.client_address}"
     return (

@@ -11,9 +11,11 @@ from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc.aio import ServicerContext
 
+from roster.v1.actors_pb2 import Actor as ActorMessage
 from roster.v1.http_pb2 import CsvLine
 from roster.v1.rows_pb2 import Import
 
+from ..values.actors import Actor
 from ..values.addresses import normal_ip
 from ..values.ids import first_id_at
 from ..values.texts import json_name
@@ -73,6 +75,12 @@ def serializer(serialize: Callable[[Message], bytes]) -> Callable[[Message | Jso
         return serialize(response.to_message() if isinstance(response, JsonResponse) else response)
 
     return write
+
+
+def actor_message(actor: Actor) -> ActorMessage:
+    """Returns an actor as the API does."""
+    type_ = ActorMessage.Type.Value(actor.type)
+    return ActorMessage(type=type_, id=actor.id or None, name=actor.name or None)
 
 
 def timestamp(milliseconds: int) -> Timestamp:

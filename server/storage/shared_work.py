@@ -34,7 +34,7 @@ class OneStatement(Generic[Result]):
 
 @dataclass(slots=True)
 class SharedWork(Generic[Argument, Result]):
-    """Work of one call, which runs together with the work of waiting calls with an equal key.
+    """Work of one call, which runs together with that of waiting calls of the same actor and key.
 
     `run_all` has no effect for an argument if it returns an exception for it. If it raises an
     exception, the work of each call runs alone. `has_one_statement` is whether it only looks up
@@ -75,14 +75,14 @@ def grouped(items: Iterable[WorkItem[Any]]) -> list[list[WorkItem[Any]]]:
     """Returns the items that run together, in the order of the first item of each group."""
     groups: dict[Hashable, list[WorkItem[Any]]] = {}
     for item in items:
-        key = item.work.key if isinstance(item.work, SharedWork) else item
+        key = (item.work.key, item.actor) if isinstance(item.work, SharedWork) else item
         groups.setdefault(key, []).append(item)
     return list(groups.values())
 
 
 def run_together(items: Sequence[WorkItem[Any]], tx: Transaction) -> None:
     """Runs the items of a group and sets their outcomes. Raises what the work raises."""
-    work = items[0].work
+    work, tx.actor = items[0].work, items[0].actor
     if len(items) == 1:
         items[0].result = work(tx)
         return

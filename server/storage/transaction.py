@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from peewee import Database
 
+from ..values.actors import Actor
 from ..values.clock import Clock
 from ..values.ids import Ids
 from .statements import Dialect, Statement
@@ -25,8 +26,8 @@ class Transaction:
 
     `now` is the same during the whole transaction (milliseconds since 1970).
     `statements` is the number of statements run; tests limit it for pages and bulk requests.
-    Listeners are notified of `accounts_to_notify` after the commit. The audit log records
-    `changes` if the call is audited.
+    `actor` makes the changes; None is the service itself. Listeners are notified of
+    `accounts_to_notify` after the commit. The audit log records `changes` if the call is audited.
 
     `cache` passes facts from one transaction to the next: only facts that no other database object
     changes. It is empty if other processes can write.
@@ -37,6 +38,7 @@ class Transaction:
         "_dialect",
         "_ids",
         "accounts_to_notify",
+        "actor",
         "cache",
         "changes",
         "now",
@@ -56,6 +58,7 @@ class Transaction:
         self._ids = ids
         self.now = clock()
         self.statements = 0
+        self.actor: Actor | None = None
         self.accounts_to_notify: set[str] = set()
         self.changes: list[Change] = []
         self.cache: set[Hashable] = set() if cache is None else cache

@@ -63,7 +63,7 @@ def test_event_has_exactly_the_documented_keys(account: Account) -> None:
 
     first, second = events(account)
 
-    assert set(first) == {"id", "type", "timestamp", "accountId", "sequence", "data"}
+    assert set(first) == {"id", "type", "timestamp", "accountId", "sequence", "actor", "data"}
     assert set(second) == {*first, "previous"}
     assert (first["id"][:4], len(first["id"])) == ("evt_", 30)
     assert (first["type"], first["timestamp"][:7]) == ("tag.created", tag["createdAt"][:7])

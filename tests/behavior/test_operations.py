@@ -300,7 +300,7 @@ def test_operation_whose_filter_is_no_longer_valid_changes_nobody_and_says_why(
     create_people(account, "ada")
     texts = ["NOT customFields.age > 30"]
     message = {"filter": texts[0], "action": {"delete": True}}
-    batch = BatchRequest(message, texts, key_id="", by_admin=False)
+    batch = BatchRequest(message, texts, by_admin=False)
     with account.service.unit_of_work() as tx:
         operation = {"id": store.create(account.id, batch, None, 1, tx).id, "done": False}
 

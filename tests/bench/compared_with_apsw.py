@@ -16,9 +16,10 @@ from pathlib import Path
 import apsw
 
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.history import Actor, Source, origin
+from rosterd.server.features.subscribers.history import Source, origin
 from rosterd.server.features.subscribers.row_writer import MAX_ROWS
 from rosterd.server.storage.sqlite.file import PRAGMAS
+from rosterd.server.values.actors import Actor, ActorType
 from rosterd.server.values.clock import system_clock
 from rosterd.server.values.ids import first_id_at, ids_at
 
@@ -149,8 +150,9 @@ def _insert(
     revision: int,
 ) -> None:
     # Any ID has the length of that of an API key.
-    by = Actor(Source.IMPORT, tag_id)
-    origins = {status.value: origin(status, revision // 1_000, by) for status in Status}
+    by = Actor(ActorType.API_KEY, tag_id)
+    at = revision // 1_000
+    origins = {status.value: origin(status, at, Source.IMPORT, by) for status in Status}
     rows, links = [], []
     for each in people:
         subscriber_id, email, status, _ = each

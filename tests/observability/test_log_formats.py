@@ -28,6 +28,7 @@ from rosterd.server.observability.request_log import json_line
 from rosterd.server.observability.request_record import RequestRecord
 from rosterd.server.rpc.caller import Caller
 from rosterd.server.serving.ready import Ready
+from rosterd.server.values.actors import Actor, ActorType
 
 from ..documents import OPERATION, ROOT, table
 
@@ -71,7 +72,7 @@ def fields_of_calls() -> set[str]:
     call = RequestRecord("abc")
     call.method, call.status, call.route, call.code = "GET", 200, "TagService.ListTags", "OK"
     call.trace_id, call.client_address = "t", "192.0.2.1"
-    call.caller = Caller("a", "k", "read", email_verified=True, key_name="n")
+    call.caller = Caller("a", Actor(ActorType.API_KEY, "k", "n"), "read", email_verified=True)
     page = RequestRecord("abc")
     page.route = "/docs"
     return {*json.loads(json_line(call)), *json.loads(json_line(page))}

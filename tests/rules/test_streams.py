@@ -16,6 +16,7 @@ from rosterd.server.rpc import caller
 from rosterd.server.rpc.caller import Caller
 from rosterd.server.rpc.errors import ValidationError
 from rosterd.server.rpc.streams import prefetch
+from rosterd.server.values.actors import Actor, ActorType
 
 
 async def numbers(requested: list[int], count: int = 3) -> AsyncIterator[int]:
@@ -101,7 +102,8 @@ def test_failed_import_leaves_no_reader_running() -> None:
             ended.append(True)
 
     async def scenario() -> None:
-        caller.enter(Caller("an account", "a key", "admin", email_verified=True))
+        by = Actor(ActorType.API_KEY, "a key")
+        caller.enter(Caller("an account", by, "admin", email_verified=True))
         nothing: Any = None
         filters = FilterExpressions(nothing, nothing)
         arguments: Any = [nothing, nothing, nothing, nothing, filters, nothing, nothing]

@@ -9,7 +9,7 @@ from typing import Any
 
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
-from rosterd.server.features.subscribers.history import Actor, Source
+from rosterd.server.features.subscribers.history import Source
 from rosterd.server.features.subscribers.query.plan import PagePosition
 from rosterd.server.features.subscribers.query.syntax import Comparison
 from rosterd.server.features.subscribers.query.tree import And, Not, Or
@@ -70,7 +70,7 @@ def store_people(people: list[NewSubscriber], tx: Transaction) -> list[Subscribe
     """Stores imported subscribers and the custom fields, and returns them as stored."""
     for key, (data_type, _) in FIELDS.items():
         field(OURS, tx, key, data_type=data_type)
-    SUBSCRIBERS.create_many(OURS, dict(enumerate(people)), tx, Actor(Source.IMPORT, "key"))
+    SUBSCRIBERS.create_many(OURS, dict(enumerate(people)), tx, Source.IMPORT)
     return list_subscribers(OURS, tx, EVERYONE, PagePosition(len(people))).rows
 
 

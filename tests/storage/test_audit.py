@@ -17,12 +17,14 @@ from rosterd.server.rpc.errors import TagAlreadyExists
 from rosterd.server.storage.postgres.database import PostgresDatabase
 from rosterd.server.storage.sqlite.database import SqliteDatabase
 from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.actors import Actor, ActorType
 from rosterd.server.values.ids import first_id_at
 
 from ..postgres import Postgres
 from .conftest import STORES
 from .helpers import ENCRYPTION, OURS, THEIRS
 
+KEY = Actor(ActorType.API_KEY, "a key", "ci")
 Scenario = Callable[[AuditedDatabase], Awaitable[Any]]
 
 
@@ -48,7 +50,7 @@ def run(request: pytest.FixtureRequest) -> Callable[[Scenario], Any]:
 
 
 def begin(database: AuditedDatabase) -> AuditedCall:
-    call = AuditedCall(OURS, "subscriber.imported", "a key", "ci", "192.0.2.1", "")
+    call = AuditedCall(OURS, "subscriber.imported", KEY, "192.0.2.1", "")
     database.audit(call)
     return call
 
@@ -121,7 +123,7 @@ def test_call_whose_task_makes_another_call_is_not_recorded_twice(
 def test_entries_are_deleted_after_400_days(tx: Transaction) -> None:
     end = tx.now - RETENTION_MILLISECONDS
     kept, old = (
-        AuditEntryRow(first_id_at(time), "tag.created", "a key", "ci", "", "", "", "")
+        AuditEntryRow(first_id_at(time), "tag.created", "a key", "ci", "", "", "", "", None)
         for time in (end, end - 1)
     )
     store.add(OURS, [kept, old], tx)

@@ -13,7 +13,6 @@ from peewee import SQL
 from rosterd.server.features.accounts import store as accounts
 from rosterd.server.features.subscribers.counters import store_counting
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.history import API
 from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.tags.rules import distinct
@@ -54,8 +53,8 @@ def account(tx: Transaction) -> str:
     changes = Changes(email=email("bob"), profile={"first_name": "Bob"})
     SUBSCRIBERS.update(OURS, email("Rob"), changes, tx)
     for status in (Status.CONFIRMED, Status.UNSUBSCRIBED, Status.CONFIRMED):
-        change_status(OURS, email("bob"), status, tx, API, by_admin=True)
-    change_status(OURS, email("eve"), Status.COMPLAINED, tx, API, by_admin=True)
+        change_status(OURS, email("bob"), status, tx, by_admin=True)
+    change_status(OURS, email("eve"), Status.COMPLAINED, tx, by_admin=True)
     for name in ("eve", "zoe", "s3", "s4"):
         SUBSCRIBERS.delete(OURS, email(name), tx)
     expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.history import Actor, Source
+from rosterd.server.features.subscribers.history import Source
 from rosterd.server.features.subscribers.row_writer import OnConflict, RowWriter
 from rosterd.server.features.subscribers.rules import NewSubscriber
 from rosterd.server.features.subscribers.store import Changes
@@ -86,8 +86,8 @@ class ConsentAgainstModel(RuleBasedStateMachine):
     @rule(rows=ROWS, on_conflict=st.sampled_from(OnConflict))
     def import_(self, rows: list[tuple[str, Status, bool]], on_conflict: OnConflict) -> None:
         before = self.stored()
-        by = Actor(Source.IMPORT, "key")
-        RowWriter(OURS, on_conflict, SUBSCRIBERS, by).store_rows(self.new_rows(rows), self.tx)
+        writer = RowWriter(OURS, on_conflict, SUBSCRIBERS, Source.IMPORT)
+        writer.store_rows(self.new_rows(rows), self.tx)
         self.note_created(before)
 
     def new_rows(self, rows: list[tuple[str, Status, bool]]) -> list[NewSubscriber]:
@@ -137,9 +137,7 @@ class ConsentAgainstModel(RuleBasedStateMachine):
     def suppress(self, name: str, reason: Reason) -> None:
         key = email(name).key
         SUPPRESSIONS.add(OURS, [NewSuppression(key, reason)], self.tx)
-        SuppressedSubscriberStore().opt_out(
-            OURS, {key: reason}, self.tx, key_id="key", is_import=False
-        )
+        SuppressedSubscriberStore().opt_out(OURS, {key: reason}, self.tx, is_import=False)
         self.suppressed.add(key)
         self.opted_out.add(key)
         for id_, (stored_key, _) in self.stored().items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.history import Actor, Source
+from rosterd.server.features.subscribers.history import Source
 from rosterd.server.features.subscribers.query.plan import PagePosition
 from rosterd.server.features.subscribers.rules import ConsentRecord
 from rosterd.server.features.subscribers.store import Changes
@@ -16,16 +16,15 @@ from rosterd.server.values.ids import timestamp_of
 
 from .helpers import EVERYONE, OURS, SUBSCRIBERS, email, list_subscribers, new
 
-IMPORT = Actor(Source.IMPORT, "key")
 DAY = 24 * 3600 * 1000
 
 
-@pytest.mark.parametrize(("by", "confirmed"), [(Actor(), True), (IMPORT, False)], ids=str)
+@pytest.mark.parametrize(("source", "confirmed"), [(Source.API, True), (Source.IMPORT, False)])
 def test_confirmation_is_as_old_as_its_subscriber_unless_imported(
-    tx: Transaction, by: Actor, confirmed: bool
+    tx: Transaction, source: Source, confirmed: bool
 ) -> None:
-    created = SUBSCRIBERS.create(OURS, new("ada"), tx, by)
-    ids = SUBSCRIBERS.create_many(OURS, {0: new("eve"), 1: new("bob")}, tx, by).ids
+    created = SUBSCRIBERS.create(OURS, new("ada"), tx, source)
+    ids = SUBSCRIBERS.create_many(OURS, {0: new("eve"), 1: new("bob")}, tx, source).ids
 
     for id_ in (created.id, *ids.values()):
         row = find(OURS, id_, tx)
@@ -42,7 +41,7 @@ def test_backdated_subscribers_are_listed_and_counted_in_order_of_creation(
     }
     for first in range(0, 1_500, 300):
         part = {number: rows[number] for number in range(first, first + 300)}
-        assert not SUBSCRIBERS.create_many(OURS, part, tx, IMPORT).row_errors
+        assert not SUBSCRIBERS.create_many(OURS, part, tx, Source.IMPORT).row_errors
     newest = SUBSCRIBERS.create(OURS, new("now"), tx)
 
     everyone = list_subscribers(OURS, tx, EVERYONE, PagePosition(2_000))
@@ -58,7 +57,7 @@ def test_creation_in_the_future_counts_as_now(tx: Transaction) -> None:
         for n in range(2)
     }
 
-    ids = SUBSCRIBERS.create_many(OURS, rows, tx, IMPORT).ids
+    ids = SUBSCRIBERS.create_many(OURS, rows, tx, Source.IMPORT).ids
 
     assert [abs(timestamp_of(id_) - tx.now) < DAY // 2 for id_ in ids.values()] == [True, True]
 

@@ -75,7 +75,7 @@ def begin_test_delivery(webhook_id: str, tx: Transaction) -> None:
 
 def replay(webhook_id: str, tx: Transaction) -> None:
     stored = {"webhookId": webhook_id, "eventTypes": [], "onlyFailed": True}
-    row = store_replays.create(OURS, ReplayFilter("0", None, stored), "", tx)
+    row = store_replays.create(OURS, ReplayFilter("0", None, stored), tx)
     request = row.content
     assert isinstance(request, ReplayRequest)
     ReplayStore().is_waiting(OURS, webhook_id, tx)

@@ -10,7 +10,7 @@ import pytest
 from rosterd.server.features.accounts import store as accounts
 from rosterd.server.features.links.store import LinkStore
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
-from rosterd.server.features.subscribers.history import Actor, EntryType, Source
+from rosterd.server.features.subscribers.history import EntryType
 from rosterd.server.features.subscribers.linked import urls_of
 from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_changes import change_status
@@ -27,7 +27,6 @@ from .helpers import ENCRYPTION, OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, email,
 
 LINKS = Links(ENCRYPTION, "https://news.example.com")
 STORE = LinkStore(LINKS, SUPPRESSIONS)
-PERSON = Actor(Source.SELF_SERVICE, "192.0.2.1")
 
 
 @pytest.fixture(autouse=True)
@@ -87,9 +86,7 @@ def test_a_signed_link_ends_with_a_change_before_statuses_had_revisions(tx: Tran
 
     with pytest.raises(LinkNotFound):
         STORE.find(signed(row, last.at + CONFIRM_TIME), tx)
-    assert STORE.follow(signed(row, last.at + 1 + CONFIRM_TIME), tx, PERSON).status == (
-        Status.CONFIRMED
-    )
+    assert STORE.follow(signed(row, last.at + 1 + CONFIRM_TIME), tx).status == Status.CONFIRMED
 
 
 def test_a_link_makes_the_suppression_of_a_bounce_an_opt_out(tx: Transaction) -> None:
@@ -98,31 +95,31 @@ def test_a_link_makes_the_suppression_of_a_bounce_an_opt_out(tx: Transaction) ->
     SUBSCRIBERS.delete(OURS, row.id, tx)
     assert STORE.find(unsubscribe, tx).status is Status.BOUNCED
 
-    STORE.follow(unsubscribe, tx, PERSON)
+    STORE.follow(unsubscribe, tx)
 
     assert SUPPRESSIONS.find(OURS, row.email_key, tx).reason == Reason.UNSUBSCRIBED
 
 
 def test_unsubscribing_can_be_undone_for_ten_minutes(tx: Transaction) -> None:
     _, unsubscribe = tokens(subscriber(tx, Status.CONFIRMED), tx)
-    STORE.follow(unsubscribe, tx, PERSON)
+    STORE.follow(unsubscribe, tx)
 
     tx.now += UNDO_TIME - 1
     undo = STORE.find(unsubscribe, tx).undo
     assert undo == (Status.CONFIRMED, tx.now + 1)
     tx.now += 1
     assert STORE.find(unsubscribe, tx).undo is None
-    assert STORE.undo(unsubscribe, tx, PERSON).status is Status.UNSUBSCRIBED
+    assert STORE.undo(unsubscribe, tx).status is Status.UNSUBSCRIBED
 
 
 def test_nothing_is_undone_after_a_change_of_the_address(tx: Transaction) -> None:
     row = subscriber(tx, Status.CONFIRMED)
     _, unsubscribe = tokens(row, tx)
-    STORE.follow(unsubscribe, tx, PERSON)
+    STORE.follow(unsubscribe, tx)
     moved = SUBSCRIBERS.update(OURS, row.id, Changes(email=email("new")), tx)
     _, other = tokens(moved, tx)
 
-    assert STORE.undo(other, tx, PERSON).status is Status.UNSUBSCRIBED
+    assert STORE.undo(other, tx).status is Status.UNSUBSCRIBED
 
 
 def test_another_installation_accepts_no_links(tx: Transaction) -> None:

@@ -20,6 +20,7 @@ from rosterd.server.rpc import caller
 from rosterd.server.rpc.caller import Caller
 from rosterd.server.storage.sqlite.database import SqliteDatabase
 from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.actors import Actor, ActorType
 
 from ..behavior.helpers import MISSING_ID
 from ..cases import each
@@ -32,7 +33,7 @@ def start(
     tx: Transaction, text: str, *, account: str = OURS, adds: str = "x"
 ) -> store.OperationRow:
     message = {"action": {"addTags": [adds]}, "filter": text}
-    request = BatchRequest(message, [text], key_id="", by_admin=False)
+    request = BatchRequest(message, [text], by_admin=False)
     return store.create(account, request, None, 1, tx)
 
 
@@ -98,7 +99,8 @@ def test_operation_ends_if_names_change_between_its_count_and_its_creation(
 
         monkeypatch.setattr(filters, "conditions", conditions)
         service: Any = OperationService(database, filters, lambda _: None)
-        caller.enter(Caller(OURS, "a key", "admin", email_verified=True))
+        by = Actor(ActorType.API_KEY, "a key")
+        caller.enter(Caller(OURS, by, "admin", email_verified=True))
         action = pb.BatchAction(delete=True)
         request = pb.BatchChangeSubscribersRequest(filter="NOT tags:customer", action=action)
         try:

@@ -25,7 +25,7 @@ from ..processes import PATIENCE
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, THEIRS, new
 
 MESSAGE = {"action": {"addTags": ["vip"]}, "filter": "email:*"}
-TAG = BatchRequest(MESSAGE, ["email:*"], key_id="", by_admin=False)
+TAG = BatchRequest(MESSAGE, ["email:*"], by_admin=False)
 
 
 class RecordedSteps(Steps):

@@ -43,7 +43,7 @@ LIMIT = 100
 
 def request(text: str = "email:*", tag: str = "vip") -> BatchRequest:
     message = {"action": {"addTags": [tag]}, "filter": text}
-    return BatchRequest(message, [text], key_id="", by_admin=False)
+    return BatchRequest(message, [text], by_admin=False)
 
 
 def start(tx: Transaction, text: str = "email:*", tag: str = "vip") -> OperationRow:

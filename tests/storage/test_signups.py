@@ -7,7 +7,6 @@ from pathlib import Path
 
 from rosterd.server.features.signups.store import SignupStore
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.history import Actor, Source
 from rosterd.server.features.subscribers.rules import NewSubscriber
 from rosterd.server.features.suppressions.rules import NewSuppression, Reason
 from rosterd.server.features.webhooks import store as webhooks
@@ -21,7 +20,6 @@ from .recording import RecordingTransaction
 from .test_plans import searches
 
 STORE = SignupStore(SUBSCRIBERS, SUPPRESSIONS, Links(ENCRYPTION, "https://news.example.com"))
-PERSON = Actor(Source.SELF_SERVICE, "192.0.2.1")
 
 
 def person(address: str, status: Status = Status.UNCONFIRMED) -> NewSubscriber:
@@ -40,12 +38,12 @@ def test_sign_ups_that_store_nothing_run_the_same_statements(tx: Transaction) ->
         SUBSCRIBERS.create(OURS, person(f"{status.name.lower()}@gmail.com", status), tx)
     suppression = NewSuppression("suppressed@gmail.com", Reason.MANUAL)
     SUPPRESSIONS.add(OURS, [suppression], tx)
-    STORE.sign_up(OURS, person("unsubscribed@gmail.com"), tx, PERSON)
+    STORE.sign_up(OURS, person("unsubscribed@gmail.com"), tx)
 
     names = ("suppressed", *(status.name.lower() for status in Status))
     counts = {
         name: statements_of(
-            tx, lambda name=name: STORE.sign_up(OURS, person(f"{name}@gmail.com"), tx, PERSON)
+            tx, lambda name=name: STORE.sign_up(OURS, person(f"{name}@gmail.com"), tx)
         )
         for name in names
     }
@@ -61,7 +59,7 @@ def test_statements_find_the_rows_of_one_person_with_an_index(tmp_path: Path) ->
         recording = RecordingTransaction(tx)
 
         for address in ("u.7@gmail.com", "u7+x@googlemail.com", "u.8@x.de"):
-            STORE.sign_up(OURS, person(address), recording, PERSON)
+            STORE.sign_up(OURS, person(address), recording)
 
         read = [s for s in recording.recorded if re.search('FROM "(subscriber|event)"', s.sql)]
         assert len(read) > 6

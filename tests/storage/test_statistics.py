@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from rosterd.server.features.statistics.store import totals
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.history import API
+from rosterd.server.features.subscribers.history import Source
 from rosterd.server.features.subscribers.row_writer import OnConflict, RowWriter
 from rosterd.server.features.subscribers.store import Changes
 from rosterd.server.features.subscribers.store_changes import add_tags, change_status, remove_tags
@@ -68,7 +68,7 @@ class StatisticsAgainstCount(RuleBasedStateMachine):
 
     @rule(rows=st.lists(st.tuples(NAMES, TAGS, STATUSES), min_size=1, max_size=4))
     def store_rows(self, rows: list[tuple[str, list[str], Status]]) -> None:
-        writer = RowWriter(OURS, OnConflict.UPDATE, SUBSCRIBERS, API)
+        writer = RowWriter(OURS, OnConflict.UPDATE, SUBSCRIBERS, Source.API)
         subscribers = [
             new(name, *names, status=status)._replace(has_status=True)
             for name, names, status in rows

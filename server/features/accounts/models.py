@@ -52,8 +52,9 @@ class AccountLogo(Model):
 class ApiKey(Model):
     """An API key. Only the SHA-256 of its secret is stored.
 
-    `created_by` is the ID of the key that created it, empty for the command line, and null for
-    keys of earlier versions. The previous secret works until `previous_expires_at`.
+    `created_by` is the ID of the API key or session that created it, empty for the command line,
+    and null for keys of earlier versions. `created_by_type` is a type of actor, or null for the
+    first and the second of these. The previous secret works until `previous_expires_at`.
     """
 
     account_id = TextField()
@@ -68,8 +69,26 @@ class ApiKey(Model):
     created_by_name = TextField(null=True)
     previous_secret_hash = TextField(null=True, unique=True)
     previous_expires_at = BigIntegerField(null=True)
+    created_by_type = TextField(null=True)
 
     class Meta:
         table_name = "api_key"
+        primary_key = CompositeKey("account_id", "id")
+        without_rowid = True
+
+
+class NamedActor(Model):
+    """The name of an actor that the history refers to by its ID, see `actors_by_id`.
+
+    It is kept as long as the account.
+    """
+
+    account_id = TextField()
+    id = TextField()
+    type = TextField()
+    name = TextField()
+
+    class Meta:
+        table_name = "actor"
         primary_key = CompositeKey("account_id", "id")
         without_rowid = True

@@ -12,7 +12,7 @@ from roster.v1 import api_keys_pb2 as pb
 from roster.v1.accounts_pb2_grpc import AccountServiceServicer
 from roster.v1.api_keys_pb2_grpc import ApiKeyServiceServicer
 
-from ...rpc.caller import account_id, current
+from ...rpc.caller import account_id
 from ...rpc.errors import ApiKeyNotFound, LastAdminKey, invalid
 from ...rpc.etags import Conditional, check_change, etag_of, with_etag
 from ...rpc.messages import Context, changed_fields, milliseconds, timestamp
@@ -72,19 +72,13 @@ class ApiKeyService(ApiKeyServiceServicer):
     async def CreateApiKey(
         self, request: pb.CreateApiKeyRequest, _context: Context
     ) -> pb.CreateApiKeyResponse:
-        by, secret = current(), rules.make_secret()
+        account, secret = account_id(), rules.make_secret()
         expires_at = milliseconds(request.expires_at) if request.HasField("expires_at") else None
         secret_hash = rules.hash_secret(secret)
 
         def create(tx: Transaction) -> pb.CreateApiKeyResponse:
             row = store.create_key(
-                by.account_id,
-                request.name,
-                request.scope,
-                secret_hash,
-                tx,
-                expires_at=expires_at,
-                by=by,
+                account, request.name, request.scope, secret_hash, tx, expires_at=expires_at
             )
             etag = _etag(row, secret_hash)
             return pb.CreateApiKeyResponse(api_key=_api_key(row), secret=secret, etag=etag)

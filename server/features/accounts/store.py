@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 from peewee import EXCLUDED, SQL
 
-from ...rpc.caller import Caller
 from ...rpc.errors import ApiKeyExpired, ApiKeyNotFound, Unauthorized
 from ...storage.resource import Resource
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
+from ...values.actors import Actor, ActorType
 from ...values.clock import iso8601
 from ...values.emails import comparison_key
 from ..audit.store import record_command
-from .models import Account, AccountLogo, ApiKey
+from .models import Account, AccountLogo, ApiKey, NamedActor
 from .rules import ADMIN
 
 
@@ -60,6 +60,7 @@ class ApiKeyRow(NamedTuple):
     last_used_at: int | None = None
     created_by: str | None = None
     created_by_name: str | None = None
+    created_by_type: str | None = None
     previous_expires_at: int | None = None
 
     def is_expired(self, now: int) -> bool:
@@ -79,13 +80,14 @@ class ApiKeyRow(NamedTuple):
             "name": self.name,
             "scope": self.scope,
             **{name: iso8601(time) for name, time in times.items() if time is not None},
-            **({} if self.created_by is None else {"createdBy": self._creator()}),
+            **({} if self.created_by is None else {"createdBy": self._creator.as_json()}),
         }
 
-    def _creator(self) -> dict[str, Any]:
-        if not self.created_by:
-            return {"type": "COMMAND_LINE"}
-        return {"type": "API_KEY", "id": self.created_by, "name": self.created_by_name}
+    @property
+    def _creator(self) -> Actor:
+        default = ActorType.API_KEY if self.created_by else ActorType.COMMAND_LINE
+        type_ = ActorType(self.created_by_type or default)
+        return Actor(type_, self.created_by or "", self.created_by_name or "")
 
 
 class AccountExists(Exception):
@@ -119,17 +121,29 @@ _KEYS = Resource(
     hidden=(ApiKey.secret_hash,),
     changed=(ApiKey.secret_hash, ApiKey.previous_secret_hash, ApiKey.previous_expires_at),
 )
-find_key, page_of_keys, revoke_key = _KEYS.find, _KEYS.page, _KEYS.delete
+find_key, page_of_keys = _KEYS.find, _KEYS.page
 newest_key_of_any_account = _KEYS.newest_id_of_any_account
 
 _SECRET_HASH = Statement(
     lambda _: ApiKey.select(ApiKey.secret_hash).where(_KEYS.one), has_one_plan=True
 )
-_KEY_NAMES = Statement(
-    lambda dialect: ApiKey.select(ApiKey.id, ApiKey.name).where(
-        _KEYS.in_account & dialect.any_of(ApiKey.id, "ids")
+_ACTORS = Statement(
+    lambda dialect: (
+        ApiKey.select(SQL(f"'{ActorType.API_KEY}'"), ApiKey.id, ApiKey.name)
+        .where(_KEYS.in_account & dialect.any_of(ApiKey.id, "ids"))
+        .union_all(
+            NamedActor.select(NamedActor.type, NamedActor.id, NamedActor.name).where(
+                (NamedActor.account_id == param("account_id"))
+                & dialect.any_of(NamedActor.id, "ids")
+            )
+        )
     ),
     has_one_plan=True,
+)
+_KEEP_ACTOR = Statement(
+    lambda _: NamedActor.insert(
+        params(NamedActor.account_id, NamedActor.id, NamedActor.type, NamedActor.name)
+    ).on_conflict_ignore()
 )
 _INSERT_ACCOUNT = Statement(
     lambda _: Account.insert(
@@ -360,10 +374,10 @@ def create_key(
     tx: Transaction,
     *,
     expires_at: int | None = None,
-    by: Caller | None = None,
 ) -> ApiKeyRow:
-    """Stores a new key. Without `by`, the command line creates it."""
-    creator = (by.key_id, by.key_name) if by else ("", None)
+    """Stores a new key. Without an actor, the command line creates it."""
+    by = tx.actor
+    creator = (by.id, by.name, by.type) if by else ("", None, None)
     row = ApiKeyRow(tx.new_id(), name, scope, tx.now, expires_at, None, *creator)
     _KEYS.insert(account_id, row, tx, secret_hash=secret_hash)
     return row
@@ -404,11 +418,26 @@ def secret_hash_of(account_id: str, key_id: str, tx: Transaction) -> str:
     return str(tx.scalar(_SECRET_HASH, account_id=account_id, id=key_id))
 
 
-def key_names(account_id: str, key_ids: Collection[str], tx: Transaction) -> dict[str, str]:
-    """Returns the names of keys by ID, without those of revoked keys. A name never changes."""
-    if not key_ids:
-        return {}
-    return dict(tx.all(_KEY_NAMES, account_id=account_id, ids=list(key_ids)))
+def revoke_key(account_id: str, key_id: str, tx: Transaction) -> None:
+    """Deletes a key and keeps its name for the history. Raises ApiKeyNotFound."""
+    key = find_key(account_id, key_id, tx)
+    keep_actor(account_id, Actor(ActorType.API_KEY, key.id, key.name), tx)
+    _KEYS.delete(account_id, key_id, tx)
+
+
+def keep_actor(account_id: str, actor: Actor, tx: Transaction) -> None:
+    """Stores the name of an API key that is revoked, or of a new session, for the history."""
+    tx.run(_KEEP_ACTOR, account_id=account_id, id=actor.id, type=actor.type, name=actor.name)
+
+
+def actors_by_id(account_id: str, ids: Collection[str], tx: Transaction) -> dict[str, Actor]:
+    """Returns the API keys and sessions with these IDs, also revoked ones.
+
+    A name never changes, so it is that at the time of each change. Keys that an earlier version
+    revoked are missing. One statement.
+    """
+    rows = tx.all(_ACTORS, account_id=account_id, ids=list(ids)) if ids else ()
+    return {id_: Actor(ActorType(type_), id_, name) for type_, id_, name in rows}
 
 
 def is_last_admin_key(account_id: str, key_id: str, tx: Transaction) -> bool:

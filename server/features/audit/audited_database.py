@@ -21,10 +21,11 @@ from google.protobuf.message import Message
 from ...rpc.idempotency.idempotent_database import IdempotentDatabase
 from ...storage.database import Database, Result, Work
 from ...storage.transaction import Change, Transaction
+from ...values.actors import Actor
 from . import store
 from .messages import fields_of, id_of
-from .rules import changes, resource_type
-from .store import AuditEntryRow, text_of
+from .rules import resource_type
+from .store import AuditEntryRow
 
 
 @dataclass(slots=True)
@@ -36,8 +37,7 @@ class AuditedCall:
 
     account_id: str
     action: str
-    actor: str
-    actor_name: str
+    actor: Actor
     ip: str
     resource_id: str
     entry_id: str = ""
@@ -105,17 +105,15 @@ def _entries(call: AuditedCall, result: Any, tx: Transaction) -> Iterator[AuditE
     resource = getattr(result, resource_type(call.action), None) if is_response else None
     for change in tx.changes or [Change()]:
         before, after = change.before, change.after or resource
-        old, new = changes(call.action, _fields(before), _fields(after))
         resource_id = change.resource_id or _id(before) or _id(after) or call.resource_id
-        yield AuditEntryRow(
-            id=entry_id,
-            action=call.action,
-            actor=call.actor,
-            actor_name=call.actor_name,
+        yield store.entry(
+            entry_id,
+            call.action,
+            call.actor,
+            resource_id,
+            before=_fields(before),
+            after=_fields(after),
             ip=call.ip,
-            resource_id=resource_id,
-            before=text_of(old),
-            after=text_of(new),
         )
         entry_id = tx.new_id()
 

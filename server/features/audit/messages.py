@@ -9,12 +9,11 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from roster.v1 import audit_pb2 as pb
-from roster.v1.actors_pb2 import Actor
 
-from ...rpc.messages import milliseconds, timestamp
+from ...rpc.messages import actor_message, milliseconds, timestamp
 from ...values.clock import iso8601
 from ...values.ids import timestamp_of
-from .rules import COMMAND_LINE, resource_type
+from .rules import resource_type
 from .store import AuditEntryRow, parsed
 
 
@@ -23,16 +22,11 @@ def entry_message(row: AuditEntryRow) -> pb.AuditEntry:
         id=row.id,
         action=row.action,
         created_at=timestamp(timestamp_of(row.id)),
+        actor=actor_message(row.who),
         resource_type=resource_type(row.action),
         resource_id=row.resource_id or None,
         ip=row.ip or None,
     )
-    if row.actor == COMMAND_LINE:
-        message.actor.type = Actor.COMMAND_LINE
-    else:
-        message.actor.type, message.actor.id = Actor.API_KEY, row.actor
-    if row.actor_name:
-        message.actor.name = row.actor_name
     if row.before:
         message.before.update(parsed(row.before))
     if row.after:

@@ -8,7 +8,8 @@ from peewee import CompositeKey, Model, TextField
 class AuditEntry(Model):
     """An administrative action; the time is that of the ID.
 
-    `actor` is the ID of an API key, or COMMAND_LINE. `before` and `after` are JSON objects. Texts
+    `actor` is the ID of an API key or session, or COMMAND_LINE. `actor_type` is null in entries of
+    earlier versions, which have no sessions. `before` and `after` are JSON objects. Texts
     are empty without a value.
     """
 
@@ -21,6 +22,7 @@ class AuditEntry(Model):
     resource_id = TextField()
     before = TextField()
     after = TextField()
+    actor_type = TextField(null=True)
 
     class Meta:
         table_name = "audit_entry"

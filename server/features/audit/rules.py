@@ -8,8 +8,6 @@ from typing import Any
 
 from ...values.emails import without_addresses
 
-# Who acts with a command such as `roster keys`, as the name of Actor.Type.
-COMMAND_LINE = "COMMAND_LINE"
 RETENTION_MILLISECONDS = 400 * 24 * 3600 * 1000
 # The types of resources whose fields are recorded. Others can name persons, such as operations,
 # or have a history.

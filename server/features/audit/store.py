@@ -13,10 +13,11 @@ from peewee import SQL, Expression, ModelSelect, fn
 from ...rpc.paging import Page
 from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
+from ...values.actors import Actor, ActorType
 from ...values.clock import iso8601
 from ...values.ids import first_id_at, timestamp_of
 from .models import AuditEntry
-from .rules import COMMAND_LINE, RETENTION_MILLISECONDS, Fields, changes, resource_type
+from .rules import RETENTION_MILLISECONDS, Fields, changes, resource_type
 
 
 class AuditEntryRow(NamedTuple):
@@ -30,16 +31,22 @@ class AuditEntryRow(NamedTuple):
     resource_id: str
     before: str
     after: str
+    actor_type: str | None
+
+    @property
+    def who(self) -> Actor:
+        """Who acted."""
+        if self.actor == ActorType.COMMAND_LINE:
+            return Actor(ActorType.COMMAND_LINE, name=self.actor_name)
+        return Actor(ActorType(self.actor_type or ActorType.API_KEY), self.actor, self.actor_name)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the entry as the API does."""
-        is_command = self.actor == COMMAND_LINE
-        actor = {"type": self.actor} if is_command else {"type": "API_KEY", "id": self.actor}
         entry: dict[str, Any] = {
             "id": self.id,
             "action": self.action,
             "createdAt": iso8601(timestamp_of(self.id)),
-            "actor": {**actor, "name": self.actor_name} if self.actor_name else actor,
+            "actor": self.who.as_json(),
             "ip": self.ip,
             "resourceType": resource_type(self.action),
             "resourceId": self.resource_id,
@@ -122,19 +129,35 @@ def record_command(
     after: Fields | None = None,
 ) -> None:
     """Records an action of the command line. The resource is given as the API returns it."""
-    resource = after or before or {}
+    resource_id = (after or before or {}).get("id", "")
+    actor = Actor(ActorType.COMMAND_LINE, name=_user_name())
+    row = entry(tx.new_id(), action, actor, resource_id, before=before, after=after)
+    add(account_id, [row], tx)
+
+
+def entry(
+    id_: str,
+    action: str,
+    actor: Actor,
+    resource_id: str,
+    *,
+    before: Fields | None,
+    after: Fields | None,
+    ip: str = "",
+) -> AuditEntryRow:
+    """Returns the entry of an action on a resource, with the fields that it changed."""
     old, new = changes(action, before, after)
-    row = AuditEntryRow(
-        id=tx.new_id(),
+    return AuditEntryRow(
+        id=id_,
         action=action,
-        actor=COMMAND_LINE,
-        actor_name=_user_name(),
-        ip="",
-        resource_id=resource.get("id", ""),
+        actor=actor.id or actor.type,
+        actor_name=actor.name,
+        ip=ip,
+        resource_id=resource_id,
         before=text_of(old),
         after=text_of(new),
+        actor_type=actor.type,
     )
-    add(account_id, [row], tx)
 
 
 def _user_name() -> str:

@@ -1,8 +1,11 @@
 """Builds the envelope of an event, the JSON text that is stored and sent unchanged.
 
     {"id": "evt_...", "type": "tag.updated", "timestamp": "2026-11-21T03:33:16.247Z",
-     "accountId": "...", "sequence": 7, "data": {"tag": {...}}, "previous": {"name": "..."}}
+     "accountId": "...", "sequence": 7, "actor": {"type": "API_KEY", "id": "...", "name": "..."},
+     "data": {"tag": {...}}, "previous": {"name": "..."}}
 
+`actor` made the change; a change by the service itself has none. Events of earlier versions do not
+contain it either.
 `data` contains the resource as the API returns it after the change, or before a deletion.
 `previous` contains the old values of the members that changed; null means absent. An event of a
 creation or deletion has no `previous`.
@@ -10,6 +13,7 @@ creation or deletion has no `previous`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -25,7 +29,12 @@ _OPTIONAL = LINKS | {"customFields"}
 
 
 def envelope(
-    account_id: str, event_id: str, sequence: int, milliseconds: int, change: Change
+    account_id: str,
+    event_id: str,
+    sequence: int,
+    milliseconds: int,
+    actor: Mapping[str, str] | None,
+    change: Change,
 ) -> str:
     before = change.before.as_json() if change.before else {}
     after = change.after.as_json() if change.after else {}
@@ -35,8 +44,10 @@ def envelope(
         "timestamp": iso8601(milliseconds),
         "accountId": account_id,
         "sequence": sequence,
-        "data": {change.event_type.data_key: after or before},
     }
+    if actor is not None:
+        message["actor"] = actor
+    message["data"] = {change.event_type.data_key: after or before}
     if before and after:
         names = [*before, *(name for name in after if name not in before)]
         message["previous"] = {

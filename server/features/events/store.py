@@ -106,10 +106,11 @@ def _cache_no_webhooks(account_id: str, tx: Transaction) -> None:
 def _write(account_id: str, last: int, changes: Sequence[Change], tx: Transaction) -> None:
     """Writes events; `last` is the sequence number of the last one."""
     numbers = range(last - len(changes) + 1, last + 1)
+    actor = tx.actor.as_json() if tx.actor else None
     rows = []
     for sequence, ulid, change in zip(numbers, tx.new_ids(len(changes)), changes, strict=True):
         event_id, created_at = PREFIX + ulid, timestamp_of(ulid)
-        text = envelope(account_id, event_id, sequence, created_at, change)
+        text = envelope(account_id, event_id, sequence, created_at, actor, change)
         row = (sequence, event_id, change.event_type, text, created_at, subscriber_id(change))
         rows.append(row)
     tx.run(_INSERT_ALL, account_id=account_id, rows=rows)

@@ -22,7 +22,7 @@ from ...values.clock import system_clock
 from ...values.unrecognized import UnrecognizedCells
 from ..accounts.store import check_key
 from ..custom_fields.store import column_fields
-from ..subscribers.history import Actor, Source
+from ..subscribers.history import Source
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.tree import EVERYONE
 from ..subscribers.row_writer import Result, RowWriter
@@ -130,10 +130,9 @@ class ImportPipeline:
 
     def _start(self, options: Options) -> None:
         self._options = options
-        account, by = account_id(), Actor(Source.IMPORT, current().key_id)
         is_resumed = options.after_line > 0
         self._writer = RowWriter(
-            account, options.on_conflict, self._store, by, is_resumed=is_resumed
+            account_id(), options.on_conflict, self._store, Source.IMPORT, is_resumed=is_resumed
         )
         self._unknown_fields = self._new_unknown_fields()
         if options.is_dry_run:
@@ -161,7 +160,7 @@ class ImportPipeline:
         self, writer: RowWriter, rows: Sequence[Validated], tx: Transaction
     ) -> list[Result]:
         """Stores the rows of a transaction, which a dry run rolls back."""
-        check_key(self._caller.account_id, self._caller.key_id, tx)
+        check_key(self._caller.account_id, self._caller.actor.id, tx)
         if self._dry_run is not None:
             self._create_fields(tx)
         if self._header is None and self._unknown_fields is not None:
@@ -203,7 +202,7 @@ class ImportPipeline:
         return Header(cells, [*fields, *columns], self._options.columns, created=new.by_position)
 
     def _create_fields(self, tx: Transaction) -> None:
-        check_key(self._caller.account_id, self._caller.key_id, tx)
+        check_key(self._caller.account_id, self._caller.actor.id, tx)
         if self._new_fields is not None:
             self._new_fields.create(tx)
 

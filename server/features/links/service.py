@@ -8,12 +8,12 @@ from roster.v1 import links_pb2 as pb
 from roster.v1 import subscribers_pb2
 from roster.v1.links_pb2_grpc import LinkServiceServicer
 
-from ...rpc.caller import account_id
+from ...rpc.caller import account_id, enter_account
 from ...rpc.messages import Context, check_ip, timestamp
 from ...security.links import CONFIRM_TIME, Links, Purpose, Token, masked
 from ...storage.database import Database
+from ...values.actors import person
 from ...values.clock import Clock
-from ..subscribers.history import Actor, Source
 from ..subscribers.linked import urls_of
 from ..subscribers.store_reading import check_reference, find
 from .store import FoundLink, LinkStore
@@ -62,10 +62,11 @@ class LinkService(LinkServiceServicer):
     async def FollowLink(
         self, request: pb.FollowLinkRequest, _context: Context
     ) -> pb.FollowLinkResponse:
-        token, by = self._own_token(request.token), Actor(Source.SELF_SERVICE, check_ip(request.ip))
+        token = self._own_token(request.token)
         act = self._store.undo if request.undo else self._store.follow
+        enter_account(account_id(), person(check_ip(request.ip)))
         return await self._database.write(
-            lambda tx: pb.FollowLinkResponse(link=_link(act(token, tx, by)))
+            lambda tx: pb.FollowLinkResponse(link=_link(act(token, tx)))
         )
 
     def _own_token(self, text: str) -> Token | None:

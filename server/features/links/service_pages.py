@@ -23,9 +23,9 @@ from ...rpc.response_times import wait_for_step
 from ...security.links import Links, Purpose, Token, masked
 from ...storage.database import Database
 from ...storage.transaction import Transaction
+from ...values.actors import person
 from ..accounts.store import Branding, branding, find_account
 from ..subscribers.fields import Status
-from ..subscribers.history import Actor, Source
 from ..subscribers.rules import DECIDED, OPTED_OUT
 from . import pages
 from .page_responses import language_of, response
@@ -100,11 +100,10 @@ class LinkPageService(LinkPageServiceServicer):
     ) -> HttpBody:
         started, language = response_times.now(), language_of(context)
         token = self._token(text, purpose)
-        by = Actor(Source.SELF_SERVICE, caller.client_address())
         change = self._store.undo if is_undo else self._store.follow
 
         def write(tx: Transaction) -> Content:
-            link = change(token, tx, by)
+            link = change(token, tx)
             is_subscribed = link.is_current and link.status not in OPTED_OUT
             return _content(link, tx, View.RESUBSCRIBED if is_undo and is_subscribed else None)
 
@@ -123,11 +122,14 @@ class LinkPageService(LinkPageServiceServicer):
         return response(pages.page(language, content), context)
 
     def _token(self, text: str, purpose: Purpose) -> Token | None:
-        """Returns a token of this purpose, or None. Its account becomes that of the call."""
+        """Returns a token of this purpose, or None.
+
+        The account of the token becomes that of the call, and the person its actor.
+        """
         token = self._links.token(text)
         if token is None or token.purpose is not purpose:
             return None
-        caller.enter_account(token.account_id)
+        caller.enter_account(token.account_id, person(caller.client_address()))
         return token
 
     async def _not_found(

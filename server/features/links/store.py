@@ -10,7 +10,7 @@ from ...storage.transaction import Transaction
 from ...values.emails import Email, comparison_key
 from ..accounts.store import find_account
 from ..subscribers.fields import Status, SubscriberRow
-from ..subscribers.history import Actor, EntryType, Source
+from ..subscribers.history import EntryType, Source
 from ..subscribers.rules import DECIDED, NO_CONSENT_RECORD, STATUS_OF_REASON, ConsentRecord
 from ..subscribers.store_changes import change_status
 from ..subscribers.store_history import earlier_addresses, last_change
@@ -73,7 +73,7 @@ class LinkStore:
                 return self._found(token, key, row, tx)
         raise LinkNotFound
 
-    def follow(self, token: Token | None, tx: Transaction, by: Actor) -> FoundLink:
+    def follow(self, token: Token | None, tx: Transaction) -> FoundLink:
         """Confirms or unsubscribes, and returns the link after the change.
 
         Raises LinkNotFound, InvalidStatusTransition or SubscriberSuppressed.
@@ -87,9 +87,9 @@ class LinkStore:
             status, is_done = Status.CONFIRMED, link.status is Status.CONFIRMED
         else:
             status, is_done = Status.UNSUBSCRIBED, link.status in DECIDED
-        return link if is_done else self._change(link, link.subscriber, status, tx, by)
+        return link if is_done else self._change(link, link.subscriber, status, tx)
 
-    def undo(self, token: Token | None, tx: Transaction, by: Actor) -> FoundLink:
+    def undo(self, token: Token | None, tx: Transaction) -> FoundLink:
         """Returns an unsubscribed person to the status before, if it can be undone.
 
         Raises LinkNotFound.
@@ -98,7 +98,7 @@ class LinkStore:
         if link.undo is None or link.subscriber is None:
             return link
         times = ConsentRecord(confirmed_at=link.subscriber.confirmed_at)
-        return self._change(link, link.subscriber, link.undo.status, tx, by, times)
+        return self._change(link, link.subscriber, link.undo.status, tx, times)
 
     def _change(
         self,
@@ -106,7 +106,6 @@ class LinkStore:
         subscriber: SubscriberRow,
         status: Status,
         tx: Transaction,
-        by: Actor,
         times: ConsentRecord = NO_CONSENT_RECORD,
     ) -> FoundLink:
         row = change_status(
@@ -114,7 +113,7 @@ class LinkStore:
             subscriber.id,
             status,
             tx,
-            by,
+            Source.SELF_SERVICE,
             by_admin=False,
             consent_record=times,
             suppressions=self._suppressions,
@@ -153,7 +152,7 @@ class LinkStore:
         # A confirmation belongs to the address, so nothing is undone after a change of it.
         types = (EntryType.STATUS_CHANGED, EntryType.FIELDS_CHANGED)
         last = last_change(token.account_id, row.id, types, tx)
-        if last is None or "to" not in last.changes or last.by.source is not Source.SELF_SERVICE:
+        if last is None or "to" not in last.changes or last.source is not Source.SELF_SERVICE:
             return None
         before = Status[last.changes["from"]]
         can_return = before in (Status.UNCONFIRMED, Status.CONFIRMED)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from ...values.actors import Actor, ActorType
+
 MAX_RUNNING = 100
 
 
@@ -28,19 +30,24 @@ class BatchRequest(NamedTuple):
     """A request for a change of many subscribers, as it is stored.
 
     `message` is the request in JSON, without its IDs. `texts` are the filter, and the filter
-    of the segment at the start. `key_id` and `by_admin` describe the caller. `revision` is the last
-    one of the account at the start, and `end_id` is greater than the IDs of all subscribers at the
-    start; they are 0 and empty in operations of earlier versions, as is `key_name`, the name of the
-    API key.
+    of the segment at the start. `by_admin` is whether the caller has the scope admin. `revision` is
+    the last one of the account at the start, and `end_id` is greater than the IDs of all
+    subscribers at the start; they are 0 and empty in operations of earlier versions. `key_id`,
+    `key_name` and `actor_type` are the actor, see `_actor`.
     """
 
     message: dict[str, Any]
     texts: list[str]
-    key_id: str
     by_admin: bool
     revision: int = 0
     end_id: str = ""
+    key_id: str = ""
     key_name: str = ""
+    actor_type: str = ActorType.API_KEY
+
+    @property
+    def actor(self) -> Actor | None:
+        return _actor(self)
 
     @property
     def action(self) -> str:
@@ -71,13 +78,18 @@ class ReplayRequest(NamedTuple):
     """A request for a replay, as it is stored.
 
     `replay` is the JSON of Operation.Replay, without the number of deliveries. The last event is
-    `until_sequence`. `key_id` and `key_name` are those of the API key.
+    `until_sequence`. `key_id`, `key_name` and `actor_type` are the actor, see `_actor`.
     """
 
     replay: dict[str, Any]
     until_sequence: int
-    key_id: str
+    key_id: str = ""
     key_name: str = ""
+    actor_type: str = ActorType.API_KEY
+
+    @property
+    def actor(self) -> Actor | None:
+        return _actor(self)
 
     @property
     def webhook_id(self) -> str:
@@ -86,6 +98,13 @@ class ReplayRequest(NamedTuple):
     @property
     def dry_run(self) -> bool:
         return False
+
+
+def _actor(request: BatchRequest | ReplayRequest) -> Actor | None:
+    """Returns who started an operation, or None if an earlier version did not store it."""
+    if not request.key_id:
+        return None
+    return Actor(ActorType(request.actor_type), request.key_id, request.key_name)
 
 
 def stored_request(stored: Any) -> BatchRequest | ReplayRequest:
@@ -97,4 +116,4 @@ def stored_request(stored: Any) -> BatchRequest | ReplayRequest:
         return kind(**{name: stored[name] for name in kind._fields if name in stored})
     action, value, text, segment, texts, dry_run, key_id, by_admin = stored
     message = {"action": {action: value}, "filter": text, "segment": segment, "dryRun": dry_run}
-    return BatchRequest(message, texts, key_id, by_admin)
+    return BatchRequest(message, texts, by_admin, key_id=key_id)

@@ -81,7 +81,7 @@ class OperationService(OperationServiceServicer):
         for field in ("action", "ids"):
             rest.ClearField(field)
         message = {"action": {action: value}, **MessageToDict(rest)}
-        batch = BatchRequest(message, texts, current().key_id, current().scope == "admin")
+        batch = BatchRequest(message, texts, by_admin=current().scope == "admin")
 
         def create(tx: Transaction) -> pb.BatchChangeSubscribersResponse:
             if check is not None:

@@ -14,7 +14,6 @@ from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
 from ...values.reason_counts import ReasonCounts
-from ..accounts.store import key_names
 from ..events.rules import EventType, created
 from ..events.store import record
 from ..subscribers.store_reading import greatest_id
@@ -92,10 +91,8 @@ class OperationRow(NamedTuple):
         if self.changed is not None and isinstance(content, BatchRequest):
             operation["wouldChange" if content.dry_run else "changed"] = self.changed
             operation["unchanged"] = self.unchanged
-        if content.key_id:
-            operation["actor"] = {"type": "API_KEY", "id": content.key_id}
-            if content.key_name:
-                operation["actor"]["name"] = content.key_name
+        if content.actor is not None:
+            operation["actor"] = content.actor.as_json()
         return operation
 
     def _request_as_json(self, content: BatchRequest | ReplayRequest) -> dict[str, Any]:
@@ -174,7 +171,7 @@ def create(
 ) -> OperationRow:
     """Stores a new change of subscribers.
 
-    Adds the revision and the name of the API key to the request. Raises OperationLimitReached if
+    Adds the revision and the actor to the request. Raises OperationLimitReached if
     too many operations of the account have not ended.
     """
     # No ID is between an ID and this text.
@@ -188,7 +185,7 @@ def create_replay(
 ) -> OperationRow:
     """Stores a new replay of the events after a sequence number.
 
-    Adds the name of the API key to the request. Raises OperationLimitReached.
+    Adds the actor to the request. Raises OperationLimitReached.
     """
     total = max(request.until_sequence - after, 0)
     return _insert(account_id, request, total, tx, after_id=event_key(after))
@@ -210,8 +207,9 @@ def _insert(
 ) -> OperationRow:
     if tx.scalar(_COUNT_RUNNING, account_id=account_id) >= MAX_RUNNING:
         raise OperationLimitReached(MAX_RUNNING)
-    names = key_names(account_id, {request.key_id} - {""}, tx)
-    request = request._replace(key_name=names.get(request.key_id, ""))
+    if tx.actor is not None:
+        id_, name = tx.actor.id, tx.actor.name
+        request = request._replace(key_id=id_, key_name=name, actor_type=tx.actor.type)
     row = OperationRow(
         id=tx.new_id(),
         state=State.RUNNING,

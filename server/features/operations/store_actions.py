@@ -11,7 +11,6 @@ from ...storage.transaction import Transaction
 from ..custom_fields.rules import check_size, check_values, with_suggestions
 from ..custom_fields.store import types as custom_field_types
 from ..subscribers.fields import Status, SubscriberRow
-from ..subscribers.history import Actor
 from ..subscribers.store import SubscriberStore
 from ..subscribers.store_changes import (
     add_tags_to_each,
@@ -28,10 +27,9 @@ from ..tags.rules import distinct
 
 
 class Scope(NamedTuple):
-    """The account whose subscribers an action changes, and who requested it."""
+    """The account whose subscribers an action changes, and whether an admin requested it."""
 
     account_id: str
-    by: Actor
     by_admin: bool
     suppressions: Suppressions
     tx: Transaction
@@ -64,7 +62,7 @@ def _plan_added_tags(_: Scope, rows: Sequence[SubscriberRow], names: Any) -> Seq
 
 
 def _add_tags(scope: Scope, rows: Sequence[SubscriberRow], names: Any) -> Sequence[object]:
-    return add_tags_to_each(scope.account_id, rows, distinct(names), scope.tx, scope.by)
+    return add_tags_to_each(scope.account_id, rows, distinct(names), scope.tx)
 
 
 def _plan_removed_tags(_: Scope, rows: Sequence[SubscriberRow], names: Any) -> Sequence[object]:
@@ -72,7 +70,7 @@ def _plan_removed_tags(_: Scope, rows: Sequence[SubscriberRow], names: Any) -> S
 
 
 def _remove_tags(scope: Scope, rows: Sequence[SubscriberRow], names: Any) -> Sequence[object]:
-    return remove_tags_from_each(scope.account_id, rows, set(distinct(names)), scope.tx, scope.by)
+    return remove_tags_from_each(scope.account_id, rows, set(distinct(names)), scope.tx)
 
 
 def _check_values(account_id: str, values: Any, tx: Transaction) -> None:
@@ -104,7 +102,7 @@ def _plan_values(_: Scope, rows: Sequence[SubscriberRow], values: Any) -> Sequen
 
 @_if_valid
 def _set_values(scope: Scope, rows: Sequence[SubscriberRow], values: Any) -> Sequence[object]:
-    return set_values_of_each(scope.account_id, rows, values, scope.tx, scope.by)
+    return set_values_of_each(scope.account_id, rows, values, scope.tx)
 
 
 def _status_of(number: int) -> str:
@@ -114,16 +112,16 @@ def _status_of(number: int) -> str:
 
 
 def _plan_status(scope: Scope, rows: Sequence[SubscriberRow], name: Any) -> Sequence[object]:
-    account_id, by, by_admin, suppressions, tx = scope
+    account_id, by_admin, suppressions, tx = scope
     return with_status(
-        account_id, rows, Status[name], tx, by, by_admin=by_admin, suppressions=suppressions
+        account_id, rows, Status[name], tx, by_admin=by_admin, suppressions=suppressions
     )
 
 
 def _change_status(scope: Scope, rows: Sequence[SubscriberRow], name: Any) -> Sequence[object]:
-    account_id, by, by_admin, suppressions, tx = scope
+    account_id, by_admin, suppressions, tx = scope
     return change_statuses(
-        account_id, rows, Status[name], tx, by, by_admin=by_admin, suppressions=suppressions
+        account_id, rows, Status[name], tx, by_admin=by_admin, suppressions=suppressions
     )
 
 

@@ -31,7 +31,6 @@ from ...storage.transaction import Transaction
 from ...values.ids import is_id
 from ..custom_fields.store import types as custom_field_types
 from ..subscribers.fields import SubscriberRow
-from ..subscribers.history import Actor, Source
 from ..subscribers.models import Subscriber
 from ..subscribers.query.conditions import conditions_of
 from ..subscribers.query.store_pages import find_matches, ids_after
@@ -160,6 +159,7 @@ class Steps:
             return StepOutcome(StepResult.TAKEN)
         ids = [each for each in selection.ids if each > row.after_id]
         content, before = row.content, row.processed
+        tx.actor = content.actor
         try:
             if isinstance(content, ReplayRequest):
                 row = self._deliver(account_id, row, content, ids, tx)
@@ -184,6 +184,7 @@ class Steps:
         """Ends the next operation of an account, whose subscribers cannot be selected in time."""
         row = self._next_operation(account_id, runner, tx)
         if row is not None and isinstance(row.content, BatchRequest):
+            tx.actor = row.content.actor
             _fail(account_id, row, DeadlineExceeded.reason, tx)
 
     def _next_operation(self, account_id: str, runner: str, tx: Transaction) -> OperationRow | None:
@@ -260,8 +261,7 @@ class Steps:
         """
         if not rows:
             return []
-        by = Actor(Source.API, batch.key_id)
-        scope = Scope(account_id, by, batch.by_admin, self._suppressions, tx)
+        scope = Scope(account_id, batch.by_admin, self._suppressions, tx)
         action = ACTIONS[batch.action]
         apply = action.plan if batch.dry_run else action.change
         return apply(scope, rows, batch.value)

@@ -8,12 +8,13 @@ from roster.v1 import signups_pb2 as pb
 from roster.v1.signups_pb2_grpc import SignupServiceServicer
 
 from ...rpc import response_times
-from ...rpc.caller import account_id, client_address, current
+from ...rpc.caller import account_id, client_address, current, enter_account
 from ...rpc.errors import invalid
 from ...rpc.messages import Context, check_ip, struct_to_dict
 from ...rpc.response_times import wait_for_step
 from ...storage.database import Database
 from ...storage.transaction import Transaction
+from ...values.actors import Actor, person
 from ...values.texts import caseless_key
 from ..accounts.rules import SIGNUP
 from ..accounts.store import branding
@@ -21,7 +22,6 @@ from ..links import pages
 from ..links.page_responses import accepts_page, is_form, language_of, response
 from ..links.pages import Content, View
 from ..subscribers.fields import Status
-from ..subscribers.history import Actor, Source
 from ..subscribers.profile import profile_of
 from ..subscribers.rules import NewSubscriber, check_email
 from ..tags.rules import distinct
@@ -40,7 +40,8 @@ class SignupService(SignupServiceServicer):
 
     async def SignUp(self, request: pb.SignUpRequest, context: Context) -> pb.SignUpResponse:
         started, by_form = response_times.now(), is_form(context)
-        account, by = account_id(), _person(request)
+        account = account_id()
+        enter_account(account, _person(request))
         new = NewSubscriber(
             email=check_email(request.email),
             profile=check_signup_names(profile_of(request)),
@@ -53,11 +54,11 @@ class SignupService(SignupServiceServicer):
         def sign_up(tx: Transaction) -> pb.SignUpResponse:
             checked = self._store.checked(account, new, tag_paths, tx, is_form=by_form)
             if not request.website:
-                self._store.sign_up(account, checked, tx, by)
+                self._store.sign_up(account, checked, tx)
             return pb.SignUpResponse()
 
         if current().scope == SIGNUP:
-            with self._budget.spend(current().key_id):
+            with self._budget.spend(current().actor.id):
                 await self._database.write(sign_up)
         else:
             await self._database.write(sign_up)
@@ -76,4 +77,4 @@ def _person(request: pb.SignUpRequest) -> Actor:
     """Returns the person who signs up. Raises ValidationError for `ip`."""
     if request.ip and current().scope == SIGNUP:
         raise invalid("ip", "INVALID_VALUE", "requires an API key of another scope than signup")
-    return Actor(Source.SELF_SERVICE, check_ip(request.ip) or client_address())
+    return person(check_ip(request.ip) or client_address())

@@ -17,7 +17,7 @@ from ..events.rules import EventType, Resource, created
 from ..events.store import record
 from ..events.store_subscriber import has_recent_event
 from ..subscribers.fields import SubscriberRow
-from ..subscribers.history import Actor
+from ..subscribers.history import Source
 from ..subscribers.linked import LinkedSubscriber, urls_of
 from ..subscribers.models import Subscriber
 from ..subscribers.rules import CONFIRMABLE, NewSubscriber
@@ -91,7 +91,7 @@ class SignupStore:
         self._subscribers.check_values(account_id, new.values, tx, suggests=False)
         return new
 
-    def sign_up(self, account_id: str, new: NewSubscriber, tx: Transaction, by: Actor) -> None:
+    def sign_up(self, account_id: str, new: NewSubscriber, tx: Transaction) -> None:
         """Creates a subscriber, unless its mailbox has one or is suppressed.
 
         All statements before the decision run in each case, so that their time reveals nothing.
@@ -107,7 +107,7 @@ class SignupStore:
         if is_suppressed:
             return
         if existing is None:
-            self._subscribers.create(account_id, new, tx, by)
+            self._subscribers.create(account_id, new, tx, Source.SELF_SERVICE)
         elif existing.status in CONFIRMABLE and not is_recent:
             self._record_repeated(account_id, existing, tx)
 

@@ -1,5 +1,7 @@
 """Builds the entries of a subscriber's history.
 
+An actor is stored as the ID of an API key or session, or as the IP address of a person.
+
 CREATED         {"at": 1763695996247, "source": "API", "actor": "...", "status": "CONFIRMED"}
 FIELDS_CHANGED  {"firstName": ["Ada", "Eve"], "customFields.city": [null, "Paris"]}
 TAGS_CHANGED    {"added": ["vip"], "removed": []}
@@ -15,6 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ...values.actors import Actor, ActorType, person
 from ...values.ids import is_id
 from ...values.texts import json_name
 from ..custom_fields.rules import as_json
@@ -32,28 +35,6 @@ class Source(StrEnum):
     EMAIL_CHANGED = "EMAIL_CHANGED"
 
 
-class Actor(NamedTuple):
-    """The source of a change, and who made it: the ID of an API key, or an IP address."""
-
-    source: Source = Source.API
-    id: str = ""
-
-    @property
-    def key_id(self) -> str:
-        """The ID of the API key, or an empty string."""
-        return self.id if is_id(self.id) else ""
-
-    @property
-    def ip(self) -> str:
-        """The IP address of the person, or an empty string."""
-        return "" if self.key_id else self.id
-
-    @property
-    def is_person(self) -> bool:
-        return self.source is Source.SELF_SERVICE or bool(self.ip)
-
-
-API = Actor()
 # Converts the values of the fields that the history contains to JSON.
 FIELDS: Mapping[str, Callable[[Any], Any]] = {"email": str} | {
     field.name: field.to_json for field in PROFILE.values()
@@ -71,17 +52,29 @@ class EntryType(StrEnum):
 
 
 class Entry(NamedTuple):
-    """An entry to store, in the order of the columns; `changes` is JSON."""
+    """An entry to store, without its actor; `changes` is JSON."""
 
     type: EntryType
     source: Source
-    actor: str
     changes: str
 
 
-def origin(status: Status, recorded_at: int, by: Actor) -> str:
+def stored_actor(actor: Actor | None) -> str:
+    """Returns an actor as it is stored; an empty text if it is unknown."""
+    return (actor.id or actor.ip) if actor else ""
+
+
+def actor_of(stored: str, source: Source, known: Mapping[str, Actor]) -> Actor | None:
+    """Returns a stored actor, given those with names by ID, or None if it is unknown."""
+    if is_id(stored):
+        return known.get(stored) or Actor(ActorType.API_KEY, stored)
+    return person(stored) if stored or source is Source.SELF_SERVICE else None
+
+
+def origin(status: Status, recorded_at: int, source: Source, actor: Actor | None) -> str:
     """Returns the entry of a creation, which is stored with the subscriber, as JSON."""
-    entry = {"at": recorded_at, "source": by.source, "actor": by.id, "status": status.name}
+    by = stored_actor(actor)
+    entry = {"at": recorded_at, "source": source, "actor": by, "status": status.name}
     return orjson.dumps(entry).decode()
 
 
@@ -90,28 +83,28 @@ def statuses(before: int, after: int) -> dict[str, str]:
     return {"from": Status(before).name, "to": Status(after).name}
 
 
-def lifted(by: Actor) -> Entry:
-    return _entry(EntryType.SUPPRESSION_LIFTED, by, {})
+def lifted() -> Entry:
+    return _entry(EntryType.SUPPRESSION_LIFTED, Source.API, {})
 
 
-def entries(before: SubscriberRow, after: SubscriberRow, by: Actor) -> Iterator[Entry]:
+def entries(before: SubscriberRow, after: SubscriberRow, source: Source) -> Iterator[Entry]:
     """Yields the entries of a change.
 
     A status that changes together with the email address was reset by it.
     """
     fields = dict(_changed_fields(before, after))
     if fields:
-        yield _entry(EntryType.FIELDS_CHANGED, by, fields)
+        yield _entry(EntryType.FIELDS_CHANGED, source, fields)
     if after.tags != before.tags:
         tags = {
             "added": [name for name in after.tags if name not in before.tags],
             "removed": [name for name in before.tags if name not in after.tags],
         }
-        yield _entry(EntryType.TAGS_CHANGED, by, tags)
+        yield _entry(EntryType.TAGS_CHANGED, source, tags)
     if after.status != before.status:
         if after.email_key != before.email_key:
-            by = by._replace(source=Source.EMAIL_CHANGED)
-        yield _entry(EntryType.STATUS_CHANGED, by, statuses(before.status, after.status))
+            source = Source.EMAIL_CHANGED
+        yield _entry(EntryType.STATUS_CHANGED, source, statuses(before.status, after.status))
 
 
 def _changed_fields(before: SubscriberRow, after: SubscriberRow) -> Iterator[tuple[str, Any]]:
@@ -127,5 +120,5 @@ def _changed_fields(before: SubscriberRow, after: SubscriberRow) -> Iterator[tup
             yield f"customFields.{key}", [as_json(old), as_json(new)]
 
 
-def _entry(entry_type: EntryType, by: Actor, changes: Any) -> Entry:
-    return Entry(entry_type, by.source, by.id, orjson.dumps(changes).decode())
+def _entry(entry_type: EntryType, source: Source, changes: Any) -> Entry:
+    return Entry(entry_type, source, orjson.dumps(changes).decode())

@@ -13,7 +13,7 @@ from ..custom_fields.rules import check_size, merged
 from ..tags.rules import distinct
 from . import rules
 from .fields import Status, SubscriberRow
-from .history import Actor, Source
+from .history import Source
 from .rules import Failure, NewSubscriber, RowError, Validated
 from .store import Changes, SubscriberStore, row_error_for, without_values
 from .store_changes import change_status
@@ -92,13 +92,13 @@ class RowWriter:
         account_id: str,
         on_conflict: OnConflict,
         store: SubscriberStore,
-        by: Actor,
+        source: Source,
         *,
         reports_duplicates: bool = False,
         is_resumed: bool = False,
     ) -> None:
         self._account_id = account_id
-        self._by = by
+        self._source = source
         # Subscribers with an older revision were not created by this import. A resumed import may
         # have created any.
         self._since = 0 if is_resumed else None
@@ -130,7 +130,7 @@ class RowWriter:
         }
         if self._since is None:
             self._since = tx.now * 1000
-        stored = self._store.create_many(self._account_id, rows, tx, self._by)
+        stored = self._store.create_many(self._account_id, rows, tx, self._source)
         rows |= stored.reduced
         if len(stored.ids) == len(validated):
             results = _created(stored.ids[number] for number in rows)
@@ -201,7 +201,7 @@ class RowWriter:
         Returns the results of the rows that changed a status.
         """
         results: dict[int, Result] = {}
-        if self._by.source is not Source.IMPORT or not opt_outs:
+        if self._source is not Source.IMPORT or not opt_outs:
             return results
         ids = ids_by_address(self._account_id, {row.email.key for row in opt_outs.values()}, tx)
         # Updates apply to subscribers that existed before, too.
@@ -224,7 +224,7 @@ class RowWriter:
             before.id,
             new.status,
             tx,
-            self._by,
+            self._source,
             by_admin=False,
             consent_record=new.consent_record,
         )
@@ -251,7 +251,7 @@ class RowWriter:
             tags=tags if new.tags and tags else None,
             values=new.values or None,
         )
-        self._store.change(self._account_id, before, changes, tx, self._by)
+        self._store.change(self._account_id, before, changes, tx, self._source)
         kept = False
         if new.has_status and new.status != before.status:
             kept = not self._make_stricter(before, new, tx)

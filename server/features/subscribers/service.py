@@ -31,7 +31,7 @@ from ..suppressions.store import Suppressions
 from ..tags.rules import distinct
 from . import rules, store_changes
 from .fields import PROFILE, Status, SubscriberRow
-from .history import Actor, Source
+from .history import Source
 from .messages import (
     SubscriberResponse,
     SubscribersResponse,
@@ -92,19 +92,19 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     async def CreateSubscriber(  # type: ignore[override]  # see JsonResponse
         self, request: pb.CreateSubscriberRequest, _context: Context
     ) -> SubscriberResponse:
-        account, by = account_id(), _caller()
+        account = account_id()
         new = _new_subscriber(request, rules.check_email(request.email))
-        create = SharedWork(("create", account, by), new, partial(self._create_each, account, by))
+        create = SharedWork(("create", account), new, partial(self._create_each, account))
         return await self._database.write(create)
 
     def _create_each(
-        self, account: str, by: Actor, new: Sequence[rules.NewSubscriber], tx: Transaction
+        self, account: str, new: Sequence[rules.NewSubscriber], tx: Transaction
     ) -> list[SubscriberResponse | Exception]:
         return [
             outcome
             if isinstance(outcome, Exception)
             else SubscriberResponse(pb.CreateSubscriberResponse, outcome)
-            for outcome in self._store.create_each(account, new, tx, by)
+            for outcome in self._store.create_each(account, new, tx)
         ]
 
     async def BulkCreateSubscribers(
@@ -115,7 +115,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             account_id(),
             OnConflict(request.on_conflict or OnConflict.FAIL),
             self._store,
-            _caller(),
+            Source.API,
             reports_duplicates=True,
         )
         validated = rules.validate_rows(map(row_of, rows))
@@ -183,7 +183,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             request.is_confirmed or "is_confirmed" in request.update_mask.paths
         ):
             raise invalid("isConfirmed", "UNKNOWN_FIELD", "is accepted only with allowMissing")
-        account, by, fields = account_id(), _caller(), changed_fields(request, UPDATABLE)
+        account, fields = account_id(), changed_fields(request, UPDATABLE)
         changes = Changes(
             email=rules.check_email(request.email) if "email" in fields else None,
             profile=rules.check_profile(
@@ -193,22 +193,22 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
             values=struct_to_dict(request.custom_fields) if "custom_fields" in fields else None,
         )
         if request.allow_missing and not is_id(request.id):
-            return await self._upsert(request, changes, by)
+            return await self._upsert(request, changes)
         reference = check_reference(request.id)
         if changes.has_profile_only and not request.etag:
-            update = partial(_update_profiles, account, by)
-            shared = SharedWork(("update", account, by), (reference, changes.profile), update)
+            update = partial(_update_profiles, account)
+            shared = SharedWork(("update", account), (reference, changes.profile), update)
             return await self._database.write(shared)
 
         def change(tx: Transaction) -> pb.UpdateSubscriberResponse:
             check_etag(request, lambda: find(account, reference, tx).etag)
-            row = self._store.update(account, reference, changes, tx, by)
+            row = self._store.update(account, reference, changes, tx)
             return _filled(pb.UpdateSubscriberResponse(), row)
 
         return await self._database.write(change)
 
     async def _upsert(
-        self, request: pb.UpdateSubscriberRequest, changes: Changes, by: Actor
+        self, request: pb.UpdateSubscriberRequest, changes: Changes
     ) -> pb.UpdateSubscriberResponse:
         account, reference = account_id(), parse_email(request.id)
         if reference is None:
@@ -217,7 +217,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
 
         def upsert(tx: Transaction) -> pb.UpdateSubscriberResponse:
             check_etag(request, lambda: _etag_or_none(account, reference, tx))
-            row, created = self._store.upsert(account, new, changes, reference, tx, by)
+            row, created = self._store.upsert(account, new, changes, reference, tx)
             return _filled(pb.UpdateSubscriberResponse(created=created), row)
 
         return await self._database.write(upsert)
@@ -250,15 +250,15 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
     async def _change(
         self,
         request: Changing,
-        change: Callable[[str, Reference, Any, Transaction, Actor], SubscriberRow],
+        change: Callable[[str, Reference, Any, Transaction], SubscriberRow],
         value: Any,
         response: Callable[[], Reply],
     ) -> Reply:
-        account, by, reference = account_id(), _caller(), check_reference(request.id)
+        account, reference = account_id(), check_reference(request.id)
 
         def run(tx: Transaction) -> Reply:
             check_etag(request, lambda: find(account, reference, tx).etag)
-            return _filled(response(), change(account, reference, value, tx, by))
+            return _filled(response(), change(account, reference, value, tx))
 
         return await self._database.write(run)
 
@@ -318,7 +318,6 @@ def _etag_or_none(account: str, reference: Reference, tx: Transaction) -> str | 
 
 def _update_profiles(
     account: str,
-    by: Actor,
     updates: Sequence[tuple[Reference, Mapping[str, Any]]],
     tx: Transaction,
 ) -> list[pb.UpdateSubscriberResponse | Exception]:
@@ -326,7 +325,7 @@ def _update_profiles(
         outcome
         if isinstance(outcome, Exception)
         else _filled(pb.UpdateSubscriberResponse(), outcome)
-        for outcome in store_changes.update_profiles(account, updates, tx, by)
+        for outcome in store_changes.update_profiles(account, updates, tx)
     ]
 
 
@@ -340,11 +339,6 @@ def _new_subscriber(
         tags=distinct(list(request.tags)),
         values=struct_to_dict(request.custom_fields),
     )
-
-
-def _caller() -> Actor:
-    """Returns the actor of a change in the current call."""
-    return Actor(Source.API, current().key_id)
 
 
 def _is_full(request: pb.BatchGetSubscribersRequest | pb.ExportSubscribersRequest) -> bool:

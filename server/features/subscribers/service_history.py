@@ -8,11 +8,10 @@ from typing import Protocol
 from google.protobuf.message import Message
 
 from roster.v1 import subscribers_pb2 as pb
-from roster.v1.actors_pb2 import Actor
 from roster.v1.deliveries_pb2 import Event
 
 from ...rpc.caller import account_id
-from ...rpc.messages import MAX_STREAMED_BYTES, Context, check_page, timestamp
+from ...rpc.messages import MAX_STREAMED_BYTES, Context, actor_message, check_page, timestamp
 from ...rpc.paging import MAX_LIMIT, PageToken, page_in, parse_page_token, token_of
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -133,17 +132,12 @@ def entry_message(entry: HistoryEntry) -> pb.SubscriberHistoryEntry:
         id=entry.id,
         type=pb.SubscriberHistoryEntry.Type.Value(entry.type),
         created_at=timestamp(entry.at),
-        source=pb.SubscriberHistoryEntry.Source.Value(entry.by.source),
+        source=pb.SubscriberHistoryEntry.Source.Value(entry.source),
     )
-    if entry.by.key_id:
-        message.actor.type = Actor.API_KEY
-        message.actor.id = entry.by.key_id
-        if entry.key_name:
-            message.actor.name = entry.key_name
-    elif entry.by.is_person:
-        message.actor.type = Actor.PERSON
-    if entry.by.ip:
-        message.ip = entry.by.ip
+    if entry.actor is not None:
+        message.actor.CopyFrom(actor_message(entry.actor))
+        if entry.actor.ip:
+            message.ip = entry.actor.ip
     changes = entry.changes
     if entry.type is EntryType.FIELDS_CHANGED:
         message.before.update({name: before for name, (before, _) in changes.items()})

@@ -26,7 +26,7 @@ from ..suppressions.store import Suppressions
 from .counters.store_counting import remove_from_counters
 from .counters.store_statistics import StatisticChanges
 from .fields import Status, SubscriberRow
-from .history import API, Actor
+from .history import Source
 from .linked import LinkedSubscriber, urls_of
 from .models import Subscriber
 from .rules import (
@@ -93,16 +93,20 @@ class SubscriberStore:
         self._links = links
 
     def create(
-        self, account_id: str, new: NewSubscriber, tx: Transaction, by: Actor = API
+        self, account_id: str, new: NewSubscriber, tx: Transaction, source: Source = Source.API
     ) -> SubscriberRow:
         """Stores a new subscriber and returns it. Raises the errors of `create_each`."""
-        (outcome,) = self.create_each(account_id, [new], tx, by)
+        (outcome,) = self.create_each(account_id, [new], tx, source)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     def create_each(
-        self, account_id: str, new: Sequence[NewSubscriber], tx: Transaction, by: Actor = API
+        self,
+        account_id: str,
+        new: Sequence[NewSubscriber],
+        tx: Transaction,
+        source: Source = Source.API,
     ) -> list[SubscriberRow | RosterError]:
         """Stores new subscribers with tags and values. Returns each of them, or its error.
 
@@ -124,9 +128,9 @@ class SubscriberStore:
             else:
                 candidates.setdefault(each.email.key, index)
         rows = {index: new[index] for index in candidates.values()}
-        inserted = self._insert(account_id, rows, tx, by)
+        inserted = self._insert(account_id, rows, tx, source)
         for index, subscriber_id in inserted.ids.items():
-            outcomes[index] = inserted.row(subscriber_id, new[index], by)
+            outcomes[index] = inserted.row(subscriber_id, new[index], source)
         return [outcomes.get(index) or SubscriberAlreadyExists() for index in range(len(new))]
 
     def create_many(
@@ -134,7 +138,7 @@ class SubscriberStore:
         account_id: str,
         rows: Mapping[int, NewSubscriber],
         tx: Transaction,
-        by: Actor = API,
+        source: Source = Source.API,
     ) -> CreateManyResult:
         """Stores the valid rows, and returns the errors of the others.
 
@@ -153,7 +157,7 @@ class SubscriberStore:
         for index, new in valid.items():
             first.setdefault(new.email.key, index)
         candidates = {index: rows[index] for index in first.values()}
-        created = self._insert(account_id, candidates, tx, by).ids
+        created = self._insert(account_id, candidates, tx, source).ids
         if len(created) == len(rows):
             return CreateManyResult(created, row_errors, reduced)
         existing = RowError(Failure.ALREADY_EXISTS, "email")
@@ -200,7 +204,7 @@ class SubscriberStore:
         reference: Reference,
         changes: Changes,
         tx: Transaction,
-        by: Actor = API,
+        source: Source = Source.API,
     ) -> SubscriberRow:
         """Changes a subscriber and returns it.
 
@@ -209,7 +213,7 @@ class SubscriberStore:
         """
         before = find(account_id, reference, tx)
         self.check_values(account_id, changes.values or {}, tx, before.values)
-        return self.change(account_id, before, changes, tx, by)
+        return self.change(account_id, before, changes, tx, source)
 
     def upsert(
         self,
@@ -218,7 +222,7 @@ class SubscriberStore:
         changes: Changes,
         reference: Email,
         tx: Transaction,
-        by: Actor = API,
+        source: Source = Source.API,
     ) -> Upserted:
         """Updates the subscriber with an address, or creates it if there is none.
 
@@ -226,11 +230,11 @@ class SubscriberStore:
         subscriber, and the errors of `create` and `update`.
         """
         if ids_by_address(account_id, [reference.key], tx):
-            return Upserted(self.update(account_id, reference, changes, tx, by), created=False)
+            return Upserted(self.update(account_id, reference, changes, tx, source), created=False)
         if new.email.key != reference.key:
             text = "must be the address in the path, because there is no subscriber with it"
             raise invalid("email", "INVALID_VALUE", text)
-        return Upserted(self.create(account_id, new, tx, by), created=True)
+        return Upserted(self.create(account_id, new, tx, source), created=True)
 
     def change(
         self,
@@ -238,7 +242,7 @@ class SubscriberStore:
         before: SubscriberRow,
         changes: Changes,
         tx: Transaction,
-        by: Actor = API,
+        source: Source = Source.API,
     ) -> SubscriberRow:
         """Changes a subscriber to values that were checked against the custom fields.
 
@@ -257,7 +261,7 @@ class SubscriberStore:
             links = [(before.id, before.status, changes.tags)]
             names = attach(account_id, links, statistics, tx)
             row = row._replace(tags=tuple(names.values()))
-        (stored,) = store_changes(account_id, [(before, row)], statistics, tx, by)
+        (stored,) = store_changes(account_id, [(before, row)], statistics, tx, source)
         return stored
 
     def _new_address(
@@ -319,15 +323,15 @@ class SubscriberStore:
                 raise ValidationError(faults)
 
     def _insert(
-        self, account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, by: Actor
+        self, account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, source: Source
     ) -> Inserted:
         """Stores valid subscribers with different addresses, except existing ones.
 
         Records their events.
         """
-        inserted = insert(account_id, new, tx, by)
+        inserted = insert(account_id, new, tx, source)
         if inserted.ids and has_webhooks(account_id, tx):
-            rows = [inserted.row(id_, new[index], by) for index, id_ in inserted.ids.items()]
+            rows = [inserted.row(id_, new[index], source) for index, id_ in inserted.ids.items()]
             changes = [
                 created(EventType.SUBSCRIBER_CREATED, self._linked(account_id, row, tx))
                 for row in rows

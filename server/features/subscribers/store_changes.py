@@ -21,7 +21,7 @@ from ..events.store import record
 from ..suppressions.store import Suppressions
 from .counters.store_statistics import StatisticChanges
 from .fields import PROFILE, Status, SubscriberRow
-from .history import API, Actor, Source, entries
+from .history import Source, entries
 from .models import Subscriber
 from .rules import (
     NO_CONSENT_RECORD,
@@ -66,7 +66,7 @@ def change_statuses(
     rows: Sequence[SubscriberRow],
     status: Status,
     tx: Transaction,
-    by: Actor = API,
+    source: Source = Source.API,
     *,
     by_admin: bool,
     consent_record: ConsentRecord = NO_CONSENT_RECORD,
@@ -77,12 +77,12 @@ def change_statuses(
     `consent_record` can contain the times of the change.
     """
     planned = with_status(
-        account_id, rows, status, tx, by, by_admin=by_admin, suppressions=suppressions
+        account_id, rows, status, tx, source, by_admin=by_admin, suppressions=suppressions
     )
     event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
     statistics = StatisticChanges(tx.now)
     changes = _effective(rows, planned)
-    stored = store_changes(account_id, changes, statistics, tx, by, event_type, consent_record)
+    stored = store_changes(account_id, changes, statistics, tx, source, event_type, consent_record)
     return _outcomes(planned, stored)
 
 
@@ -91,7 +91,7 @@ def with_status(
     rows: Sequence[SubscriberRow],
     status: Status,
     tx: Transaction,
-    by: Actor = API,
+    source: Source = Source.API,
     *,
     by_admin: bool,
     suppressions: Suppressions | None = None,
@@ -106,7 +106,7 @@ def with_status(
         keys = [row.email_key for row in rows if row.status != status]
         suppressed = suppressions.suppressed_among(account_id, keys, tx) if keys else ()
     after_bounce: Collection[str] = ()
-    if by.source is not Source.SELF_SERVICE and status not in OPTED_OUT:
+    if source is not Source.SELF_SERVICE and status not in OPTED_OUT:
         ids = [row.id for row in rows if row.status == Status.UNSUBSCRIBED]
         after_bounce = opted_out_after_bounce(account_id, ids, tx) if ids else ()
     outcomes: list[Outcome] = []
@@ -132,7 +132,7 @@ def update_profiles(
     account_id: str,
     updates: Sequence[tuple[Reference, Mapping[str, Any]]],
     tx: Transaction,
-    by: Actor = API,
+    source: Source = Source.API,
 ) -> list[Outcome]:
     """Changes fields of the profiles of subscribers.
 
@@ -155,7 +155,7 @@ def update_profiles(
             reference, profile = updates[index]
             changes.append((found[reference], found[reference]._replace(**profile)))
         statistics = StatisticChanges(tx.now)
-        stored = store_changes(account_id, changes, statistics, tx, by)
+        stored = store_changes(account_id, changes, statistics, tx, source)
         outcomes |= zip(first.values(), stored, strict=True)
     return [outcomes[index] for index in range(len(updates))]
 
@@ -165,7 +165,7 @@ def add_tags_to_each(
     rows: Sequence[SubscriberRow],
     names: Mapping[str, str],
     tx: Transaction,
-    by: Actor = API,
+    source: Source = Source.API,
 ) -> list[Outcome]:
     """Adds tags, given as names by key, to subscribers.
 
@@ -184,7 +184,7 @@ def add_tags_to_each(
         for _, row in changes
     }
     changes = [(before, row._replace(tags=tags_after[row.tags])) for before, row in changes]
-    return _outcomes(planned, store_changes(account_id, changes, statistics, tx, by))
+    return _outcomes(planned, store_changes(account_id, changes, statistics, tx, source))
 
 
 def with_tags(rows: Sequence[SubscriberRow], names: Mapping[str, str]) -> list[Outcome]:
@@ -215,7 +215,7 @@ def remove_tags_from_each(
     rows: Sequence[SubscriberRow],
     name_keys: Collection[str],
     tx: Transaction,
-    by: Actor = API,
+    source: Source = Source.API,
 ) -> list[SubscriberRow]:
     """Removes tags, given by their name keys, from subscribers and returns these."""
     changes = list(zip(rows, without_tags(rows, name_keys), strict=True))
@@ -223,7 +223,7 @@ def remove_tags_from_each(
     tagged = [before for before, row in changes if before.tags != row.tags]
     if tagged:
         detach(account_id, tagged, name_keys, statistics, tx)
-    return store_changes(account_id, changes, statistics, tx, by)
+    return store_changes(account_id, changes, statistics, tx, source)
 
 
 def without_tags(rows: Sequence[SubscriberRow], name_keys: Collection[str]) -> list[SubscriberRow]:
@@ -239,7 +239,7 @@ def set_values_of_each(
     rows: Sequence[SubscriberRow],
     values: Mapping[str, Any],
     tx: Transaction,
-    by: Actor = API,
+    source: Source = Source.API,
 ) -> list[Outcome]:
     """Sets values of custom fields that were checked; None removes one.
 
@@ -251,7 +251,7 @@ def set_values_of_each(
     if changed:
         merge_values(account_id, changed, values, tx)
     statistics = StatisticChanges(tx.now)
-    return _outcomes(planned, store_changes(account_id, changes, statistics, tx, by))
+    return _outcomes(planned, store_changes(account_id, changes, statistics, tx, source))
 
 
 def with_values(rows: Sequence[SubscriberRow], values: Mapping[str, Any]) -> list[Outcome]:
@@ -319,7 +319,7 @@ def store_changes(
     changes: Sequence[tuple[SubscriberRow, SubscriberRow]],
     statistics: StatisticChanges,
     tx: Transaction,
-    by: Actor,
+    source: Source,
     event_type: EventType = EventType.SUBSCRIBER_UPDATED,
     consent_record: ConsentRecord = NO_CONSENT_RECORD,
 ) -> list[SubscriberRow]:
@@ -344,7 +344,7 @@ def store_changes(
             effective.append((before, changed))
         stored.append(changed)
     _store(account_id, effective, tx)
-    histories = [(row.id, entries(before, row, by)) for before, row in effective]
+    histories = [(row.id, entries(before, row, source)) for before, row in effective]
     add_history(account_id, histories, tx)
     count_statuses(account_id, effective, statistics, tx)
     statistics.store(account_id, tx)

@@ -10,19 +10,20 @@ from peewee import SQL, Case, fn
 
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
+from ...values.actors import Actor
 from ...values.emails import text_key
-from ...values.ids import timestamp_of
-from ..accounts.store import key_names
+from ...values.ids import is_id, timestamp_of
+from ..accounts.store import actors_by_id
 from .fields import Status
-from .history import Actor, Entry, EntryType, Source, statuses
+from .history import Entry, EntryType, Source, actor_of, statuses, stored_actor
 from .models import Subscriber, SubscriberHistory
 from .store_reading import ONE, Reference, find
 
 _OF_ONE = (SubscriberHistory.account_id == param("account_id")) & (
     SubscriberHistory.subscriber_id == param("subscriber_id")
 )
-# The columns of `Entry`.
-_ENTRY = tuple(getattr(SubscriberHistory, name) for name in Entry._fields)
+# The columns of `Entry`, after its actor.
+_ENTRY = (SubscriberHistory.actor, *[getattr(SubscriberHistory, name) for name in Entry._fields])
 # Greater than every ID.
 END = "~"
 
@@ -44,8 +45,10 @@ def add_history(
         (subscriber_id, entry) for subscriber_id, entries in entries_by_id for entry in entries
     ]
     if all_entries:
-        ids = tx.new_ids(len(all_entries))
-        rows = [(each, id_, *entry) for id_, (each, entry) in zip(ids, all_entries, strict=True)]
+        ids, actor = tx.new_ids(len(all_entries)), stored_actor(tx.actor)
+        rows = [
+            (each, id_, actor, *entry) for id_, (each, entry) in zip(ids, all_entries, strict=True)
+        ]
         tx.run(_ADD, account_id=account_id, rows=rows)
 
 
@@ -106,14 +109,15 @@ _ORIGIN = Statement(lambda _: Subscriber.select(Subscriber.origin).where(ONE), h
 
 
 class HistoryEntry(NamedTuple):
-    """A stored entry; `changes` is parsed. `key_name` is empty if the key was revoked."""
+    """A stored entry; `changes` is parsed. `page` adds the types and names of actors."""
 
     id: str
     type: EntryType
     at: int
-    by: Actor
+    source: Source
+    stored_actor: str
     changes: dict[str, Any]
-    key_name: str = ""
+    actor: Actor | None = None
 
 
 class Person(NamedTuple):
@@ -156,12 +160,18 @@ def page(
     found = [_entry(*row) for row in rows]
     if origin is not None and len(found) <= limit and offset < total:
         found.append(_created(subscriber_id, origin))
-    return HistoryPage(_named(account_id, found[:limit], tx), total, len(found) > limit)
+    return HistoryPage(_with_actors(account_id, found[:limit], tx), total, len(found) > limit)
 
 
-def _named(account_id: str, entries: Sequence[HistoryEntry], tx: Transaction) -> list[HistoryEntry]:
-    names = key_names(account_id, {each.by.key_id for each in entries} - {""}, tx)
-    return [each._replace(key_name=names.get(each.by.key_id, "")) for each in entries]
+def _with_actors(
+    account_id: str, entries: Sequence[HistoryEntry], tx: Transaction
+) -> list[HistoryEntry]:
+    known = actors_by_id(
+        account_id, set(filter(is_id, [each.stored_actor for each in entries])), tx
+    )
+    return [
+        each._replace(actor=actor_of(each.stored_actor, each.source, known)) for each in entries
+    ]
 
 
 def last_change(
@@ -201,13 +211,14 @@ def person_of(account_id: str, reference: Reference, tx: Transaction) -> Person:
     return Person(row.id, {text_key(address) for address in addresses})
 
 
-def _entry(id_: str, entry_type: str, source: str, actor: str, changes: str) -> HistoryEntry:
-    by = Actor(Source(source), actor)
-    return HistoryEntry(id_, EntryType(entry_type), timestamp_of(id_), by, orjson.loads(changes))
+def _entry(id_: str, actor: str, entry_type: str, source: str, changes: str) -> HistoryEntry:
+    type_, at = EntryType(entry_type), timestamp_of(id_)
+    return HistoryEntry(id_, type_, at, Source(source), actor, orjson.loads(changes))
 
 
 def _created(subscriber_id: str, origin: str) -> HistoryEntry:
     entry = orjson.loads(origin)
-    by = Actor(Source(entry["source"]), entry["actor"])
-    changes = {"to": entry["status"]}
-    return HistoryEntry(subscriber_id, EntryType.CREATED, entry["at"], by, changes)
+    source, changes = Source(entry["source"]), {"to": entry["status"]}
+    return HistoryEntry(
+        subscriber_id, EntryType.CREATED, entry["at"], source, entry["actor"], changes
+    )

@@ -16,7 +16,7 @@ from ...values.ids import ids_at, timestamp_of, timestamps_of
 from .counters.store_counting import add_to_counters
 from .counters.store_statistics import StatisticChanges
 from .fields import PROFILE, Status, SubscriberRow
-from .history import Actor, Source, origin
+from .history import Source, origin
 from .models import Subscriber
 from .rules import ConsentRecord, NewSubscriber, SearchKeys, search_keys
 from .store_attached import attach, put_values
@@ -75,13 +75,13 @@ class Inserted(NamedTuple):
     revision: int = 0
     names: Mapping[str, str] = {}
 
-    def row(self, subscriber_id: str, new: NewSubscriber, by: Actor) -> SubscriberRow:
+    def row(self, subscriber_id: str, new: NewSubscriber, source: Source) -> SubscriberRow:
         tags = tuple(self.names[key] for key in sorted(new.tags))
-        return _new_row(subscriber_id, new, self.revision, by, tags)
+        return _new_row(subscriber_id, new, self.revision, source, tags)
 
 
 def insert(
-    account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, by: Actor
+    account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, source: Source
 ) -> Inserted:
     """Stores valid subscribers with different addresses, except existing ones."""
     if not new:
@@ -89,7 +89,7 @@ def insert(
     revision = next_revision(account_id, tx)
     new_ids, times = _new_ids(list(new.values()), revision, tx)
     revision = revision_at(max(new_ids), revision)
-    statement, rows = _new_rows(new_ids, times, list(new.values()), tx.now, by)
+    statement, rows = _new_rows(new_ids, times, list(new.values()), tx, source)
     stored_ids = tx.insert(
         statement,
         _STORED,
@@ -108,7 +108,7 @@ def insert(
     tags = [(id_, int(new[index].status), new[index].tags) for index, id_ in stored.items()]
     names = attach(account_id, tags, statistics, tx)
     for status, count in Counter(new[index].status for index in stored).items():
-        statistics.created(status, count, imported=by.source is Source.IMPORT)
+        statistics.created(status, count, imported=source is Source.IMPORT)
     statistics.store(account_id, tx)
     return Inserted(stored, revision, names)
 
@@ -140,13 +140,13 @@ def _new_row(
     subscriber_id: str,
     new: NewSubscriber,
     revision: int,
-    by: Actor,
+    source: Source,
     tags: tuple[str, ...] = (),
 ) -> SubscriberRow:
     values = {key: value for key, value in new.values.items() if value is not None}
     created_at = timestamp_of(subscriber_id)
     columns = {**new.profile, **new.consent_record._asdict()}
-    columns |= {"created_at": created_at, "confirmed_at": _confirmed_at(created_at, new, by)}
+    columns |= {"created_at": created_at, "confirmed_at": _confirmed_at(created_at, new, source)}
     return SubscriberRow(
         id=subscriber_id,
         email=new.email.address,
@@ -160,20 +160,24 @@ def _new_row(
     )
 
 
-def _confirmed_at(created_at: int, new: NewSubscriber, by: Actor) -> int | None:
+def _confirmed_at(created_at: int, new: NewSubscriber, source: Source) -> int | None:
     """Returns the time of the confirmation to store.
 
     A subscriber that is created as CONFIRMED was confirmed at that time. For an imported
     subscriber, only the time in the row is stored.
     """
     stated = new.consent_record.confirmed_at
-    if stated or by.source is Source.IMPORT or new.status is not Status.CONFIRMED:
+    if stated or source is Source.IMPORT or new.status is not Status.CONFIRMED:
         return stated
     return created_at
 
 
 def _new_rows(
-    ids: Sequence[str], times: Sequence[int], new: Sequence[NewSubscriber], now: int, by: Actor
+    ids: Sequence[str],
+    times: Sequence[int],
+    new: Sequence[NewSubscriber],
+    tx: Transaction,
+    source: Source,
 ) -> tuple[Statement, Sequence[tuple[Any, ...]]]:
     """Returns the statement that inserts subscribers, and its rows in the order of their keys.
 
@@ -184,7 +188,7 @@ def _new_rows(
     profiles = zip(*[_profile_values(each.profile) for each in new], strict=True)
     profile = dict(zip(PROFILE, profiles, strict=True))
     # Indexed by number: enum members are slow dictionary keys.
-    origins = ["", *(origin(status, now, by) for status in Status)]
+    origins = ["", *(origin(status, tx.now, source, tx.actor) for status in Status)]
     records = zip(*[each.consent_record for each in new], strict=True)
     _, status_changed_at, _, *other_times_and_consent = records
     columns = [
@@ -196,7 +200,7 @@ def _new_rows(
         *profile.values(),
         *zip(*map(search_keys, profile["first_name"], profile["last_name"]), strict=True),
         [origins[status] for status in statuses],
-        [_confirmed_at(time, each, by) for time, each in zip(times, new, strict=True)],
+        [_confirmed_at(time, each, source) for time, each in zip(times, new, strict=True)],
     ]
     # In the order of `_RARE_NAMES`.
     rare = (unicode_keys(keys), status_changed_at, *other_times_and_consent)

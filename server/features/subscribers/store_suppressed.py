@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ...storage.transaction import Transaction
 from ..suppressions.rules import Reason
 from .fields import Status
-from .history import Actor, Source, lifted
+from .history import Source, lifted
 from .rules import STATUS_OF_REASON, is_stricter
 from .store_changes import change_status
 from .store_history import add_history
@@ -23,19 +23,16 @@ class SuppressedSubscriberStore:
         reasons: Mapping[str, Reason],
         tx: Transaction,
         *,
-        key_id: str,
         is_import: bool,
     ) -> int:
-        by = Actor(Source.IMPORT if is_import else Source.API, key_id)
-        changed = 0
+        source, changed = Source.IMPORT if is_import else Source.API, 0
         for email_key, subscriber_id in ids_by_address(account_id, reasons, tx).items():
             status = STATUS_OF_REASON[reasons[email_key]]
             if is_stricter(status, Status(find(account_id, subscriber_id, tx).status)):
-                change_status(account_id, subscriber_id, status, tx, by, by_admin=False)
+                change_status(account_id, subscriber_id, status, tx, source, by_admin=False)
                 changed += 1
         return changed
 
-    def record_lifted(self, account_id: str, email_key: str, key_id: str, tx: Transaction) -> None:
+    def record_lifted(self, account_id: str, email_key: str, tx: Transaction) -> None:
         ids = ids_by_address(account_id, [email_key], tx).values()
-        entry = lifted(Actor(Source.API, key_id))
-        add_history(account_id, [(subscriber_id, [entry]) for subscriber_id in ids], tx)
+        add_history(account_id, [(subscriber_id, [lifted()]) for subscriber_id in ids], tx)

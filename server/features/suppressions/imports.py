@@ -67,7 +67,7 @@ class SuppressionWriter:
         added = self._suppressions.add(self._account_id, suppressions, tx)
         reasons = {key: each.reason for key, each in strictest(suppressions).items()}
         opted_out = self._subscribers.opt_out(
-            self._account_id, reasons, tx, key_id=self._key_id, is_import=self._is_import
+            self._account_id, reasons, tx, is_import=self._is_import
         )
         return Stored(set(added), opted_out)
 

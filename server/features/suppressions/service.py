@@ -68,13 +68,12 @@ class SuppressionService(SuppressionServiceServicer):
         self, request: pb.DeleteSuppressionRequest, _context: Context
     ) -> pb.DeleteSuppressionResponse:
         account, reference = account_id(), _reference(request.id)
-        key_id = current().key_id
 
         def lift(tx: Transaction) -> None:
             row = self._suppressions.find(account, reference, tx)
             check_change(request, _suppression(row), tx)
             self._suppressions.delete(account, reference, tx)
-            self._subscribers.record_lifted(account, reference, key_id, tx)
+            self._subscribers.record_lifted(account, reference, tx)
 
         await self._database.write(lift)
         return pb.DeleteSuppressionResponse()
@@ -142,7 +141,7 @@ class SuppressionService(SuppressionServiceServicer):
     def _writer(self, *, is_import: bool) -> SuppressionWriter:
         return SuppressionWriter(
             account_id(),
-            current().key_id,
+            current().actor.id,
             self._suppressions,
             self._subscribers,
             is_import=is_import,

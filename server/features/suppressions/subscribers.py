@@ -12,7 +12,7 @@ from .rules import Reason
 class SuppressedSubscribers(Protocol):
     """Changes subscribers after a change of the suppression of their address.
 
-    `key_id` is the API key of the call. This package cannot import the subscribers.
+    This package cannot import the subscribers.
     """
 
     def opt_out(
@@ -21,7 +21,6 @@ class SuppressedSubscribers(Protocol):
         reasons: Mapping[str, Reason],
         tx: Transaction,
         *,
-        key_id: str,
         is_import: bool,
     ) -> int:
         """Gives the subscribers with these addresses the stricter statuses of the reasons.
@@ -29,5 +28,5 @@ class SuppressedSubscribers(Protocol):
         Returns the number of subscribers with a new status.
         """
 
-    def record_lifted(self, account_id: str, email_key: str, key_id: str, tx: Transaction) -> None:
+    def record_lifted(self, account_id: str, email_key: str, tx: Transaction) -> None:
         """Adds an entry to the history of the subscriber with an address, if there is one."""

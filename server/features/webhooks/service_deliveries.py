@@ -90,11 +90,10 @@ class DeliveryMethods:
     async def ReplayWebhook(
         self, request: pb.ReplayWebhookRequest, _context: Context
     ) -> pb.ReplayWebhookResponse:
-        account, key_id = account_id(), current().key_id
-        replay_filter = _replay_filter(request)
+        account, replay_filter = account_id(), _replay_filter(request)
 
         def create(tx: Transaction) -> pb.ReplayWebhookResponse:
-            row = replays.create(account, replay_filter, key_id, tx)
+            row = replays.create(account, replay_filter, tx)
             return with_etag(pb.ReplayWebhookResponse(operation=operation(row)))
 
         reply = await self._database.write(create)

@@ -27,8 +27,7 @@ class Audit(Interceptor):
         audited = AuditedCall(
             account_id=by.account_id,
             action=call.method.audited_action,
-            actor=by.key_id,
-            actor_name=by.key_name,
+            actor=by.actor,
             ip=call.client_address,
             resource_id=reference if is_id(reference) else "",
         )

@@ -18,6 +18,7 @@ from ...features.accounts import store
 from ...features.accounts.key_uses import KeyUses
 from ...features.accounts.rules import SIGNUP, hash_secret, is_well_formed
 from ...storage.database import Database
+from ...values.actors import Actor, ActorType
 from ...values.clock import Clock
 from .. import caller
 from ..caller import Caller
@@ -67,7 +68,7 @@ class Authenticate(Interceptor):
         """Removes a key from the cache."""
         self._invalidations += 1
         for secret_hash, entry in list(self._cache.items()):
-            if entry.caller.key_id == key_id:
+            if entry.caller.actor.id == key_id:
                 del self._cache[secret_hash]
 
     async def intercept(self, call: Call) -> None:
@@ -94,7 +95,7 @@ class Authenticate(Interceptor):
         call.caller = entry.caller
         if entry.caller.scope == SIGNUP:
             # Web pages contain these keys. They must not use up the calls of the account.
-            call.rate_limit_key = entry.caller.key_id
+            call.rate_limit_key = entry.caller.actor.id
         call.account_id = entry.caller.account_id
 
     async def _look_up(self, secret_hash: str, now: int) -> CacheEntry:
@@ -107,10 +108,9 @@ class Authenticate(Interceptor):
             raise Unauthorized
         identified = Caller(
             identity.account_id,
-            identity.key_id,
+            Actor(ActorType.API_KEY, identity.key_id, identity.name),
             identity.scope,
             bool(identity.email_verified),
-            identity.name,
         )
         day = now - now % _DAY_MILLISECONDS
         until = min(now + CACHE_MILLISECONDS, day + _DAY_MILLISECONDS)

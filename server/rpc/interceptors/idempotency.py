@@ -47,7 +47,7 @@ class Idempotency(Interceptor):
         if caller.current().scope == SIGNUP:
             # Web pages contain keys of this scope. They must not use, or find out, other keys, nor
             # that a person was erased. Their responses are empty.
-            key, message = f"{caller.current().key_id} {key}", None
+            key, message = f"{caller.current().actor.id} {key}", None
         request = Request(
             call.account_id, key, _fingerprint(call), response_type.FromString, message
         )

@@ -65,6 +65,6 @@ class SignupLimit(Interceptor):
         # A sign-up that its address may not make takes nothing from the key.
         decision = self._addresses.take(caller.client_address())
         if decision.allowed:
-            decision = self._keys.take(caller.current().key_id)
+            decision = self._keys.take(caller.current().actor.id)
         if not decision.allowed:
             raise TooManySignups(decision.seconds)

@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Generic
 
-from ...rpc import deadline
+from ...rpc import caller, deadline
 from ...rpc.errors import Overloaded, Unavailable
 from .queue_delay import QueueDelay
 from .stats import ExecutorStats
@@ -155,7 +155,8 @@ class BatchExecutor(Generic[Work]):
         if self.stats.busy and waiting:
             self._check_queue_delay(delay, waiting)
         delay.enqueued(waiting)
-        return WorkItem(work, self._loop.create_future(), self._claiming, limits)
+        future, actor = self._loop.create_future(), caller.actor_or_none()
+        return WorkItem(work, future, self._claiming, limits, actor)
 
     def _delay_of(self, limits: GroupLimits) -> QueueDelay:
         delay = self._queue_delays.get(limits)

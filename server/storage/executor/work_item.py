@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ...rpc.errors import Unavailable
+from ...values.actors import Actor
 
 Work = TypeVar("Work")
 
@@ -27,13 +28,14 @@ GroupLimits = tuple[GroupLimit, ...]
 
 
 class WorkItem(Generic[Work]):
-    """The work of one caller, its groups, and the future for its outcome."""
+    """The work of one caller, its groups, who makes its changes, and the future for its outcome."""
 
     __slots__ = (
         "_claimed",
         "_claiming",
         "_interrupt",
         "_withdrawn",
+        "actor",
         "cpu_seconds",
         "error",
         "future",
@@ -50,9 +52,11 @@ class WorkItem(Generic[Work]):
         future: asyncio.Future[Any],
         claiming: AbstractContextManager[Any],
         limits: GroupLimits = (),
+        actor: Actor | None = None,
     ) -> None:
         self.work = work
         self.limits = limits
+        self.actor = actor
         self.future = future
         self._claiming = claiming
         self.result: Any = None

@@ -118,7 +118,7 @@ def create_everything(
     tree = parse("tags:vip")
     segments.create(account_id, "VIPs", "tags:vip", tree, "", tx)
     message = {"action": {"delete": True}, "filter": "tags:vip", "dryRun": True}
-    request = BatchRequest(message, ["tags:vip"], key_id="", by_admin=True)
+    request = BatchRequest(message, ["tags:vip"], by_admin=True)
     operations.create(account_id, request, None, people, tx)
     OperationFilters().change_segment(account_id, tx)
     record_command(account_id, "tag.created", tx, after={"id": account_id, "name": TEXTS[0]})
@@ -145,7 +145,7 @@ def create_deliveries(account_id: str, hook: str, tx: Transaction) -> None:
     record_attempts(account_id, finished, tx)
     tags.create(account_id, "leased", "", tx)
     run_cycle(account_id, [], 1, tx)
-    replay = store_replays.create(account_id, everything(webhook.id), "", tx)
+    replay = store_replays.create(account_id, everything(webhook.id), tx)
     request = replay.content
     assert isinstance(request, ReplayRequest)
     ReplayStore().deliver(account_id, replay.id, request, 0, request.until_sequence, tx)

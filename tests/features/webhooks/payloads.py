@@ -27,7 +27,6 @@ from rosterd.server.features.operations import store as operations
 from rosterd.server.features.operations.rules import BatchRequest, State
 from rosterd.server.features.signups.store import REPEAT_TIME, SignupStore
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.history import API
 from rosterd.server.features.subscribers.rules import NewSubscriber
 from rosterd.server.features.subscribers.store import Changes, SubscriberStore
 from rosterd.server.features.subscribers.store_changes import change_status
@@ -42,11 +41,13 @@ from rosterd.server.features.webhooks.delivery.store_results import (
 )
 from rosterd.server.features.webhooks.endpoints.signing import sign
 from rosterd.server.features.webhooks.store import NewWebhook, create
+from rosterd.server.rpc import caller
 from rosterd.server.rpc.paging import Page
 from rosterd.server.security.encryption import Encryption
 from rosterd.server.security.links import Links
 from rosterd.server.storage.sqlite.database import SqliteDatabase
 from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.actors import Actor, ActorType, person
 from rosterd.server.values.emails import Email
 from rosterd.server.values.ids import first_id_at, timestamp_of
 
@@ -61,6 +62,7 @@ ENCRYPTION = Encryption(bytes(32))
 LINKS = Links(ENCRYPTION, "https://news.example.com")
 SUBSCRIBERS = SubscriberStore(Suppressions(ENCRYPTION), LINKS)
 ALL = Page(number=1, limit=100)
+KEY = Actor(ActorType.API_KEY, SEGMENT_ID, "Nightly sync")
 # The secret in the examples of the protos.
 SECRET = f"whsec_{'A' * 43}="
 ENDPOINTS = ("https://example.com/hooks/roster", "https://crm.example.com/roster")
@@ -100,8 +102,9 @@ class Scenario:
         """Advances the clock."""
         self._clock.advance(milliseconds)
 
-    async def step(self, work: Callable[[Transaction], T]) -> T:
+    async def step(self, work: Callable[[Transaction], T], actor: Actor | None = KEY) -> T:
         """Advances the clock and makes a change."""
+        caller.enter_account(ACCOUNT_ID, actor)
         self._clock.advance(self._random.randrange(1_000, 300_000))
         first_id = int(ULID.from_str(first_id_at(self._clock.now)))
         # New ids follow the last one, so they are the same in every run.
@@ -152,9 +155,9 @@ async def _run(scenario: Scenario) -> None:
         )
         if status is Status.UNSUBSCRIBED:
             scenario.wait(REPEAT_TIME)
-            await scenario.step(_sign_up)
+            await scenario.step(_sign_up, person(""))
     message = {"action": {"changeStatus": "COMPLAINED"}, "segmentId": SEGMENT_ID}
-    batch = BatchRequest(message, ["tags:vip"], key_id="", by_admin=False)
+    batch = BatchRequest(message, ["tags:vip"], by_admin=False)
     operation = await scenario.step(
         lambda tx: operations.create(ACCOUNT_ID, batch, None, 1, tx)._replace(processed=1)
     )
@@ -162,14 +165,14 @@ async def _run(scenario: Scenario) -> None:
     await scenario.step(lambda tx: SUBSCRIBERS.delete(ACCOUNT_ID, ada, tx))
     await scenario.step(lambda tx: custom_fields.delete(ACCOUNT_ID, field.id, tx))
     await scenario.step(lambda tx: tags.delete(ACCOUNT_ID, tag.id, tx))
-    await scenario.step(lambda tx: _respond_gone(other, tx))
+    await scenario.step(lambda tx: _respond_gone(other, tx), actor=None)
     gone = rules.DisabledReason.GONE
-    await scenario.step(lambda tx: disable(ACCOUNT_ID, other, gone, tx))
+    await scenario.step(lambda tx: disable(ACCOUNT_ID, other, gone, tx), actor=None)
 
 
 def _sign_up(tx: Transaction) -> None:
     store = SignupStore(SUBSCRIBERS, Suppressions(ENCRYPTION), LINKS)
-    store.sign_up(ACCOUNT_ID, _ada(), tx, API)
+    store.sign_up(ACCOUNT_ID, _ada(), tx)
 
 
 def _respond_gone(webhook_id: str, tx: Transaction) -> None:

@@ -116,7 +116,7 @@ async def test_many_rows_are_deleted_in_small_batches(location: Location) -> Non
 
 def replayed(webhook_id: str, tx: Transaction) -> None:
     """Creates the delivery of a replay of the first event."""
-    replay = store_replays.create(ACCOUNT_ID, everything(webhook_id), "", tx)
+    replay = store_replays.create(ACCOUNT_ID, everything(webhook_id), tx)
     request = replay.content
     assert isinstance(request, ReplayRequest)
     store_replays.ReplayStore().deliver(ACCOUNT_ID, replay.id, request, 0, 1, tx)

@@ -41,7 +41,7 @@ def step(tx: Transaction) -> StepResult | None:
 async def start(worker: Worker, webhook_id: str, *, only_failed: bool = False) -> str:
     """Starts a replay and returns its id."""
     replay_filter = everything(webhook_id, only_failed=only_failed)
-    row = await worker.database.write(lambda tx: create(ACCOUNT_ID, replay_filter, "", tx))
+    row = await worker.database.write(lambda tx: create(ACCOUNT_ID, replay_filter, tx))
     return row.id
 
 

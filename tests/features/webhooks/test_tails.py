@@ -14,6 +14,7 @@ from rosterd.server.features.webhooks.models import DeliveryAttempt
 from rosterd.server.rpc.caller import Caller
 from rosterd.server.rpc.errors import Unauthorized, Unavailable
 from rosterd.server.storage.database import Database
+from rosterd.server.values.actors import Actor, ActorType
 
 from ...citus.cluster import Cluster
 from ...postgres import Postgres
@@ -27,14 +28,14 @@ from .worker import (
     running_worker,
 )
 
-CALLER = Caller(ACCOUNT_ID, "1" * 26, "read", email_verified=True)
+CALLER = Caller(ACCOUNT_ID, Actor(ActorType.API_KEY, "1" * 26), "read", email_verified=True)
 
 
 async def store_key(worker: Worker, expires_at: str = "NULL") -> None:
     """Stores the API key of the caller."""
     await worker.execute(
         "INSERT INTO api_key (account_id, id, name, scope, secret_hash, created_at, expires_at)"
-        f" VALUES ('{ACCOUNT_ID}', '{CALLER.key_id}', 'test', 'read', 'hash', 1, {expires_at})"
+        f" VALUES ('{ACCOUNT_ID}', '{CALLER.actor.id}', 'test', 'read', 'hash', 1, {expires_at})"
     )
 
 

@@ -13,6 +13,7 @@ from rosterd.server.rpc import caller
 from rosterd.server.rpc.caller import Caller
 from rosterd.server.rpc.errors import TooManySignups
 from rosterd.server.rpc.interceptors.rate_limit import KEY_LIMIT_FACTOR, SignupLimit
+from rosterd.server.values.actors import Actor, ActorType
 
 from .clock import Clock
 
@@ -26,7 +27,8 @@ def call(limit: SignupLimit, address: str, key: str = "a key", scope: str = "sig
 
 
 def _call(limit: SignupLimit, address: str, key: str, scope: str) -> bool:
-    caller.enter(Caller("an account", key, scope, email_verified=True))
+    by = Actor(ActorType.API_KEY, key)
+    caller.enter(Caller("an account", by, scope, email_verified=True))
     caller.enter_client(address)
     signup: Any = SimpleNamespace(method=SimpleNamespace(scope="signup"))
     try:

@@ -35,6 +35,8 @@ const (
 	Actor_PERSON Actor_Type = 2
 	// A command that changes the database, such as `roster keys`.
 	Actor_COMMAND_LINE Actor_Type = 3
+	// A user of the console who has signed in.
+	Actor_SESSION Actor_Type = 4
 )
 
 // Enum value maps for Actor_Type.
@@ -44,12 +46,14 @@ var (
 		1: "API_KEY",
 		2: "PERSON",
 		3: "COMMAND_LINE",
+		4: "SESSION",
 	}
 	Actor_Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED": 0,
 		"API_KEY":          1,
 		"PERSON":           2,
 		"COMMAND_LINE":     3,
+		"SESSION":          4,
 	}
 )
 
@@ -85,10 +89,10 @@ type Actor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Type of the actor.
 	Type Actor_Type `protobuf:"varint,1,opt,name=type,proto3,enum=roster.v1.Actor_Type" json:"type,omitempty"`
-	// Identifier of the API key. Absent for other types.
+	// Identifier of the API key or session. Absent for other types.
 	Id *string `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	// Name of the API key, or of the user of the operating system who ran the command. Absent for a
-	// person, and if it is no longer stored because the key was revoked.
+	// Name of the API key or session, or of the user of the operating system who ran the command, at
+	// the time of the change. Absent for a person, and if it is not known.
 	Name          *string `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -149,17 +153,18 @@ var File_roster_v1_actors_proto protoreflect.FileDescriptor
 
 const file_roster_v1_actors_proto_rawDesc = "" +
 	"\n" +
-	"\x16roster/v1/actors.proto\x12\troster.v1\x1a\x14roster/v1/http.proto\"\xf8\x01\n" +
+	"\x16roster/v1/actors.proto\x12\troster.v1\x1a\x14roster/v1/http.proto\"\x85\x02\n" +
 	"\x05Actor\x126\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x15.roster.v1.Actor.TypeB\v\xaa\xb5\x18\aAPI_KEYR\x04type\x123\n" +
 	"\x02id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KH\x00R\x02id\x88\x01\x01\x12)\n" +
-	"\x04name\x18\x03 \x01(\tB\x10\xaa\xb5\x18\fNightly syncH\x01R\x04name\x88\x01\x01\"G\n" +
+	"\x04name\x18\x03 \x01(\tB\x10\xaa\xb5\x18\fNightly syncH\x01R\x04name\x88\x01\x01\"T\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aAPI_KEY\x10\x01\x12\n" +
 	"\n" +
 	"\x06PERSON\x10\x02\x12\x10\n" +
-	"\fCOMMAND_LINE\x10\x03B\x05\n" +
+	"\fCOMMAND_LINE\x10\x03\x12\v\n" +
+	"\aSESSION\x10\x04B\x05\n" +
 	"\x03_idB\a\n" +
 	"\x05_nameB\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 

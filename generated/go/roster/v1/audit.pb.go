@@ -161,7 +161,7 @@ type ListAuditEntriesRequest struct {
 	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
 	// Returns only entries of this action.
 	Action string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
-	// Returns only actions with the API key of this identifier, or by the command line for
+	// Returns only actions by the API key or session of this identifier, or by the command line for
 	// COMMAND_LINE.
 	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
 	// Returns only actions on resources of this type, such as tag.
@@ -359,7 +359,7 @@ type ExportAuditEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exports only entries of this action.
 	Action string `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
-	// Exports only actions with the API key of this identifier, or by the command line for
+	// Exports only actions by the API key or session of this identifier, or by the command line for
 	// COMMAND_LINE.
 	Actor string `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
 	// Exports only actions on resources of this type, such as tag.

@@ -102,6 +102,9 @@ type Event struct {
 	// Sequence number of the event in its account: an integer that starts at 1 and
 	// increases by 1 with each event.
 	Sequence float64 `protobuf:"fixed64,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// Who made the change. Absent if the service itself did, and in events that an earlier version of
+	// the service recorded.
+	Actor *Actor `protobuf:"bytes,8,opt,name=actor,proto3" json:"actor,omitempty"`
 	// The changed resource under its name, as the API returned it right after the change.
 	// For a deletion, as it was right before.
 	Data *structpb.Struct `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
@@ -175,6 +178,13 @@ func (x *Event) GetSequence() float64 {
 		return x.Sequence
 	}
 	return 0
+}
+
+func (x *Event) GetActor() *Actor {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
 }
 
 func (x *Event) GetData() *structpb.Struct {
@@ -415,14 +425,15 @@ var File_roster_v1_deliveries_proto protoreflect.FileDescriptor
 
 const file_roster_v1_deliveries_proto_rawDesc = "" +
 	"\n" +
-	"\x1aroster/v1/deliveries.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xcc\x04\n" +
+	"\x1aroster/v1/deliveries.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\"\xf4\x04\n" +
 	"\x05Event\x122\n" +
 	"\x02id\x18\x01 \x01(\tB\"\xaa\xb5\x18\x1eevt_01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x04type\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vtag.updatedR\x04type\x12\\\n" +
 	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\ttimestamp\x12B\n" +
 	"\n" +
 	"account_id\x18\a \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5MH\x00R\taccountId\x88\x01\x01\x12<\n" +
-	"\bsequence\x18\x04 \x01(\x01B \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\xf0?\xaa\xb5\x18\x017ȵ\x18\x01R\bsequence\x12\xb0\x01\n" +
+	"\bsequence\x18\x04 \x01(\x01B \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\xf0?\xaa\xb5\x18\x017ȵ\x18\x01R\bsequence\x12&\n" +
+	"\x05actor\x18\b \x01(\v2\x10.roster.v1.ActorR\x05actor\x12\xb0\x01\n" +
 	"\x04data\x18\x05 \x01(\v2\x17.google.protobuf.StructB\x82\x01\xbaH\x03\xc8\x01\x01\xaa\xb5\x18x{\"tag\": {\"id\": \"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"name\": \"vip\", \"description\": \"\", \"createdAt\": \"2026-11-21T03:33:16.247Z\"}}R\x04data\x12H\n" +
 	"\bprevious\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x13\xaa\xb5\x18\x0f{\"name\": \"VIP\"}R\bpreviousB\r\n" +
 	"\v_account_id\"\x9b\x06\n" +
@@ -482,22 +493,24 @@ var file_roster_v1_deliveries_proto_goTypes = []any{
 	(*WebhookDelivery)(nil),       // 2: roster.v1.WebhookDelivery
 	(*WebhookAttempt)(nil),        // 3: roster.v1.WebhookAttempt
 	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 5: google.protobuf.Struct
+	(*Actor)(nil),                 // 5: roster.v1.Actor
+	(*structpb.Struct)(nil),       // 6: google.protobuf.Struct
 }
 var file_roster_v1_deliveries_proto_depIdxs = []int32{
 	4, // 0: roster.v1.Event.timestamp:type_name -> google.protobuf.Timestamp
-	5, // 1: roster.v1.Event.data:type_name -> google.protobuf.Struct
-	5, // 2: roster.v1.Event.previous:type_name -> google.protobuf.Struct
-	0, // 3: roster.v1.WebhookDelivery.state:type_name -> roster.v1.WebhookDelivery.State
-	4, // 4: roster.v1.WebhookDelivery.next_attempt_at:type_name -> google.protobuf.Timestamp
-	4, // 5: roster.v1.WebhookDelivery.created_at:type_name -> google.protobuf.Timestamp
-	4, // 6: roster.v1.WebhookDelivery.ended_at:type_name -> google.protobuf.Timestamp
-	4, // 7: roster.v1.WebhookAttempt.started_at:type_name -> google.protobuf.Timestamp
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	5, // 1: roster.v1.Event.actor:type_name -> roster.v1.Actor
+	6, // 2: roster.v1.Event.data:type_name -> google.protobuf.Struct
+	6, // 3: roster.v1.Event.previous:type_name -> google.protobuf.Struct
+	0, // 4: roster.v1.WebhookDelivery.state:type_name -> roster.v1.WebhookDelivery.State
+	4, // 5: roster.v1.WebhookDelivery.next_attempt_at:type_name -> google.protobuf.Timestamp
+	4, // 6: roster.v1.WebhookDelivery.created_at:type_name -> google.protobuf.Timestamp
+	4, // 7: roster.v1.WebhookDelivery.ended_at:type_name -> google.protobuf.Timestamp
+	4, // 8: roster.v1.WebhookAttempt.started_at:type_name -> google.protobuf.Timestamp
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_deliveries_proto_init() }
@@ -505,6 +518,7 @@ func file_roster_v1_deliveries_proto_init() {
 	if File_roster_v1_deliveries_proto != nil {
 		return
 	}
+	file_roster_v1_actors_proto_init()
 	file_roster_v1_http_proto_init()
 	file_roster_v1_deliveries_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_deliveries_proto_msgTypes[1].OneofWrappers = []any{}

@@ -279,7 +279,7 @@ type Operation struct {
 	// that have the tags. Absent for a replay. Like changed and would_change, absent for an operation
 	// that an earlier version started.
 	Unchanged *int32 `protobuf:"varint,16,opt,name=unchanged,proto3,oneof" json:"unchanged,omitempty"`
-	// Who started the operation: an API key, with its name at that time.
+	// Who started the operation, with the name at that time.
 	Actor         *Actor `protobuf:"bytes,17,opt,name=actor,proto3" json:"actor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

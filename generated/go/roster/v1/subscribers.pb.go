@@ -2165,8 +2165,8 @@ type SubscriberHistoryEntry struct {
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// How the change was made.
 	Source SubscriberHistoryEntry_Source `protobuf:"varint,4,opt,name=source,proto3,enum=roster.v1.SubscriberHistoryEntry_Source" json:"source,omitempty"`
-	// Who made the change: the API key of the call or the import, or the person. Absent if it is
-	// unknown.
+	// Who made the change: the API key or session of the call, of the import or of the start of the
+	// operation, or the person. Absent if it is unknown.
 	Actor *Actor `protobuf:"bytes,11,opt,name=actor,proto3" json:"actor,omitempty"`
 	// IP address of the person. Absent unless the person made the change.
 	Ip *string `protobuf:"bytes,6,opt,name=ip,proto3,oneof" json:"ip,omitempty"`
@@ -3693,7 +3693,8 @@ type DeleteSubscriberRequest struct {
 	// event of this deletion, and from the stored responses of webhook endpoints. Of the
 	// subscriber, the events keep only id, status and createdAt; other members are empty.
 	// Their identifiers and sequence stay. Later attempts and replays send the events
-	// without the data. Requests that are being sent cannot be recalled.
+	// without the data. Requests that are being sent cannot be recalled. Actors are kept, because
+	// they contain nothing about a person but the names of API keys and sessions.
 	//
 	// The current and earlier addresses of the subscriber are replaced in operations and
 	// their events; a running operation that names one ends as FAILED. Responses that are

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16roster/v1/actors.proto\x12\troster.v1\x1a\x14roster/v1/http.proto\"\xe8\x01\n\x05\x41\x63tor\x12\x30\n\x04type\x18\x01 \x01(\x0e\x32\x15.roster.v1.Actor.TypeB\x0b\xaa\xb5\x18\x07\x41PI_KEY\x12/\n\x02id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5KH\x00\x88\x01\x01\x12#\n\x04name\x18\x03 \x01(\tB\x10\xaa\xb5\x18\x0cNightly syncH\x01\x88\x01\x01\"G\n\x04Type\x12\x14\n\x10TYPE_UNSPECIFIED\x10\x00\x12\x0b\n\x07\x41PI_KEY\x10\x01\x12\n\n\x06PERSON\x10\x02\x12\x10\n\x0c\x43OMMAND_LINE\x10\x03\x42\x05\n\x03_idB\x07\n\x05_nameB\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16roster/v1/actors.proto\x12\troster.v1\x1a\x14roster/v1/http.proto\"\xf5\x01\n\x05\x41\x63tor\x12\x30\n\x04type\x18\x01 \x01(\x0e\x32\x15.roster.v1.Actor.TypeB\x0b\xaa\xb5\x18\x07\x41PI_KEY\x12/\n\x02id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5KH\x00\x88\x01\x01\x12#\n\x04name\x18\x03 \x01(\tB\x10\xaa\xb5\x18\x0cNightly syncH\x01\x88\x01\x01\"T\n\x04Type\x12\x14\n\x10TYPE_UNSPECIFIED\x10\x00\x12\x0b\n\x07\x41PI_KEY\x10\x01\x12\n\n\x06PERSON\x10\x02\x12\x10\n\x0c\x43OMMAND_LINE\x10\x03\x12\x0b\n\x07SESSION\x10\x04\x42\x05\n\x03_idB\x07\n\x05_nameB\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,7 +40,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ACTOR'].fields_by_name['name']._loaded_options = None
   _globals['_ACTOR'].fields_by_name['name']._serialized_options = b'\252\265\030\014Nightly sync'
   _globals['_ACTOR']._serialized_start=60
-  _globals['_ACTOR']._serialized_end=292
+  _globals['_ACTOR']._serialized_end=305
   _globals['_ACTOR_TYPE']._serialized_start=205
-  _globals['_ACTOR_TYPE']._serialized_end=276
+  _globals['_ACTOR_TYPE']._serialized_end=289
 # @@protoc_insertion_point(module_scope)

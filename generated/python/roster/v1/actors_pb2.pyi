@@ -37,6 +37,8 @@ class Actor(_message.Message):
         """The subscriber, with a link or a form."""
         COMMAND_LINE: Actor._Type.ValueType  # 3
         """A command that changes the database, such as `roster keys`."""
+        SESSION: Actor._Type.ValueType  # 4
+        """A user of the console who has signed in."""
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
         """The type of an actor. Later versions can add types."""
@@ -49,6 +51,8 @@ class Actor(_message.Message):
     """The subscriber, with a link or a form."""
     COMMAND_LINE: Actor.Type.ValueType  # 3
     """A command that changes the database, such as `roster keys`."""
+    SESSION: Actor.Type.ValueType  # 4
+    """A user of the console who has signed in."""
 
     TYPE_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int
@@ -56,10 +60,10 @@ class Actor(_message.Message):
     type: Global___Actor.Type.ValueType
     """Type of the actor."""
     id: _builtins.str
-    """Identifier of the API key. Absent for other types."""
+    """Identifier of the API key or session. Absent for other types."""
     name: _builtins.str
-    """Name of the API key, or of the user of the operating system who ran the command. Absent for a
-    person, and if it is no longer stored because the key was revoked.
+    """Name of the API key or session, or of the user of the operating system who ran the command, at
+    the time of the change. Absent for a person, and if it is not known.
     """
     def __init__(
         self,

@@ -123,7 +123,7 @@ class ListAuditEntriesRequest(_message.Message):
     action: _builtins.str
     """Returns only entries of this action."""
     actor: _builtins.str
-    """Returns only actions with the API key of this identifier, or by the command line for
+    """Returns only actions by the API key or session of this identifier, or by the command line for
     COMMAND_LINE.
     """
     resource_type: _builtins.str
@@ -220,7 +220,7 @@ class ExportAuditEntriesRequest(_message.Message):
     action: _builtins.str
     """Exports only entries of this action."""
     actor: _builtins.str
-    """Exports only actions with the API key of this identifier, or by the command line for
+    """Exports only actions by the API key or session of this identifier, or by the command line for
     COMMAND_LINE.
     """
     resource_type: _builtins.str

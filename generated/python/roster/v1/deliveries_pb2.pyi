@@ -8,6 +8,7 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from roster.v1 import actors_pb2 as _actors_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -30,6 +31,7 @@ class Event(_message.Message):
     TIMESTAMP_FIELD_NUMBER: _builtins.int
     ACCOUNT_ID_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
     DATA_FIELD_NUMBER: _builtins.int
     PREVIOUS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
@@ -47,6 +49,12 @@ class Event(_message.Message):
     @_builtins.property
     def timestamp(self) -> _timestamp_pb2.Timestamp:
         """Time at which the event occurred."""
+
+    @_builtins.property
+    def actor(self) -> _actors_pb2.Actor:
+        """Who made the change. Absent if the service itself did, and in events that an earlier version of
+        the service recorded.
+        """
 
     @_builtins.property
     def data(self) -> _struct_pb2.Struct:
@@ -68,12 +76,13 @@ class Event(_message.Message):
         timestamp: _timestamp_pb2.Timestamp | None = ...,
         account_id: _builtins.str | None = ...,
         sequence: _builtins.float = ...,
+        actor: _actors_pb2.Actor | None = ...,
         data: _struct_pb2.Struct | None = ...,
         previous: _struct_pb2.Struct | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_account_id", b"_account_id", "account_id", b"account_id", "data", b"data", "previous", b"previous", "timestamp", b"timestamp"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_account_id", b"_account_id", "account_id", b"account_id", "actor", b"actor", "data", b"data", "previous", b"previous", "timestamp", b"timestamp"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_account_id", b"_account_id", "account_id", b"account_id", "data", b"data", "id", b"id", "previous", b"previous", "sequence", b"sequence", "timestamp", b"timestamp", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_account_id", b"_account_id", "account_id", b"account_id", "actor", b"actor", "data", b"data", "id", b"id", "previous", b"previous", "sequence", b"sequence", "timestamp", b"timestamp", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__account_id: _TypeAlias = _typing.Literal["account_id"]  # noqa: Y015
     _WhichOneofArgType__account_id: _TypeAlias = _typing.Literal["_account_id", b"_account_id"]  # noqa: Y015

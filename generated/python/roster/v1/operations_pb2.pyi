@@ -333,7 +333,7 @@ class Operation(_message.Message):
 
     @_builtins.property
     def actor(self) -> _actors_pb2.Actor:
-        """Who started the operation: an API key, with its name at that time."""
+        """Who started the operation, with the name at that time."""
 
     def __init__(
         self,

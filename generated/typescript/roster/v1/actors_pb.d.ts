@@ -26,15 +26,15 @@ export declare type Actor = Message<"roster.v1.Actor"> & {
   type: Actor_Type;
 
   /**
-   * Identifier of the API key. Absent for other types.
+   * Identifier of the API key or session. Absent for other types.
    *
    * @generated from field: optional string id = 2;
    */
   id?: string | undefined;
 
   /**
-   * Name of the API key, or of the user of the operating system who ran the command. Absent for a
-   * person, and if it is no longer stored because the key was revoked.
+   * Name of the API key or session, or of the user of the operating system who ran the command, at
+   * the time of the change. Absent for a person, and if it is not known.
    *
    * @generated from field: optional string name = 3;
    */
@@ -80,6 +80,13 @@ export enum Actor_Type {
    * @generated from enum value: COMMAND_LINE = 3;
    */
   COMMAND_LINE = 3,
+
+  /**
+   * A user of the console who has signed in.
+   *
+   * @generated from enum value: SESSION = 4;
+   */
+  SESSION = 4,
 }
 
 /**

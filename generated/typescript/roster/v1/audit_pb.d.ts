@@ -125,7 +125,7 @@ export declare type ListAuditEntriesRequest = Message<"roster.v1.ListAuditEntrie
   action: string;
 
   /**
-   * Returns only actions with the API key of this identifier, or by the command line for
+   * Returns only actions by the API key or session of this identifier, or by the command line for
    * COMMAND_LINE.
    *
    * @generated from field: string actor = 4;
@@ -237,7 +237,7 @@ export declare type ExportAuditEntriesRequest = Message<"roster.v1.ExportAuditEn
   action: string;
 
   /**
-   * Exports only actions with the API key of this identifier, or by the command line for
+   * Exports only actions by the API key or session of this identifier, or by the command line for
    * COMMAND_LINE.
    *
    * @generated from field: string actor = 2;

@@ -7,6 +7,7 @@
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Actor } from "./actors_pb.js";
 
 /**
  * Describes the file roster/v1/deliveries.proto.
@@ -55,6 +56,14 @@ export declare type Event = Message<"roster.v1.Event"> & {
    * @generated from field: double sequence = 4;
    */
   sequence: number;
+
+  /**
+   * Who made the change. Absent if the service itself did, and in events that an earlier version of
+   * the service recorded.
+   *
+   * @generated from field: roster.v1.Actor actor = 8;
+   */
+  actor?: Actor | undefined;
 
   /**
    * The changed resource under its name, as the API returned it right after the change.

@@ -206,7 +206,7 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   unchanged?: number | undefined;
 
   /**
-   * Who started the operation: an API key, with its name at that time.
+   * Who started the operation, with the name at that time.
    *
    * @generated from field: roster.v1.Actor actor = 17;
    */

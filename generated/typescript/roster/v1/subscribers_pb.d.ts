@@ -1239,8 +1239,8 @@ export declare type SubscriberHistoryEntry = Message<"roster.v1.SubscriberHistor
   source: SubscriberHistoryEntry_Source;
 
   /**
-   * Who made the change: the API key of the call or the import, or the person. Absent if it is
-   * unknown.
+   * Who made the change: the API key or session of the call, of the import or of the start of the
+   * operation, or the person. Absent if it is unknown.
    *
    * @generated from field: roster.v1.Actor actor = 11;
    */
@@ -2445,7 +2445,8 @@ export declare type DeleteSubscriberRequest = Message<"roster.v1.DeleteSubscribe
    * event of this deletion, and from the stored responses of webhook endpoints. Of the
    * subscriber, the events keep only id, status and createdAt; other members are empty.
    * Their identifiers and sequence stay. Later attempts and replays send the events
-   * without the data. Requests that are being sent cannot be recalled.
+   * without the data. Requests that are being sent cannot be recalled. Actors are kept, because
+   * they contain nothing about a person but the names of API keys and sessions.
    *
    * The current and earlier addresses of the subscriber are replaced in operations and
    * their events; a running operation that names one ends as FAILED. Responses that are

@@ -64,14 +64,14 @@ _FAILED = QueueStatement(
 
 
 def create(
-    account_id: str, replay_filter: ReplayFilter, key_id: str, tx: Transaction
+    account_id: str, replay_filter: ReplayFilter, tx: Transaction
 ) -> operations.OperationRow:
     """Stores the operation of a replay. Raises WebhookNotFound or OperationLimitReached."""
     replay = replay_filter.stored
     webhook = find(account_id, replay["webhookId"], tx)
     event_types = replay["eventTypes"] or list(webhook.event_types)
     events = sequence_range(account_id, replay_filter.first_id, replay_filter.end_id, tx)
-    request = ReplayRequest({**replay, "eventTypes": event_types}, events.until, key_id)
+    request = ReplayRequest({**replay, "eventTypes": event_types}, events.until)
     return operations.create_replay(account_id, request, events.after, tx)
 
 

@@ -86,5 +86,5 @@ def _start(account_id: str, webhook_id: str, tx: Transaction) -> int:
 def _next_batch(
     caller: Caller, webhook_id: str, position: int, limit: int, tx: Transaction
 ) -> TailBatch:
-    check_key(caller.account_id, caller.key_id, tx)
+    check_key(caller.account_id, caller.actor.id, tx)
     return attempts_after(caller.account_id, webhook_id, position, limit, tx)
