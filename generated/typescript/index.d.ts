@@ -17,4 +17,5 @@ export * from "./roster/v1/statistics_pb.js";
 export * from "./roster/v1/subscribers_pb.js";
 export * from "./roster/v1/suppressions_pb.js";
 export * from "./roster/v1/tags_pb.js";
+export * from "./roster/v1/uses_pb.js";
 export * from "./roster/v1/webhooks_pb.js";

@@ -98,6 +98,12 @@ EXECUTOR_REJECTED = counter(
     "Work items rejected because the queue was full or the wait too long.",
     "executor",
 )
+EXECUTOR_WAIT_SECONDS = histogram(
+    "roster_executor_wait_seconds",
+    "Time that work items waited for a database thread of an executor, each of which has its own"
+    " connection.",
+    "executor",
+)
 EXECUTOR_BATCH_SIZE = histogram(
     "roster_executor_batch_work_items", "Work items per batch.", "executor"
 )

@@ -44,6 +44,7 @@ def of_database(database: ExecutorDatabase) -> Source:
             stats, name = executor.stats, (executor.name,)
             yield Sample(metrics.EXECUTOR_QUEUED, executor.waiting, name)
             yield Sample(metrics.EXECUTOR_REJECTED, stats.rejected, name)
+            yield Sample(metrics.EXECUTOR_WAIT_SECONDS, stats.waits, name)
             yield Sample(metrics.EXECUTOR_BATCH_SIZE, stats.batches, name)
             yield Sample(metrics.EXECUTOR_THREADS, stats.threads, name)
             yield Sample(metrics.EXECUTOR_BUSY, stats.busy, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
@@ -14,12 +14,14 @@ from grpc.aio import ServicerContext
 from roster.v1.actors_pb2 import Actor as ActorMessage
 from roster.v1.http_pb2 import CsvLine
 from roster.v1.rows_pb2 import Import
+from roster.v1.uses_pb2 import Use
 
 from ..values.actors import Actor
 from ..values.addresses import normal_ip
 from ..values.ids import first_id_at
 from ..values.texts import json_name
 from .errors import Detail, ValidationError, invalid
+from .uses import UsesOf
 
 # The largest message, in bytes: what gRPC clients and servers accept by default.
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
@@ -161,6 +163,23 @@ def changed_fields(request: Message, allowed: Collection[str]) -> set[str]:
             [Detail("updateMask", "INVALID_VALUE", message) for message in messages]
         )
     return set(paths)
+
+
+def add_uses(
+    request: Any, resources: Iterable[Any], name: str, users: Iterable[Callable[[], UsesOf]]
+) -> None:
+    """Adds to each resource, known by its field `name`, its uses if the request includes them.
+
+    Call it after `with_etag`: the entity tag is that of the resource alone, so that a change of a
+    segment does not keep a client from updating a tag.
+    """
+    if Use.USED_BY not in request.include:
+        return
+    for find in users:
+        uses_of = find()
+        for resource in resources:
+            for use in uses_of(getattr(resource, name)):
+                resource.used_by.add(**use._asdict())
 
 
 def select_results(reply: Any, results: Import.Results.ValueType) -> bool:

@@ -170,10 +170,66 @@ def test_update_that_states_another_data_type_is_rejected(account: Account) -> N
 @over_http
 def test_fetched_custom_field_can_be_sent_back(account: Account) -> None:
     field = create(account, "Age", dataType="NUMBER")
+    account.ok("CreateSegment", name="adults", filter="customFields.age >= 18")
+    fetched = account.ok("GetCustomField", id=field["id"], include=["USED_BY"])["customField"]
+    assert fetched["usedBy"]
 
-    updated = send(account, "PUT", f"/api/custom-fields/{field['id']}", field)
+    updated = send(account, "PUT", f"/api/custom-fields/{field['id']}", fetched)
 
     assert (updated.status, updated.body) == (200, {"customField": field})
+
+
+def values(account: Account, field: dict[str, Any], **request: Any) -> list[tuple[Any, int]]:
+    body = account.ok("SuggestCustomFieldValues", id=field["id"], **request)
+    assert body["isExact"]
+    return [(each["value"], each["total"]) for each in body["values"]]
+
+
+@pytest.mark.each_database
+def test_the_most_frequent_values_with_a_prefix_are_suggested(account: Account) -> None:
+    field, other = create(account, "Town"), create(account, "Other")
+    towns = ["Berlin"] * 3 + ["bern"] * 3 + ["Basel", "b%", "Äpfel", "x" * 63, "x" * 64]
+    rows = [
+        {"email": f"p{n}@example.com", "customFields": {"town": town, "other": "Bex"}}
+        for n, town in enumerate(towns)
+    ]
+    account.ok("BulkCreateSubscribers", subscribers=rows)
+
+    assert values(account, field, prefix="BE") == [("Berlin", 3), ("bern", 3)]
+    assert values(account, field, prefix="b%") == [("b%", 1)]
+    assert values(account, field, prefix="Ä") == [("Äpfel", 1)]
+    assert values(account, field)[2:] == [("Basel", 1), ("b%", 1), ("x" * 63, 1), ("Äpfel", 1)]
+    assert values(account, other) == [("Bex", len(towns))]
+    account.ok("DeleteSubscriber", id="p0@example.com")
+    assert values(account, field, prefix="ber") == [("bern", 3), ("Berlin", 2)]
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize(
+    ("data_type", "stored", "expected"),
+    [
+        ("NUMBER", [5, 2.5, 5, 1e300], [(5, 2), (2.5, 1), (1e300, 1)]),
+        ("BOOLEAN", [True, False, True], [(True, 2), (False, 1)]),
+        ("DATE", ["2026-01-31", "2025-01-31"], [("2025-01-31", 1), ("2026-01-31", 1)]),
+    ],
+)
+def test_suggested_values_have_the_type_of_the_field(
+    account: Account, data_type: str, stored: list[Any], expected: list[tuple[Any, int]]
+) -> None:
+    field = create(account, "Field", dataType=data_type)
+    assert values(account, field) == []
+    rows = [
+        {"email": f"p{n}@example.com", "customFields": {"field": value}}
+        for n, value in enumerate(stored)
+    ]
+    account.ok("BulkCreateSubscribers", subscribers=rows)
+
+    assert values(account, field) == expected
+    if data_type == "DATE":
+        assert values(account, field, prefix="2026") == [("2026-01-31", 1)]
+        return
+    error = account.fails("ValidationError", "SuggestCustomFieldValues", id=field["id"], prefix="1")
+    assert error.violations == [("prefix", "INVALID_VALUE")]
 
 
 def test_delete_custom_field_returns_no_content_and_frees_its_label(account: Account) -> None:

@@ -343,19 +343,22 @@ def test_waiting_operation_ends_if_what_its_filter_names_is_deleted(
     if change == "segment":
         segment = account.ok("CreateSegment", name="Others", filter=text)["segment"]["id"]
         operation = waiting(segmentId=segment, action={"delete": True})
+        (listed,) = account.ok("ListSegments", include=["USED_BY"])["segments"]
         account.ok("DeleteSegment", id=segment)
     else:
         operation = waiting(filter=text, action={"delete": True})
     if change.startswith("tag"):
-        for tag in account.ok("ListTags")["tags"]:
+        for tag in account.ok("ListTags", include=["USED_BY"])["tags"]:
             if change == "tags" or tag["name"] == "customer":
+                listed = tag
                 account.ok("DeleteTag", id=tag["id"])
     elif change == "field":
-        (field,) = account.ok("ListCustomFields")["customFields"]
-        account.ok("DeleteCustomField", id=field["id"])
+        (listed,) = account.ok("ListCustomFields", include=["USED_BY"])["customFields"]
+        account.ok("DeleteCustomField", id=listed["id"])
 
     operation = ended(account, operation)
 
+    assert {"type": "OPERATION", "id": operation["id"]} in listed["usedBy"]
     assert (operation["state"], operation["processed"]) == ("FAILED", 0)
     assert account.ok("ListSubscribers")["total"] == 900
 

@@ -151,6 +151,34 @@ def test_a_custom_field_that_segments_name_is_deleted_only_with_force(account: A
     assert account.ok("ListSubscribers", segmentId=segment["id"])["total"] == 0
 
 
+def used_by(resource: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [(use["type"], use["id"], use["name"]) for use in resource.get("usedBy", [])]
+
+
+def test_tags_and_custom_fields_are_returned_with_the_segments_that_name_them(
+    account: Account,
+) -> None:
+    tags = [account.ok("CreateTag", name=name)["tag"] for name in ("news", "vip")]
+    field = create_field(account, "Plan", "TEXT")
+    named = create_segment(account, "vips", "(tags:old OR tags:ViP) customFields.plan = pro")
+    other = create_segment(account, "News", "tags:news")
+    create_segment(account, "prefix", "tags:v* AND status = CONFIRMED")
+    account.ok("UpdateTag", id=tags[0]["id"], name="letters")
+    of_vip, of_news = ("SEGMENT", named["id"], "vips"), ("SEGMENT", other["id"], "News")
+
+    vip = account.call("GetTag", id=tags[1]["id"], include=["USED_BY"])
+    listed = account.ok("ListTags", include=["USED_BY"])["tags"]
+    with_uses = account.ok("GetCustomField", id=field["id"], include=["USED_BY"])["customField"]
+    (listed_field,) = account.ok("ListCustomFields", include=["USED_BY"])["customFields"]
+
+    assert used_by(vip.body["tag"]) == [of_vip]
+    assert [used_by(tag) for tag in listed] == [[of_news], [of_vip]]
+    assert used_by(with_uses) == used_by(listed_field) == [of_vip]
+    without = account.call("GetTag", id=tags[1]["id"])
+    assert (without.body["tag"], without.etag) == (tags[1], vip.etag)
+    assert account.ok("ListCustomFields")["customFields"] == [field]
+
+
 def test_an_account_has_at_most_500_segments(account: Account) -> None:
     with account.service.unit_of_work() as tx:
         for number in range(500):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -93,6 +94,20 @@ def test_a_period_has_every_day(account: Account) -> None:
     assert len(account.ok("GetDailyStatistics", **{"from": first.isoformat()})["days"]) == 3
 
 
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Asia/Kathmandu", "Etc/GMT+12"])
+def test_days_of_a_time_zone_have_its_changes(account: Account, zone: str) -> None:
+    change_list(account)
+
+    body = account.ok("GetDailyStatistics", timeZone=zone)
+
+    in_utc = account.ok("GetDailyStatistics")["days"][-1]
+    days = [datetime.now(ZoneInfo(zone)).date() - timedelta(days=29 - n) for n in range(30)]
+    assert [day["date"] for day in body["days"]] == [day.isoformat() for day in days]
+    assert body["days"][-1] == {**in_utc, "date": days[-1].isoformat()}
+    assert all(day == {**NOTHING, "date": day["date"]} for day in body["days"][:-1])
+    assert body["exactFrom"] == days[0].isoformat()
+
+
 @each(
     ("period", "field", "code"),
     {
@@ -101,6 +116,11 @@ def test_a_period_has_every_day(account: Account) -> None:
         "a time": ({"to": "2026-02-28T00:00"}, "to", "INVALID_FORMAT"),
         "a week": ({"to": "2026-W01-1"}, "to", "INVALID_FORMAT"),
         "reversed": ({"from": "2026-03-01", "to": "2026-02-28"}, "from", "OUT_OF_RANGE"),
+        "no zone": ({"timeZone": "Europe/Atlantis"}, "timeZone", "INVALID_VALUE"),
+        "a folder": ({"timeZone": "Europe"}, "timeZone", "INVALID_VALUE"),
+        "another file": ({"timeZone": "../../etc/passwd"}, "timeZone", "INVALID_VALUE"),
+        "the machine's": ({"timeZone": "localtime"}, "timeZone", "INVALID_VALUE"),
+        "leap seconds": ({"timeZone": "right/Europe/Berlin"}, "timeZone", "INVALID_VALUE"),
         "many days": ({"from": "2024-01-01", "to": "2025-01-01"}, "from", "OUT_OF_RANGE"),
     },
 )

@@ -1,4 +1,4 @@
-"""Measures the first page of filtered lists, with its total, in an account of a million.
+"""Measures filtered lists, and the values of custom fields, in an account of a million.
 
 `python -m tests.bench.scale_filters` measures these only. The subscribers have 5 tags and 10 custom
 fields each, see `scale_filters_fill.py`.
@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rosterd.server.features.custom_fields.store import types
+from rosterd.server.features.custom_fields.store_values import frequent_values
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.query.plan import PagePosition, plan_of
 from rosterd.server.features.subscribers.query.store_pages import page_without_total, read_page
@@ -40,13 +41,18 @@ SECONDS, REPETITIONS = 1.0, 5
 
 
 class Case(NamedTuple):
-    """The parameters of a list, a filter expression, and a page; that of an export has no total."""
+    """The parameters of a list, a filter expression, and a page; that of an export has no total.
+
+    Or the key of a custom field and a prefix of its values, whose total is that of the suggestions.
+    """
 
     parameters: Mapping[str, Any] = {}
     filter: str = ""
     offset: int = 0
     limit: int = LIMIT
     has_total: bool = True
+    key: str = ""
+    prefix: str = ""
 
 
 CASES: dict[str, Case] = {
@@ -61,6 +67,11 @@ CASES: dict[str, Case] = {
     "status and tag (10 %)": Case({"status": Status.UNSUBSCRIBED, "tag": "all"}),
     "status and tag (75 %)": Case({"status": Status.CONFIRMED, "tag": "all"}),
     "export of a domain": Case(filter="email.domain=d95.example", limit=500, has_total=False),
+    "values of plan": Case(key="plan"),
+    "values of code (all different)": Case(key="code"),
+    "values of code (16 matches)": Case(key="code", prefix="a1b2"),
+    "values of city (56 %)": Case(key="city", prefix="city 1"),
+    "values of level": Case(key="level"),
 } | {
     text: Case(filter=text)
     for text in (
@@ -116,7 +127,11 @@ async def _median(
     while len(times) <= REPETITIONS or sum(times) < SECONDS:
         started = time.perf_counter()
         tree = tree_of(case.filter, field_types, **case.parameters)
-        if case.has_total:
+        if case.key:
+            data_type = field_types[case.key]
+            read = partial(frequent_values, ACCOUNT, case.key, data_type, case.prefix)
+            total = sum(count for _, count in (await database.read(read)).totals)
+        elif case.has_total:
             total = (await read_page(database, ACCOUNT, plan_of(tree), position)).total
         else:
             export = partial(page_without_total, ACCOUNT, tree, position)

@@ -103,6 +103,7 @@ def test_writes_are_counted_with_their_commits(account: Account) -> None:
         assert value(after, name) > value(before, name)
     for name in (
         "roster_executor_batch_work_items_count",
+        "roster_executor_wait_seconds_count",
         "roster_executor_thread_busy_seconds_total",
     ):
         assert value(after, name, executor="writer") > value(before, name, executor="writer")

@@ -85,6 +85,8 @@ DAMAGE = {
     },
     "UPDATE statistic SET total = 1 WHERE name = 'created'": {Check.FLOWS},
     "UPDATE statistic SET total = total + 1 WHERE name = 'growth'": {Check.FLOWS},
+    "UPDATE statistic SET total = total + 1 WHERE name = 'deleted' AND day < 0": {Check.FLOWS},
+    "UPDATE statistic SET day = day - 1 WHERE name = 'created' AND day < 0": {Check.FLOWS},
     "UPDATE subscriber_bucket SET total = total + 1 WHERE level = 0": {Check.COUNTERS},
     "UPDATE subscriber_bucket SET total = total + 1 WHERE level = 1": {Check.COUNTERS},
     "DELETE FROM subscriber_bucket": {Check.COUNTERS},

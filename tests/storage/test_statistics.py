@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import UTC, date, datetime
+from random import Random
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,7 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
-from rosterd.server.features.statistics.store import totals
+from rosterd.server.features.statistics.rules import QUARTERS_OF_DAY, Flow, day_of
+from rosterd.server.features.statistics.store import add, local_flows, totals
+from rosterd.server.features.subscribers.counters.store_statistics import StatisticChanges
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.history import Source
 from rosterd.server.features.subscribers.row_writer import OnConflict, RowWriter
@@ -22,6 +28,7 @@ from rosterd.server.maintenance.check import check_account
 from rosterd.server.rpc.errors import RosterError
 from rosterd.server.storage.transaction import Transaction
 
+from ..cases import each
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, email, list_subscribers, new, select, tree_of
 
 NAMES = st.sampled_from(["ada", "bob", "eve", "zoe"])
@@ -142,3 +149,82 @@ def test_a_deleted_tag_has_no_total(tx: Transaction) -> None:
     assert totals(OURS, "tag:", tx) == {}
     with pytest.raises(RosterError):
         tags.find(OURS, tag_id, tx)
+
+
+EPOCH = date(1970, 1, 1)
+
+
+def day_in(zone: ZoneInfo, milliseconds: int) -> int:
+    return (datetime.fromtimestamp(milliseconds / 1000, zone).date() - EPOCH).days
+
+
+def count_creations(times: list[int], tx: Transaction) -> None:
+    for time in times:
+        changes = StatisticChanges(time)
+        changes.created(Status.CONFIRMED, 1, imported=False)
+        changes.store(OURS, tx)
+
+
+# Clocks that change by an hour, by half of one, and at midnight; offsets of quarter hours.
+ZONES = (
+    *("UTC", "Europe/Berlin", "Australia/Lord_Howe", "Africa/Cairo", "America/Havana"),
+    *("Asia/Kathmandu", "America/St_Johns", "Pacific/Kiritimati", "Etc/GMT+12"),
+)
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_days_of_a_time_zone_equal_a_count(name: str, tx: Transaction) -> None:
+    zone, random = ZoneInfo(name), Random(1)
+    first = round(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000)
+    times = [first + random.randrange(365 * 86_400_000) for _ in range(200)]
+    # The last and the first moment of each day in the months in which clocks change.
+    for month in (3, 4, 10, 11):
+        for day in range(1, 31):
+            midnight = round(datetime(2026, month, day, tzinfo=zone).timestamp() * 1000)
+            times += [midnight - 1, midnight]
+    count_creations(times, tx)
+
+    days = day_of(first) + 2, day_of(first) + 360
+    found = local_flows(OURS, *days, zone, tx)
+
+    expected = Counter(day_in(zone, time) for time in times)
+    for flow in (Flow.CREATED, Flow.GROWTH):
+        counts = {day: found.counts[day, flow] for day in range(days[0], days[1] + 1)}
+        assert counts == {day: expected[day] for day in counts}
+    assert found.exact_from == days[0]
+
+
+def test_changes_without_a_quarter_hour_count_on_the_day_with_the_date_in_utc(
+    tx: Transaction,
+) -> None:
+    upgrade = round(datetime(2026, 6, 15, 12, tzinfo=UTC).timestamp() * 1000)
+    day = day_of(upgrade)
+    # Earlier versions counted days only.
+    add(OURS, {(day - 1, "created"): 7, (day, "created"): 5, (day, "growth"): 5}, tx)
+    count_creations([upgrade], tx)
+
+    for name, days_later in (("UTC", -3), ("America/Lima", 1), ("Europe/Berlin", 2)):
+        found = local_flows(OURS, day - 3, day + 3, ZoneInfo(name), tx)
+        counts = {each: found.counts[each, Flow.CREATED] for each in range(day - 3, day + 4)}
+        assert {each: count for each, count in counts.items() if count} == {day - 1: 7, day: 6}
+        assert found.exact_from == day + days_later
+    assert local_flows(OURS, day - 3, day, ZoneInfo("America/Lima"), tx).exact_from is None
+
+
+@each("days", {"first": (date.min, date.min), "last": (date.max, date.max)})
+def test_the_first_and_last_day_of_the_calendar_have_a_time_zone(
+    days: tuple[date, date], tx: Transaction
+) -> None:
+    first, last = ((day - EPOCH).days for day in days)
+
+    for name in ("Pacific/Kiritimati", "Etc/GMT+12"):
+        assert local_flows(OURS, first, last, ZoneInfo(name), tx).exact_from == first
+
+
+def test_a_period_in_a_time_zone_takes_a_statement_for_each_offset(tx: Transaction) -> None:
+    add(OURS, {(-100 * QUARTERS_OF_DAY - n, "created"): 1 for n in range(96)}, tx)
+
+    for name, statements in (("Asia/Tokyo", 2), ("Europe/Berlin", 3)):
+        before = tx.statements
+        local_flows(OURS, 20_000, 20_365, ZoneInfo(name), tx)
+        assert tx.statements - before == statements

@@ -24,6 +24,8 @@ from ...values.texts import has_control_characters
 MAX_FIELDS = 100
 MAX_KEY_LENGTH = 64
 MAX_TEXT_LENGTH = 1_000
+# The characters of a text that an index contains. PostgreSQL limits the size of its entries.
+TEXT_KEY_LENGTH = 64
 # The maximum size of all values of a subscriber with their keys, as JSON in UTF-8. A page of 100
 # such subscribers is within the 4 MiB that gRPC clients accept.
 MAX_VALUES_BYTES = 32 * 1024

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
+
+from google.protobuf.struct_pb2 import Value
 
 from roster.v1 import custom_fields_pb2 as pb
 from roster.v1.custom_fields_pb2_grpc import CustomFieldServiceServicer
@@ -12,17 +14,21 @@ from roster.v1.custom_fields_pb2_grpc import CustomFieldServiceServicer
 from ...rpc.caller import account_id
 from ...rpc.errors import CustomFieldNotFound, invalid
 from ...rpc.etags import check_change, with_etag
-from ...rpc.messages import Context, changed_fields, timestamp
+from ...rpc.messages import Context, add_uses, changed_fields, timestamp
 from ...rpc.paging import page_in, token_of
+from ...rpc.uses import UsesOf
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
 from . import store
 from .rules import DataType, derive_key, merge_tag
+from .store_values import FrequentValues, frequent_values
 
 
 class NamedCustomFields(Protocol):
     """The filters that name custom fields."""
+
+    def custom_field_uses(self, account_id: str, tx: Transaction) -> UsesOf: ...
 
     def release_custom_field(
         self, account_id: str, key: str, tx: Transaction, *, force: bool
@@ -52,21 +58,49 @@ class CustomFieldService(CustomFieldServiceServicer):
         self, request: pb.GetCustomFieldRequest, _context: Context
     ) -> pb.GetCustomFieldResponse:
         account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
-        row = await self._database.read(lambda tx: store.find(account, field_id, tx))
-        return with_etag(pb.GetCustomFieldResponse(custom_field=_custom_field(row)))
+
+        def read(tx: Transaction) -> pb.GetCustomFieldResponse:
+            row = store.find(account, field_id, tx)
+            reply = with_etag(pb.GetCustomFieldResponse(custom_field=_custom_field(row)))
+            self._add_uses(account, request, [reply.custom_field], tx)
+            return reply
+
+        return await self._database.read(read)
 
     async def ListCustomFields(
         self, request: pb.ListCustomFieldsRequest, _context: Context
     ) -> pb.ListCustomFieldsResponse:
         account, page = account_id(), page_in("custom fields", request)
-        rows, total, following = await self._database.read(partial(store.page, account, page))
-        return pb.ListCustomFieldsResponse(
-            custom_fields=map(_custom_field, rows),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
-        )
+
+        def read(tx: Transaction) -> pb.ListCustomFieldsResponse:
+            rows, total, following = store.page(account, page, tx)
+            fields = [_custom_field(row) for row in rows]
+            self._add_uses(account, request, fields, tx)
+            return pb.ListCustomFieldsResponse(
+                custom_fields=fields,
+                total=total,
+                page=page.number,
+                limit=page.limit,
+                next_page_token=token_of(following),
+            )
+
+        return await self._database.read(read)
+
+    async def SuggestCustomFieldValues(
+        self, request: pb.SuggestCustomFieldValuesRequest, _context: Context
+    ) -> pb.SuggestCustomFieldValuesResponse:
+        account, field_id = account_id(), checked_id(request.id, CustomFieldNotFound)
+
+        def read(tx: Transaction) -> FrequentValues:
+            row = store.find(account, field_id, tx)
+            return frequent_values(account, row.key, row.data_type, request.prefix, tx)
+
+        found = await self._database.read(read)
+        values = [
+            pb.CustomFieldValueTotal(value=_value(value), total=total)
+            for value, total in found.totals
+        ]
+        return pb.SuggestCustomFieldValuesResponse(values=values, is_exact=found.is_exact)
 
     async def UpdateCustomField(
         self, request: pb.UpdateCustomFieldRequest, _context: Context
@@ -100,6 +134,21 @@ class CustomFieldService(CustomFieldServiceServicer):
 
         await self._database.write(delete)
         return pb.DeleteCustomFieldResponse()
+
+    def _add_uses(
+        self, account: str, request: Any, fields: Iterable[pb.CustomField], tx: Transaction
+    ) -> None:
+        users = [partial(filters.custom_field_uses, account, tx) for filters in self._filters]
+        add_uses(request, fields, "key", users)
+
+
+def _value(value: str | float) -> Value:
+    match value:
+        case bool():
+            return Value(bool_value=value)
+        case str():
+            return Value(string_value=value)
+    return Value(number_value=value)
 
 
 def _custom_field(row: store.CustomFieldRow) -> pb.CustomField:

@@ -11,20 +11,24 @@ name revision of the account, which is compared when the operation is stored.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from peewee import EXCLUDED
 
+from ...rpc.uses import Use, UsesOf
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
 from ...values.texts import caseless_key
-from ..subscribers.query.references import Uses, names_tag, uses_of, with_renamed_tag
+from ..subscribers.query.conditions import custom_key
+from ..subscribers.query.references import names_tag, with_renamed_tag
 from ..subscribers.query.syntax import parse
 from ..subscribers.query.tree import comparisons
 from . import store
 from .models import NameRevision, Operation
 from .rules import BatchRequest, State
 from .store_actions import ACTIONS
+
+Part = TypeVar("Part")
 
 PUT_REQUEST = Statement(
     lambda _: Operation.update({Operation.request: param("request")}).where(store.ONE),
@@ -55,6 +59,18 @@ def name_revision(account_id: str, tx: Transaction) -> int:
 class OperationFilters:
     """Updates running operations after a rename, and ends them after a deletion."""
 
+    def tag_uses(self, account_id: str, tx: Transaction) -> UsesOf:
+        """Returns a function from the name of a tag to the operations that its deletion ends."""
+        return _uses_of(account_id, _terms, _name_tag, tx)
+
+    def custom_field_uses(self, account_id: str, tx: Transaction) -> UsesOf:
+        """Returns a function from the key of a field to the operations that its deletion ends."""
+        return _uses_of(account_id, _terms, _name_custom_field, tx)
+
+    def segment_uses(self, account_id: str, tx: Transaction) -> UsesOf:
+        """Returns a function from the ID of a segment to the operations that its deletion ends."""
+        return _uses_of(account_id, lambda batch: batch.segment_id, str.__eq__, tx)
+
     def rename_tag(self, account_id: str, before: str, name: str, tx: Transaction) -> None:
         """Writes the new name of a tag into the filters and actions that name it."""
         key, new_key = caseless_key(before), caseless_key(name)
@@ -72,8 +88,7 @@ class OperationFilters:
 
     def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None:  # noqa: ARG002
         """Ends the operations that filter by a tag, also if by a prefix or its presence."""
-        key = caseless_key(name)
-        _end(account_id, lambda batch: any(names_tag(each, key) for each in _terms(batch)), tx)
+        _end(account_id, lambda batch: _name_tag(_terms(batch), name), tx)
 
     def release_custom_field(
         self,
@@ -84,12 +99,7 @@ class OperationFilters:
         force: bool,  # noqa: ARG002
     ) -> None:
         """Ends the operations that filter by a custom field."""
-        field = Uses([], [key])
-        _end(
-            account_id,
-            lambda batch: any(uses_of(parse(text)).names_any(field) for text in batch.texts),
-            tx,
-        )
+        _end(account_id, lambda batch: _name_custom_field(_terms(batch), key), tx)
 
     def change_segment(self, account_id: str, tx: Transaction) -> None:
         """Counts a change of the filter of a segment. Running operations keep the filter."""
@@ -113,6 +123,30 @@ def _with_renamed_tag(batch: BatchRequest, key: str, name: str) -> BatchRequest:
 
 def _terms(batch: BatchRequest) -> list[Any]:
     return [each for text in batch.texts for each in comparisons(parse(text))]
+
+
+def _name_tag(terms: list[Any], name: str) -> bool:
+    """Whether a tag is among the terms, also by a prefix or its presence."""
+    key = caseless_key(name)
+    return any(names_tag(each, key) for each in terms)
+
+
+def _name_custom_field(terms: list[Any], key: str) -> bool:
+    return any(custom_key(each.field) == key for each in terms)
+
+
+def _uses_of(
+    account_id: str,
+    part_of: Callable[[BatchRequest], Part],
+    is_named: Callable[[Part, str], bool],
+    tx: Transaction,
+) -> UsesOf:
+    """Reads the running operations once for any number of names. `part_of` is what names them."""
+    batches = [
+        (Use("OPERATION", row.id), part_of(row.batch))
+        for row in store.running_batches(account_id, tx)
+    ]
+    return lambda name: [use for use, part in batches if is_named(part, name)]
 
 
 def _end(account_id: str, is_affected: Callable[[BatchRequest], bool], tx: Transaction) -> None:

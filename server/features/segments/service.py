@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Protocol
 
@@ -11,8 +12,9 @@ from roster.v1.segments_pb2_grpc import SegmentServiceServicer
 from ...rpc.caller import account_id
 from ...rpc.errors import SegmentNotFound, invalid
 from ...rpc.etags import check_change, with_etag
-from ...rpc.messages import Context, changed_fields, timestamp
+from ...rpc.messages import Context, add_uses, changed_fields, timestamp
 from ...rpc.paging import is_text, page_in, token_of
+from ...rpc.uses import UsesOf
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
@@ -25,6 +27,7 @@ from . import store
 class NamedSegments(Protocol):
     """The operations that name segments."""
 
+    def segment_uses(self, account_id: str, tx: Transaction) -> UsesOf: ...
     def change_segment(self, account_id: str, tx: Transaction) -> None: ...
     def release_segment(self, account_id: str, segment_id: str, tx: Transaction) -> None: ...
 
@@ -52,21 +55,33 @@ class SegmentService(SegmentServiceServicer):
         self, request: pb.GetSegmentRequest, _context: Context
     ) -> pb.GetSegmentResponse:
         account, segment_id = account_id(), checked_id(request.id, SegmentNotFound)
-        row = await self._database.read(lambda tx: store.find(account, segment_id, tx))
-        return with_etag(pb.GetSegmentResponse(segment=_segment(row)))
+
+        def read(tx: Transaction) -> pb.GetSegmentResponse:
+            row = store.find(account, segment_id, tx)
+            reply = with_etag(pb.GetSegmentResponse(segment=_segment(row)))
+            self._add_uses(account, request, [reply.segment], tx)
+            return reply
+
+        return await self._database.read(read)
 
     async def ListSegments(
         self, request: pb.ListSegmentsRequest, _context: Context
     ) -> pb.ListSegmentsResponse:
         account, page = account_id(), page_in("segments", request, is_key=is_text)
-        rows, total, following = await self._database.read(partial(store.page, account, page))
-        return pb.ListSegmentsResponse(
-            segments=map(_segment, rows),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
-        )
+
+        def read(tx: Transaction) -> pb.ListSegmentsResponse:
+            rows, total, following = store.page(account, page, tx)
+            segments = [_segment(row) for row in rows]
+            self._add_uses(account, request, segments, tx)
+            return pb.ListSegmentsResponse(
+                segments=segments,
+                total=total,
+                page=page.number,
+                limit=page.limit,
+                next_page_token=token_of(following),
+            )
+
+        return await self._database.read(read)
 
     async def UpdateSegment(
         self, request: pb.UpdateSegmentRequest, _context: Context
@@ -105,6 +120,11 @@ class SegmentService(SegmentServiceServicer):
 
         await self._database.write(delete)
         return pb.DeleteSegmentResponse()
+
+    def _add_uses(
+        self, account: str, request: Any, segments: Iterable[pb.Segment], tx: Transaction
+    ) -> None:
+        add_uses(request, segments, "id", [partial(self._operations.segment_uses, account, tx)])
 
 
 def _check(account_id: str, tree: Any, tx: Transaction) -> None:

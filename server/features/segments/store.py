@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -14,6 +14,7 @@ from ...rpc.errors import (
     SegmentWithoutFilter,
     UsedBySegments,
 )
+from ...rpc.uses import Use, UsesOf
 from ...storage.resource import Resource
 from ...storage.statements import Statement
 from ...storage.transaction import Transaction
@@ -58,6 +59,13 @@ find, page, delete = _SEGMENTS.find, _SEGMENTS.page, _SEGMENTS.delete
 _ALL = Statement(
     lambda _: (
         Segment.select(*_SEGMENTS.columns)
+        .where(_SEGMENTS.in_account)
+        .order_by(Segment.account_id, Segment.name_key)
+    )
+)
+_USES = Statement(
+    lambda _: (
+        Segment.select(Segment.id, Segment.name, Segment.uses)
         .where(_SEGMENTS.in_account)
         .order_by(Segment.account_id, Segment.name_key)
     )
@@ -116,6 +124,14 @@ class SegmentFilters:
             raise SegmentWithoutFilter
         return row.expression
 
+    def tag_uses(self, account_id: str, tx: Transaction) -> UsesOf:
+        """Returns a function from the name of a tag to the segments that name it."""
+        return _uses_of(account_id, lambda name: Uses([caseless_key(name)], []), tx)
+
+    def custom_field_uses(self, account_id: str, tx: Transaction) -> UsesOf:
+        """Returns a function from the key of a custom field to the segments that name it."""
+        return _uses_of(account_id, lambda key: Uses([], [key]), tx)
+
     def rename_tag(self, account_id: str, before: str, name: str, tx: Transaction) -> None:
         """Writes the new name of a tag into all filters that name it."""
         key = caseless_key(before)
@@ -146,6 +162,20 @@ def _naming(account_id: str, named: Uses, tx: Transaction) -> list[SegmentRow]:
     """Returns the segments whose filter names one of these tags or custom fields."""
     segments = map(SegmentRow._make, tx.all(_ALL, account_id=account_id))
     return [each for each in segments if Uses(*orjson.loads(each.uses)).names_any(named)]
+
+
+def _uses_of(account_id: str, uses_named: Callable[[str], Uses], tx: Transaction) -> UsesOf:
+    """Reads what all segments of the account name. One statement for any number of names."""
+    segments = [
+        (Use("SEGMENT", segment_id, name), Uses(*orjson.loads(uses)))
+        for segment_id, name, uses in tx.all(_USES, account_id=account_id)
+    ]
+
+    def uses_of(name: str) -> list[Use]:
+        named = uses_named(name)
+        return [use for use, uses in segments if uses.names_any(named)]
+
+    return uses_of
 
 
 def _store_filter(account_id: str, segment: SegmentRow, text: str, tx: Transaction) -> None:

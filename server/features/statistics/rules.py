@@ -1,16 +1,23 @@
 """The names of counts.
 
 Totals are `status:NUMBER`, the subscribers with a status, and `tag:ID:NUMBER`, the ones with a tag
-and a status. The counts of a day are its flows.
+and a status. The counts of a day are its flows, and so are those of a quarter hour: the days of all
+time zones begin with one.
 """
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from enum import StrEnum
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 EPOCH = date(1970, 1, 1)
 _MILLISECONDS_OF_DAY = 86_400_000
+_MILLISECONDS_OF_QUARTER = 900_000
+QUARTERS_OF_DAY = 96
+_LAST_DAY = (date.max - EPOCH).days
+# Files beside the zones: the zone of the machine, and zones that count leap seconds.
+_NOT_ZONES = {"localtime", "posix", "posixrules", "right"}
 # The `day` of totals.
 TOTALS = 0
 STATUS, TAG = "status:", "tag:"
@@ -39,6 +46,30 @@ class Flow(StrEnum):
 def day_of(milliseconds: int) -> int:
     """Returns the day of a time in milliseconds since 1970."""
     return milliseconds // _MILLISECONDS_OF_DAY
+
+
+def quarter_of(milliseconds: int) -> int:
+    """Returns the quarter hour of a time in milliseconds since 1970."""
+    return milliseconds // _MILLISECONDS_OF_QUARTER
+
+
+def zone_of(name: str) -> ZoneInfo | None:
+    """Returns the time zone with a name of the IANA database, or None if there is none."""
+    try:
+        return None if name.partition("/")[0] in _NOT_ZONES else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, OSError, ValueError):
+        return None
+
+
+def today_in(zone: ZoneInfo, milliseconds: int) -> int:
+    """Returns the day of a time zone at a time in milliseconds since 1970."""
+    return (datetime.fromtimestamp(milliseconds / 1000, zone).date() - EPOCH).days
+
+
+def begin_of(day: int, zone: ZoneInfo) -> int:
+    """Returns the quarter hour in which a day of a time zone begins."""
+    midnight = datetime.combine(EPOCH + timedelta(min(day, _LAST_DAY)), time(), zone)
+    return quarter_of(round(midnight.timestamp() * 1000))
 
 
 def date_of(day: int) -> str:

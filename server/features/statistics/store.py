@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
-from peewee import EXCLUDED, SQL
+from peewee import EXCLUDED, SQL, Case, fn
 
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from .models import Statistic
-from .rules import END_OF_NAMES, TAG, TOTALS
+from .rules import END_OF_NAMES, QUARTERS_OF_DAY, TAG, TOTALS, Flow, begin_of
 
 _IN_ACCOUNT = Statistic.account_id == param("account_id")
 _HAS_PREFIX = (Statistic.name >= param("first")) & (Statistic.name < param("end"))
@@ -37,6 +39,22 @@ _REMOVE = Statement(
 _BETWEEN = Statement(
     lambda _: Statistic.select(Statistic.day, Statistic.name, Statistic.total).where(
         _IN_ACCOUNT & (Statistic.day >= param("first")) & (Statistic.day <= param("last"))
+    ),
+    has_one_plan=True,
+)
+_QUARTER = Statistic.day * SQL("-1")
+_DAY = _QUARTER / SQL(str(QUARTERS_OF_DAY))
+_IS_BEFORE = _DAY * SQL(str(QUARTERS_OF_DAY)) + param("quarters") > _QUARTER
+_OF_QUARTERS = Statement(
+    lambda _: (
+        Statistic.select(
+            _DAY,
+            Statistic.name,
+            fn.SUM(Statistic.total),
+            fn.SUM(Case(None, ((_IS_BEFORE, Statistic.total),), SQL("0"))),
+        )
+        .where(_IN_ACCOUNT & (Statistic.day >= param("first")) & (Statistic.day <= param("last")))
+        .group_by(_DAY, Statistic.name)
     ),
     has_one_plan=True,
 )
@@ -82,3 +100,45 @@ def flows(account_id: str, first: int, last: int, tx: Transaction) -> dict[tuple
     """Returns the counts of the days from `first` to `last`, by day and name."""
     rows = tx.all(_BETWEEN, account_id=account_id, first=first, last=last)
     return {(day, name): total for day, name, total in rows}
+
+
+class LocalFlows(NamedTuple):
+    """The counts of days of a time zone, by day and name.
+
+    They are exact from the day `exact_from` on; None if those of the last day are not.
+    """
+
+    counts: Counter[tuple[int, str]]
+    exact_from: int | None
+
+
+def local_flows(
+    account_id: str, first: int, last: int, zone: ZoneInfo, tx: Transaction
+) -> LocalFlows:
+    """Returns the counts of the days of a time zone from `first` to `last`.
+
+    Changes that earlier versions counted for a day in UTC only count for the day with its date.
+    One statement, and one for each time in UTC at which a day begins: two with summer time.
+    """
+    begins = [divmod(begin_of(day, zone), QUARTERS_OF_DAY) for day in range(first, last + 2)]
+    (start, _), (end, _) = begins[0], begins[-1]
+    timed, before = Counter[tuple[int, str]](), Counter[tuple[int, int, str]]()
+    for offset in {offset for _, offset in begins}:
+        values = {"first": -(end + 1) * QUARTERS_OF_DAY + 1, "last": -start * QUARTERS_OF_DAY}
+        for day, name, total, part in tx.all(
+            _OF_QUARTERS, account_id=account_id, quarters=offset, **values
+        ):
+            timed[day, name], before[day, offset, name] = int(total), int(part)
+    untimed = Counter(flows(account_id, start, end, tx))
+    untimed.subtract(timed)
+    counts = Counter[tuple[int, str]]()
+    for day, begin, following in zip(range(first, last + 1), begins, begins[1:], strict=False):
+        for name in Flow:
+            days = sum(timed[each, name] for each in range(begin[0], following[0]))
+            parts = before[(*following, name)] - before[(*begin, name)]
+            counts[day, name] = days + parts + untimed[day, name]
+    if not any(offset for _, offset in begins):
+        return LocalFlows(counts, first)
+    inexact = max((day for (day, _), total in untimed.items() if total), default=start - 1)
+    exact = (first + index for index, (day, _) in enumerate(begins[:-1]) if day > inexact)
+    return LocalFlows(counts, next(exact, None))

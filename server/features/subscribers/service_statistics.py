@@ -17,7 +17,7 @@ from ...rpc.messages import Context
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ..statistics import store
-from ..statistics.rules import EPOCH, STATUS, Flow, date_of, day_of
+from ..statistics.rules import EPOCH, STATUS, Flow, date_of, day_of, today_in, zone_of
 from ..tags.store import names_of
 from .fields import Status
 from .query.request import FilterExpressions
@@ -72,15 +72,25 @@ class StatisticService(StatisticServiceServicer):
         account = account_id()
         first = _day("from", request.from_date) if request.from_date else None
         last = _day("to", request.to_date) if request.to_date else None
+        zone = zone_of(request.time_zone) if request.time_zone else None
+        if request.time_zone and zone is None:
+            message = "must be a name of the IANA time zone database, such as Europe/Berlin"
+            raise invalid("timeZone", "INVALID_VALUE", message)
 
         def read(tx: Transaction) -> pb.GetDailyStatisticsResponse:
-            end = day_of(tx.now) if last is None else last
+            today = day_of(tx.now) if zone is None else today_in(zone, tx.now)
+            end = today if last is None else last
             start = max(end - PERIOD + 1, _FIRST_DAY) if first is None else first
             if not start <= end < start + MAX_DAYS:
                 message = f"must be at most {MAX_DAYS} days before to, and not after it"
                 raise invalid("from", "OUT_OF_RANGE", message)
-            flows = store.flows(account, start, end, tx)
+            exact_from = None
+            if zone is None:
+                flows = store.flows(account, start, end, tx)
+            else:
+                flows, exact_from = store.local_flows(account, start, end, zone, tx)
             return pb.GetDailyStatisticsResponse(
+                exact_from=None if exact_from is None else date_of(exact_from),
                 days=[
                     pb.DailyStatistics(
                         date=date_of(day),
@@ -92,7 +102,7 @@ class StatisticService(StatisticServiceServicer):
                         },
                     )
                     for day in range(start, end + 1)
-                ]
+                ],
             )
 
         return await self._database.read(read)

@@ -20,7 +20,7 @@ from ...storage.transaction import Transaction
 from ...values.ids import timestamp_of
 from ...values.texts import json_name
 from ..custom_fields.models import CustomField, CustomValue
-from ..statistics.rules import STATUS, Flow, date_of, day_of
+from ..statistics.rules import QUARTERS_OF_DAY, STATUS, Flow, date_of, quarter_of
 from ..statistics.store import flows
 from ..tags.models import SubscriberTag, Tag
 from .counters.store_recounting import CountedRanges, differing_totals
@@ -94,6 +94,7 @@ def check_subscribers(
     `has_all_flows` is whether the flows of all of its days were counted.
     """
     ranges, after, total = CountedRanges(account_id, tx), "", 0
+    # By quarter hour.
     created, confirmed = Counter[int](), 0
     newest = tx.now * 1000 + _CLOCK_TOLERANCE
     while rows := tx.all(_SUBSCRIBERS, account_id=account_id, after=after, limit=_PAGE):
@@ -109,7 +110,7 @@ def check_subscribers(
                 _check_history(row, changes[row.id], findings)
                 # Versions with this revision count the flows.
                 if row.inserted_revision and row.origin is not None:
-                    created[day_of(row.origin["at"])] += 1
+                    created[quarter_of(row.origin["at"])] += 1
             except MALFORMED:
                 findings.add(Check.HISTORY, f"{columns[0]} cannot be read")
         after = ids[-1]
@@ -119,7 +120,9 @@ def check_subscribers(
         findings.add(Check.REVISIONS, "the last revision is in the future")
     _check_totals(account_id, tx, findings)
     expected = {"subscribers": total, "confirmed": confirmed} if has_all_flows else {}
-    _check_flows(flows(account_id, _FIRST_DAY, _LAST_DAY, tx), created, expected, findings)
+    of_days = flows(account_id, _FIRST_DAY, _LAST_DAY, tx)
+    _check_flows(of_days, created, expected, findings)
+    _check_quarters(flows(account_id, -_LAST_DAY, -_FIRST_DAY, tx), of_days, created, findings)
     for reference in _REFERENCES:
         count, example = reference.missing(account_id, tx)
         if count:
@@ -207,7 +210,10 @@ def _check_flows(
     findings: Findings,
 ) -> None:
     """Compares flows with the days of creation of the subscribers, and with the totals."""
-    for day, count in created.items():
+    by_day = Counter[int]()
+    for quarter, count in created.items():
+        by_day[quarter // QUARTERS_OF_DAY] += count
+    for day, count in by_day.items():
         flow = stored.get((day, Flow.CREATED), 0) + stored.get((day, Flow.IMPORTED), 0)
         if flow < count:
             text = f"{date_of(day)} has {flow} creations, expected at least {count}"
@@ -219,3 +225,29 @@ def _check_flows(
         remaining = sums[Flow.CREATED] + sums[Flow.IMPORTED] - sums[Flow.DELETED]
         for name, found in (("subscribers", remaining), ("confirmed", sums[Flow.GROWTH])):
             findings.expect(Check.FLOWS, f"the sum of {name}", found, expected[name])
+
+
+def _check_quarters(
+    stored: Mapping[tuple[int, str], int],
+    of_days: Mapping[tuple[int, str], int],
+    created: Mapping[int, int],
+    findings: Findings,
+) -> None:
+    """Compares the flows of quarter hours with those of their days and with the creations.
+
+    Earlier versions counted days only, so a day can have more than its quarter hours.
+    """
+    timed = Counter[tuple[int, str]]()
+    for (period, name), count in stored.items():
+        timed[-period // QUARTERS_OF_DAY, name] += count
+    for (day, name), count in timed.items():
+        if name != Flow.GROWTH and count > of_days.get((day, name), 0):
+            text = f"the quarter hours of {date_of(day)} have {count} {name}, more than the day"
+            findings.add(Check.FLOWS, text)
+    creations = (Flow.CREATED, Flow.IMPORTED)
+    for quarter, count in created.items():
+        day = quarter // QUARTERS_OF_DAY
+        is_timed = all(timed[day, name] == of_days.get((day, name), 0) for name in creations)
+        if is_timed and sum(stored.get((-quarter, name), 0) for name in creations) < count:
+            text = f"a quarter hour of {date_of(day)} has fewer than its {count} creations"
+            findings.add(Check.FLOWS, text)

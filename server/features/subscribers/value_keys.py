@@ -6,9 +6,7 @@ from typing import Any
 
 from ...values.texts import cached_if_short
 from ...values.timestamps import parse_timestamp
-
-# The characters of a text that an index contains. PostgreSQL limits the size of its entries.
-TEXT_KEY_LENGTH = 64
+from ..custom_fields.rules import TEXT_KEY_LENGTH
 
 
 def value_keys(value: Any) -> tuple[str | None, float | None]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from roster.v1 import tags_pb2 as pb
 from roster.v1.tags_pb2_grpc import TagServiceServicer
@@ -12,8 +12,9 @@ from roster.v1.tags_pb2_grpc import TagServiceServicer
 from ...rpc.caller import account_id
 from ...rpc.errors import TagNotFound, invalid
 from ...rpc.etags import check_change, with_etag
-from ...rpc.messages import Context, changed_fields, timestamp
+from ...rpc.messages import Context, add_uses, changed_fields, timestamp
 from ...rpc.paging import is_text, page_in, token_of
+from ...rpc.uses import UsesOf
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
@@ -23,6 +24,7 @@ from . import store
 class NamedTags(Protocol):
     """The filters that name tags."""
 
+    def tag_uses(self, account_id: str, tx: Transaction) -> UsesOf: ...
     def rename_tag(self, account_id: str, before: str, name: str, tx: Transaction) -> None: ...
     def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None: ...
 
@@ -48,19 +50,31 @@ class TagService(TagServiceServicer):
 
     async def GetTag(self, request: pb.GetTagRequest, _context: Context) -> pb.GetTagResponse:
         account, tag_id = account_id(), checked_id(request.id, TagNotFound)
-        row = await self._database.read(lambda tx: store.find(account, tag_id, tx))
-        return with_etag(pb.GetTagResponse(tag=_tag(row)))
+
+        def read(tx: Transaction) -> pb.GetTagResponse:
+            row = store.find(account, tag_id, tx)
+            reply = with_etag(pb.GetTagResponse(tag=_tag(row)))
+            self._add_uses(account, request, [reply.tag], tx)
+            return reply
+
+        return await self._database.read(read)
 
     async def ListTags(self, request: pb.ListTagsRequest, _context: Context) -> pb.ListTagsResponse:
         account, page = account_id(), page_in("tags", request, is_key=is_text)
-        rows, total, following = await self._database.read(partial(store.page, account, page))
-        return pb.ListTagsResponse(
-            tags=map(_tag, rows),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
-        )
+
+        def read(tx: Transaction) -> pb.ListTagsResponse:
+            rows, total, following = store.page(account, page, tx)
+            tags = [_tag(row) for row in rows]
+            self._add_uses(account, request, tags, tx)
+            return pb.ListTagsResponse(
+                tags=tags,
+                total=total,
+                page=page.number,
+                limit=page.limit,
+                next_page_token=token_of(following),
+            )
+
+        return await self._database.read(read)
 
     async def UpdateTag(
         self, request: pb.UpdateTagRequest, _context: Context
@@ -96,6 +110,12 @@ class TagService(TagServiceServicer):
 
         await self._database.write(delete)
         return pb.DeleteTagResponse()
+
+    def _add_uses(
+        self, account: str, request: Any, tags: Iterable[pb.Tag], tx: Transaction
+    ) -> None:
+        users = [partial(filters.tag_uses, account, tx) for filters in self._filters]
+        add_uses(request, tags, "name", users)
 
 
 def _tag(row: store.TagRow) -> pb.Tag:

@@ -251,7 +251,7 @@ class BatchExecutor(Generic[Work]):
 
     def _run_guarded(self, batch: Sequence[WorkItem[Work]]) -> None:
         """Runs and counts a batch. An exception becomes the error of all of its items."""
-        began = self.stats.begin(len(batch))
+        began = self.stats.begin([item.queued_at for item in batch])
         try:
             self._run_batch(batch)
         except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 
 from ...values.histogram import Histogram
 
@@ -20,17 +21,21 @@ class ExecutorStats:
         self.busy = 0
         self.busy_seconds = 0.0
         self.batches = Histogram(BATCH_SIZES)
+        self.waits = Histogram()
         self.commits = Histogram()
         # Rejected calls: the queue was full, too slow, or closing.
         self.rejected = 0
         self._lock = threading.Lock()
 
-    def begin(self, items: int) -> float:
-        """Records the start of a batch, and returns its start time for `end`."""
+    def begin(self, queued_at: Sequence[float]) -> float:
+        """Records the start of a batch of items, and returns its start time for `end`."""
+        now = time.perf_counter()
         with self._lock:
             self.busy += 1
-            self.batches.add(items)
-        return time.perf_counter()
+            self.batches.add(len(queued_at))
+            for queued in queued_at:
+                self.waits.add(now - queued)
+        return now
 
     def end(self, began: float) -> float:
         """Records the end of a batch, and returns its duration in seconds."""

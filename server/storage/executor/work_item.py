@@ -7,6 +7,7 @@ first of the two wins.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -40,6 +41,7 @@ class WorkItem(Generic[Work]):
         "error",
         "future",
         "limits",
+        "queued_at",
         "result",
         "seconds",
         "settled",
@@ -57,6 +59,7 @@ class WorkItem(Generic[Work]):
         self.work = work
         self.limits = limits
         self.actor = actor
+        self.queued_at = time.perf_counter()
         self.future = future
         self._claiming = claiming
         self.result: Any = None

@@ -14,6 +14,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -110,7 +111,10 @@ type CustomField struct {
 	// Time of the last update.
 	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	// Text rendered if a subscriber has no value. Absent if none was given.
-	Fallback      *string `protobuf:"bytes,8,opt,name=fallback,proto3,oneof" json:"fallback,omitempty"`
+	Fallback *string `protobuf:"bytes,8,opt,name=fallback,proto3,oneof" json:"fallback,omitempty"`
+	// The segments and running operations that name the custom field, if include has USED_BY.
+	// The entity tag does not depend on them. Absent if there are none.
+	UsedBy        []*Use `protobuf:"bytes,9,rep,name=used_by,json=usedBy,proto3" json:"used_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -199,6 +203,13 @@ func (x *CustomField) GetFallback() string {
 		return *x.Fallback
 	}
 	return ""
+}
+
+func (x *CustomField) GetUsedBy() []*Use {
+	if x != nil {
+		return x.UsedBy
+	}
+	return nil
 }
 
 // Request message for CreateCustomField.
@@ -330,7 +341,9 @@ type GetCustomFieldRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the custom field. A malformed identifier fails with
 	// CUSTOM_FIELD_NOT_FOUND.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// What the custom field also contains. Default: nothing.
+	Include       []Use_Include `protobuf:"varint,2,rep,packed,name=include,proto3,enum=roster.v1.Use_Include" json:"include,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -370,6 +383,13 @@ func (x *GetCustomFieldRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *GetCustomFieldRequest) GetInclude() []Use_Include {
+	if x != nil {
+		return x.Include
+	}
+	return nil
 }
 
 // The requested custom field.
@@ -440,7 +460,9 @@ type ListCustomFieldsRequest struct {
 	// Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
 	// is in the Link header. Custom fields created or deleted in the meantime do not shift the
 	// pages.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// What each custom field also contains. Default: nothing.
+	Include       []Use_Include `protobuf:"varint,4,rep,packed,name=include,proto3,enum=roster.v1.Use_Include" json:"include,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -494,6 +516,13 @@ func (x *ListCustomFieldsRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListCustomFieldsRequest) GetInclude() []Use_Include {
+	if x != nil {
+		return x.Include
+	}
+	return nil
 }
 
 // One page of custom fields.
@@ -578,6 +607,174 @@ func (x *ListCustomFieldsResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Request message for SuggestCustomFieldValues.
+type SuggestCustomFieldValuesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the custom field. A malformed identifier fails with
+	// CUSTOM_FIELD_NOT_FOUND.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Returns only values that begin with this text, without regard to the case of ASCII letters.
+	// Only for fields of type TEXT and DATE. Default: all values.
+	Prefix        string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SuggestCustomFieldValuesRequest) Reset() {
+	*x = SuggestCustomFieldValuesRequest{}
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SuggestCustomFieldValuesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SuggestCustomFieldValuesRequest) ProtoMessage() {}
+
+func (x *SuggestCustomFieldValuesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SuggestCustomFieldValuesRequest.ProtoReflect.Descriptor instead.
+func (*SuggestCustomFieldValuesRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_custom_fields_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *SuggestCustomFieldValuesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SuggestCustomFieldValuesRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+// A value of a custom field, and how many subscribers have it.
+type CustomFieldValueTotal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The value, as in customFields of a subscriber.
+	Value *structpb.Value `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	// Number of subscribers with the value, among those that were counted.
+	Total         int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CustomFieldValueTotal) Reset() {
+	*x = CustomFieldValueTotal{}
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CustomFieldValueTotal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CustomFieldValueTotal) ProtoMessage() {}
+
+func (x *CustomFieldValueTotal) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CustomFieldValueTotal.ProtoReflect.Descriptor instead.
+func (*CustomFieldValueTotal) Descriptor() ([]byte, []int) {
+	return file_roster_v1_custom_fields_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *CustomFieldValueTotal) GetValue() *structpb.Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *CustomFieldValueTotal) GetTotal() int32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+// The most frequent values.
+type SuggestCustomFieldValuesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The values, in descending order of their totals. Text of more than 63 characters is left out.
+	Values []*CustomFieldValueTotal `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	// Whether all values of the field were compared and counted. If not, the totals are those of the
+	// newest subscribers only, and a value that only older ones have is missing.
+	IsExact       bool `protobuf:"varint,2,opt,name=is_exact,json=isExact,proto3" json:"is_exact,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SuggestCustomFieldValuesResponse) Reset() {
+	*x = SuggestCustomFieldValuesResponse{}
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SuggestCustomFieldValuesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SuggestCustomFieldValuesResponse) ProtoMessage() {}
+
+func (x *SuggestCustomFieldValuesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SuggestCustomFieldValuesResponse.ProtoReflect.Descriptor instead.
+func (*SuggestCustomFieldValuesResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_custom_fields_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SuggestCustomFieldValuesResponse) GetValues() []*CustomFieldValueTotal {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *SuggestCustomFieldValuesResponse) GetIsExact() bool {
+	if x != nil {
+		return x.IsExact
+	}
+	return false
+}
+
 // Request message for UpdateCustomField.
 type UpdateCustomFieldRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -606,7 +803,7 @@ type UpdateCustomFieldRequest struct {
 
 func (x *UpdateCustomFieldRequest) Reset() {
 	*x = UpdateCustomFieldRequest{}
-	mi := &file_roster_v1_custom_fields_proto_msgTypes[7]
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +815,7 @@ func (x *UpdateCustomFieldRequest) String() string {
 func (*UpdateCustomFieldRequest) ProtoMessage() {}
 
 func (x *UpdateCustomFieldRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_custom_fields_proto_msgTypes[7]
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +828,7 @@ func (x *UpdateCustomFieldRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateCustomFieldRequest.ProtoReflect.Descriptor instead.
 func (*UpdateCustomFieldRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_custom_fields_proto_rawDescGZIP(), []int{7}
+	return file_roster_v1_custom_fields_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UpdateCustomFieldRequest) GetId() string {
@@ -690,7 +887,7 @@ type UpdateCustomFieldResponse struct {
 
 func (x *UpdateCustomFieldResponse) Reset() {
 	*x = UpdateCustomFieldResponse{}
-	mi := &file_roster_v1_custom_fields_proto_msgTypes[8]
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -702,7 +899,7 @@ func (x *UpdateCustomFieldResponse) String() string {
 func (*UpdateCustomFieldResponse) ProtoMessage() {}
 
 func (x *UpdateCustomFieldResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_custom_fields_proto_msgTypes[8]
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -715,7 +912,7 @@ func (x *UpdateCustomFieldResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateCustomFieldResponse.ProtoReflect.Descriptor instead.
 func (*UpdateCustomFieldResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_custom_fields_proto_rawDescGZIP(), []int{8}
+	return file_roster_v1_custom_fields_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UpdateCustomFieldResponse) GetCustomField() *CustomField {
@@ -751,7 +948,7 @@ type DeleteCustomFieldRequest struct {
 
 func (x *DeleteCustomFieldRequest) Reset() {
 	*x = DeleteCustomFieldRequest{}
-	mi := &file_roster_v1_custom_fields_proto_msgTypes[9]
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -763,7 +960,7 @@ func (x *DeleteCustomFieldRequest) String() string {
 func (*DeleteCustomFieldRequest) ProtoMessage() {}
 
 func (x *DeleteCustomFieldRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_custom_fields_proto_msgTypes[9]
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -776,7 +973,7 @@ func (x *DeleteCustomFieldRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCustomFieldRequest.ProtoReflect.Descriptor instead.
 func (*DeleteCustomFieldRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_custom_fields_proto_rawDescGZIP(), []int{9}
+	return file_roster_v1_custom_fields_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteCustomFieldRequest) GetId() string {
@@ -809,7 +1006,7 @@ type DeleteCustomFieldResponse struct {
 
 func (x *DeleteCustomFieldResponse) Reset() {
 	*x = DeleteCustomFieldResponse{}
-	mi := &file_roster_v1_custom_fields_proto_msgTypes[10]
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -821,7 +1018,7 @@ func (x *DeleteCustomFieldResponse) String() string {
 func (*DeleteCustomFieldResponse) ProtoMessage() {}
 
 func (x *DeleteCustomFieldResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_custom_fields_proto_msgTypes[10]
+	mi := &file_roster_v1_custom_fields_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -834,14 +1031,14 @@ func (x *DeleteCustomFieldResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCustomFieldResponse.ProtoReflect.Descriptor instead.
 func (*DeleteCustomFieldResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_custom_fields_proto_rawDescGZIP(), []int{10}
+	return file_roster_v1_custom_fields_proto_rawDescGZIP(), []int{13}
 }
 
 var File_roster_v1_custom_fields_proto protoreflect.FileDescriptor
 
 const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\n" +
-	"\x1droster/v1/custom_fields.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xe1\x04\n" +
+	"\x1droster/v1/custom_fields.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/uses.proto\"\x90\x05\n" +
 	"\vCustomField\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12$\n" +
 	"\x03key\x18\x02 \x01(\tB\x12\xaa\xb5\x18\x0efavorite_colorR\x03key\x12(\n" +
@@ -852,7 +1049,8 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12]\n" +
 	"\n" +
 	"updated_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-22T09:00:00.000ZR\tupdatedAt\x12)\n" +
-	"\bfallback\x18\b \x01(\tB\b\xaa\xb5\x18\x04greyH\x00R\bfallback\x88\x01\x01\"R\n" +
+	"\bfallback\x18\b \x01(\tB\b\xaa\xb5\x18\x04greyH\x00R\bfallback\x88\x01\x01\x12-\n" +
+	"\aused_by\x18\t \x03(\v2\x0e.roster.v1.UseB\x04\x80\xb6\x18\x01R\x06usedBy\"R\n" +
 	"\bDataType\x12\x19\n" +
 	"\x15DATA_TYPE_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04TEXT\x10\x01\x12\n" +
@@ -860,31 +1058,44 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x06NUMBER\x10\x02\x12\v\n" +
 	"\aBOOLEAN\x10\x03\x12\b\n" +
 	"\x04DATE\x10\x04B\v\n" +
-	"\t_fallback\"\x89\x02\n" +
+	"\t_fallback\"\x93\x02\n" +
 	"\x18CreateCustomFieldRequest\x126\n" +
 	"\x05label\x18\x01 \x01(\tB \xbaH\a\xc8\x01\x01r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x0eFavorite colorR\x05label\x12N\n" +
 	"\tdata_type\x18\x02 \x01(\x0e2\x1f.roster.v1.CustomField.DataTypeB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04TEXTR\bdataType\x120\n" +
-	"\bfallback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18\x04greyе\x18\x01R\bfallback:3\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"\x92\x01\n" +
+	"\bfallback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\a\xaa\xb5\x18\x04greyе\x18\x01R\bfallback:=\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x06usedBy\"\x92\x01\n" +
 	"\x19CreateCustomFieldResponse\x12A\n" +
 	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"G\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x9f\x01\n" +
 	"\x15GetCustomFieldRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x8f\x01\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12V\n" +
+	"\ainclude\x18\x02 \x03(\x0e2\x16.roster.v1.Use.IncludeB$\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\v[\"USED_BY\"]\xe0\xb5\x18\x01R\ainclude\"\x8f\x01\n" +
 	"\x16GetCustomFieldResponse\x12A\n" +
 	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x89\x01\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xe1\x01\n" +
 	"\x17ListCustomFieldsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xea\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\x12V\n" +
+	"\ainclude\x18\x04 \x03(\x0e2\x16.roster.v1.Use.IncludeB$\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\v[\"USED_BY\"]\xe0\xb5\x18\x01R\ainclude\"\xea\x01\n" +
 	"\x18ListCustomFieldsResponse\x12;\n" +
 	"\rcustom_fields\x18\x01 \x03(\v2\x16.roster.v1.CustomFieldR\fcustomFields\x12 \n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
 	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
-	"\x06_total\"\xec\x03\n" +
+	"\x06_total\"x\n" +
+	"\x1fSuggestCustomFieldValuesRequest\x12.\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12%\n" +
+	"\x06prefix\x18\x02 \x01(\tB\r\xbaH\x04r\x02\x18?\xaa\xb5\x18\x02blR\x06prefix\"v\n" +
+	"\x15CustomFieldValueTotal\x12>\n" +
+	"\x05value\x18\x01 \x01(\v2\x16.google.protobuf.ValueB\x10\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x06\"blue\"R\x05value\x12\x1d\n" +
+	"\x05total\x18\x02 \x01(\x05B\a\xaa\xb5\x18\x03120R\x05total\"\x81\x01\n" +
+	" SuggestCustomFieldValuesResponse\x128\n" +
+	"\x06values\x18\x01 \x03(\v2 .roster.v1.CustomFieldValueTotalR\x06values\x12#\n" +
+	"\bis_exact\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\aisExact\"\xf6\x03\n" +
 	"\x18UpdateCustomFieldRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
 	"\x05label\x18\x02 \x01(\tB!\xbaH\x04r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x0eFavorite color\xb8\xb5\x18\x01R\x05label\x120\n" +
@@ -892,7 +1103,7 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\tdata_type\x18\x06 \x01(\x0e2\x1f.roster.v1.CustomField.DataTypeB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04TEXTR\bdataType\x12;\n" +
 	"\vupdate_mask\x18\x04 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x12j\n" +
-	"\x04etag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01:3\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAtB\a\n" +
+	"\x04etag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01:=\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\bmergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x06usedByB\a\n" +
 	"\x05_etag\"\x92\x01\n" +
 	"\x19UpdateCustomFieldResponse\x12A\n" +
 	"\fcustom_field\x18\x01 \x01(\v2\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01R\vcustomField\x122\n" +
@@ -902,7 +1113,7 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x05force\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05force\x12j\n" +
 	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x1b\n" +
-	"\x19DeleteCustomFieldResponse2\xd7\x06\n" +
+	"\x19DeleteCustomFieldResponse2\x84\b\n" +
 	"\x12CustomFieldService\x12\xb0\x01\n" +
 	"\x11CreateCustomField\x12#.roster.v1.CreateCustomFieldRequest\x1a$.roster.v1.CreateCustomFieldResponse\"P\x88\xb5\x18\xc9\x01\x92\xb5\x18\t\n" +
 	"\x05write\x10\x01\x9a\xb5\x18\x03\r9\x0eµ\x18\x16\n" +
@@ -910,7 +1121,9 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x0eGetCustomField\x12 .roster.v1.GetCustomFieldRequest\x1a!.roster.v1.GetCustomFieldResponse\".\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\a\x82\xd3\xe4\x93\x02\x19\x12\x17/api/custom-fields/{id}\x12\x81\x01\n" +
 	"\x10ListCustomFields\x12\".roster.v1.ListCustomFieldsRequest\x1a#.roster.v1.ListCustomFieldsResponse\"$\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\x14\x12\x12/api/custom-fields\x12\xcd\x01\n" +
+	"\x04read\x82\xd3\xe4\x93\x02\x14\x12\x12/api/custom-fields\x12\xaa\x01\n" +
+	"\x18SuggestCustomFieldValues\x12*.roster.v1.SuggestCustomFieldValuesRequest\x1a+.roster.v1.SuggestCustomFieldValuesResponse\"5\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01\a\x82\xd3\xe4\x93\x02 \x12\x1e/api/custom-fields/{id}/values\x12\xcd\x01\n" +
 	"\x11UpdateCustomField\x12#.roster.v1.UpdateCustomFieldRequest\x1a$.roster.v1.UpdateCustomFieldResponse\"m\x92\xb5\x18\t\n" +
 	"\x05write\x10\x01\x9a\xb5\x18\x02\a\rµ\x18\x16\n" +
 	"\x14custom_field.updated\x82\xd3\xe4\x93\x02::\x01*Z\x1c:\x01*2\x17/api/custom-fields/{id}\x1a\x17/api/custom-fields/{id}\x12\xb1\x01\n" +
@@ -931,49 +1144,62 @@ func file_roster_v1_custom_fields_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_custom_fields_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_roster_v1_custom_fields_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_roster_v1_custom_fields_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_roster_v1_custom_fields_proto_goTypes = []any{
-	(CustomField_DataType)(0),         // 0: roster.v1.CustomField.DataType
-	(*CustomField)(nil),               // 1: roster.v1.CustomField
-	(*CreateCustomFieldRequest)(nil),  // 2: roster.v1.CreateCustomFieldRequest
-	(*CreateCustomFieldResponse)(nil), // 3: roster.v1.CreateCustomFieldResponse
-	(*GetCustomFieldRequest)(nil),     // 4: roster.v1.GetCustomFieldRequest
-	(*GetCustomFieldResponse)(nil),    // 5: roster.v1.GetCustomFieldResponse
-	(*ListCustomFieldsRequest)(nil),   // 6: roster.v1.ListCustomFieldsRequest
-	(*ListCustomFieldsResponse)(nil),  // 7: roster.v1.ListCustomFieldsResponse
-	(*UpdateCustomFieldRequest)(nil),  // 8: roster.v1.UpdateCustomFieldRequest
-	(*UpdateCustomFieldResponse)(nil), // 9: roster.v1.UpdateCustomFieldResponse
-	(*DeleteCustomFieldRequest)(nil),  // 10: roster.v1.DeleteCustomFieldRequest
-	(*DeleteCustomFieldResponse)(nil), // 11: roster.v1.DeleteCustomFieldResponse
-	(*timestamppb.Timestamp)(nil),     // 12: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),     // 13: google.protobuf.FieldMask
+	(CustomField_DataType)(0),                // 0: roster.v1.CustomField.DataType
+	(*CustomField)(nil),                      // 1: roster.v1.CustomField
+	(*CreateCustomFieldRequest)(nil),         // 2: roster.v1.CreateCustomFieldRequest
+	(*CreateCustomFieldResponse)(nil),        // 3: roster.v1.CreateCustomFieldResponse
+	(*GetCustomFieldRequest)(nil),            // 4: roster.v1.GetCustomFieldRequest
+	(*GetCustomFieldResponse)(nil),           // 5: roster.v1.GetCustomFieldResponse
+	(*ListCustomFieldsRequest)(nil),          // 6: roster.v1.ListCustomFieldsRequest
+	(*ListCustomFieldsResponse)(nil),         // 7: roster.v1.ListCustomFieldsResponse
+	(*SuggestCustomFieldValuesRequest)(nil),  // 8: roster.v1.SuggestCustomFieldValuesRequest
+	(*CustomFieldValueTotal)(nil),            // 9: roster.v1.CustomFieldValueTotal
+	(*SuggestCustomFieldValuesResponse)(nil), // 10: roster.v1.SuggestCustomFieldValuesResponse
+	(*UpdateCustomFieldRequest)(nil),         // 11: roster.v1.UpdateCustomFieldRequest
+	(*UpdateCustomFieldResponse)(nil),        // 12: roster.v1.UpdateCustomFieldResponse
+	(*DeleteCustomFieldRequest)(nil),         // 13: roster.v1.DeleteCustomFieldRequest
+	(*DeleteCustomFieldResponse)(nil),        // 14: roster.v1.DeleteCustomFieldResponse
+	(*timestamppb.Timestamp)(nil),            // 15: google.protobuf.Timestamp
+	(*Use)(nil),                              // 16: roster.v1.Use
+	(Use_Include)(0),                         // 17: roster.v1.Use.Include
+	(*structpb.Value)(nil),                   // 18: google.protobuf.Value
+	(*fieldmaskpb.FieldMask)(nil),            // 19: google.protobuf.FieldMask
 }
 var file_roster_v1_custom_fields_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.CustomField.data_type:type_name -> roster.v1.CustomField.DataType
-	12, // 1: roster.v1.CustomField.created_at:type_name -> google.protobuf.Timestamp
-	12, // 2: roster.v1.CustomField.updated_at:type_name -> google.protobuf.Timestamp
-	0,  // 3: roster.v1.CreateCustomFieldRequest.data_type:type_name -> roster.v1.CustomField.DataType
-	1,  // 4: roster.v1.CreateCustomFieldResponse.custom_field:type_name -> roster.v1.CustomField
-	1,  // 5: roster.v1.GetCustomFieldResponse.custom_field:type_name -> roster.v1.CustomField
-	1,  // 6: roster.v1.ListCustomFieldsResponse.custom_fields:type_name -> roster.v1.CustomField
-	0,  // 7: roster.v1.UpdateCustomFieldRequest.data_type:type_name -> roster.v1.CustomField.DataType
-	13, // 8: roster.v1.UpdateCustomFieldRequest.update_mask:type_name -> google.protobuf.FieldMask
-	1,  // 9: roster.v1.UpdateCustomFieldResponse.custom_field:type_name -> roster.v1.CustomField
-	2,  // 10: roster.v1.CustomFieldService.CreateCustomField:input_type -> roster.v1.CreateCustomFieldRequest
-	4,  // 11: roster.v1.CustomFieldService.GetCustomField:input_type -> roster.v1.GetCustomFieldRequest
-	6,  // 12: roster.v1.CustomFieldService.ListCustomFields:input_type -> roster.v1.ListCustomFieldsRequest
-	8,  // 13: roster.v1.CustomFieldService.UpdateCustomField:input_type -> roster.v1.UpdateCustomFieldRequest
-	10, // 14: roster.v1.CustomFieldService.DeleteCustomField:input_type -> roster.v1.DeleteCustomFieldRequest
-	3,  // 15: roster.v1.CustomFieldService.CreateCustomField:output_type -> roster.v1.CreateCustomFieldResponse
-	5,  // 16: roster.v1.CustomFieldService.GetCustomField:output_type -> roster.v1.GetCustomFieldResponse
-	7,  // 17: roster.v1.CustomFieldService.ListCustomFields:output_type -> roster.v1.ListCustomFieldsResponse
-	9,  // 18: roster.v1.CustomFieldService.UpdateCustomField:output_type -> roster.v1.UpdateCustomFieldResponse
-	11, // 19: roster.v1.CustomFieldService.DeleteCustomField:output_type -> roster.v1.DeleteCustomFieldResponse
-	15, // [15:20] is the sub-list for method output_type
-	10, // [10:15] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	15, // 1: roster.v1.CustomField.created_at:type_name -> google.protobuf.Timestamp
+	15, // 2: roster.v1.CustomField.updated_at:type_name -> google.protobuf.Timestamp
+	16, // 3: roster.v1.CustomField.used_by:type_name -> roster.v1.Use
+	0,  // 4: roster.v1.CreateCustomFieldRequest.data_type:type_name -> roster.v1.CustomField.DataType
+	1,  // 5: roster.v1.CreateCustomFieldResponse.custom_field:type_name -> roster.v1.CustomField
+	17, // 6: roster.v1.GetCustomFieldRequest.include:type_name -> roster.v1.Use.Include
+	1,  // 7: roster.v1.GetCustomFieldResponse.custom_field:type_name -> roster.v1.CustomField
+	17, // 8: roster.v1.ListCustomFieldsRequest.include:type_name -> roster.v1.Use.Include
+	1,  // 9: roster.v1.ListCustomFieldsResponse.custom_fields:type_name -> roster.v1.CustomField
+	18, // 10: roster.v1.CustomFieldValueTotal.value:type_name -> google.protobuf.Value
+	9,  // 11: roster.v1.SuggestCustomFieldValuesResponse.values:type_name -> roster.v1.CustomFieldValueTotal
+	0,  // 12: roster.v1.UpdateCustomFieldRequest.data_type:type_name -> roster.v1.CustomField.DataType
+	19, // 13: roster.v1.UpdateCustomFieldRequest.update_mask:type_name -> google.protobuf.FieldMask
+	1,  // 14: roster.v1.UpdateCustomFieldResponse.custom_field:type_name -> roster.v1.CustomField
+	2,  // 15: roster.v1.CustomFieldService.CreateCustomField:input_type -> roster.v1.CreateCustomFieldRequest
+	4,  // 16: roster.v1.CustomFieldService.GetCustomField:input_type -> roster.v1.GetCustomFieldRequest
+	6,  // 17: roster.v1.CustomFieldService.ListCustomFields:input_type -> roster.v1.ListCustomFieldsRequest
+	8,  // 18: roster.v1.CustomFieldService.SuggestCustomFieldValues:input_type -> roster.v1.SuggestCustomFieldValuesRequest
+	11, // 19: roster.v1.CustomFieldService.UpdateCustomField:input_type -> roster.v1.UpdateCustomFieldRequest
+	13, // 20: roster.v1.CustomFieldService.DeleteCustomField:input_type -> roster.v1.DeleteCustomFieldRequest
+	3,  // 21: roster.v1.CustomFieldService.CreateCustomField:output_type -> roster.v1.CreateCustomFieldResponse
+	5,  // 22: roster.v1.CustomFieldService.GetCustomField:output_type -> roster.v1.GetCustomFieldResponse
+	7,  // 23: roster.v1.CustomFieldService.ListCustomFields:output_type -> roster.v1.ListCustomFieldsResponse
+	10, // 24: roster.v1.CustomFieldService.SuggestCustomFieldValues:output_type -> roster.v1.SuggestCustomFieldValuesResponse
+	12, // 25: roster.v1.CustomFieldService.UpdateCustomField:output_type -> roster.v1.UpdateCustomFieldResponse
+	14, // 26: roster.v1.CustomFieldService.DeleteCustomField:output_type -> roster.v1.DeleteCustomFieldResponse
+	21, // [21:27] is the sub-list for method output_type
+	15, // [15:21] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_custom_fields_proto_init() }
@@ -982,17 +1208,18 @@ func file_roster_v1_custom_fields_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_uses_proto_init()
 	file_roster_v1_custom_fields_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_custom_fields_proto_msgTypes[6].OneofWrappers = []any{}
-	file_roster_v1_custom_fields_proto_msgTypes[7].OneofWrappers = []any{}
-	file_roster_v1_custom_fields_proto_msgTypes[9].OneofWrappers = []any{}
+	file_roster_v1_custom_fields_proto_msgTypes[10].OneofWrappers = []any{}
+	file_roster_v1_custom_fields_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_custom_fields_proto_rawDesc), len(file_roster_v1_custom_fields_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

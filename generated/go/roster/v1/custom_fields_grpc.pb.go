@@ -21,11 +21,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	CustomFieldService_CreateCustomField_FullMethodName = "/roster.v1.CustomFieldService/CreateCustomField"
-	CustomFieldService_GetCustomField_FullMethodName    = "/roster.v1.CustomFieldService/GetCustomField"
-	CustomFieldService_ListCustomFields_FullMethodName  = "/roster.v1.CustomFieldService/ListCustomFields"
-	CustomFieldService_UpdateCustomField_FullMethodName = "/roster.v1.CustomFieldService/UpdateCustomField"
-	CustomFieldService_DeleteCustomField_FullMethodName = "/roster.v1.CustomFieldService/DeleteCustomField"
+	CustomFieldService_CreateCustomField_FullMethodName        = "/roster.v1.CustomFieldService/CreateCustomField"
+	CustomFieldService_GetCustomField_FullMethodName           = "/roster.v1.CustomFieldService/GetCustomField"
+	CustomFieldService_ListCustomFields_FullMethodName         = "/roster.v1.CustomFieldService/ListCustomFields"
+	CustomFieldService_SuggestCustomFieldValues_FullMethodName = "/roster.v1.CustomFieldService/SuggestCustomFieldValues"
+	CustomFieldService_UpdateCustomField_FullMethodName        = "/roster.v1.CustomFieldService/UpdateCustomField"
+	CustomFieldService_DeleteCustomField_FullMethodName        = "/roster.v1.CustomFieldService/DeleteCustomField"
 )
 
 // CustomFieldServiceClient is the client API for CustomFieldService service.
@@ -44,6 +45,11 @@ type CustomFieldServiceClient interface {
 	GetCustomField(ctx context.Context, in *GetCustomFieldRequest, opts ...grpc.CallOption) (*GetCustomFieldResponse, error)
 	// Returns one page of the account's custom fields, oldest first.
 	ListCustomFields(ctx context.Context, in *ListCustomFieldsRequest, opts ...grpc.CallOption) (*ListCustomFieldsResponse, error)
+	// Returns the most frequent values of a custom field with a prefix, such as to complete a value
+	// in a form: at most 20. The time does not depend on the number of subscribers: at most the
+	// 1,000,000 newest values are compared with the prefix, and the 100,000 newest of those that have
+	// it are counted. is_exact is whether these were all. Fails with CUSTOM_FIELD_NOT_FOUND.
+	SuggestCustomFieldValues(ctx context.Context, in *SuggestCustomFieldValuesRequest, opts ...grpc.CallOption) (*SuggestCustomFieldValuesResponse, error)
 	// Updates the given fields of a custom field. The key and the data type cannot be
 	// changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
 	// another field has the label.
@@ -95,6 +101,16 @@ func (c *customFieldServiceClient) ListCustomFields(ctx context.Context, in *Lis
 	return out, nil
 }
 
+func (c *customFieldServiceClient) SuggestCustomFieldValues(ctx context.Context, in *SuggestCustomFieldValuesRequest, opts ...grpc.CallOption) (*SuggestCustomFieldValuesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SuggestCustomFieldValuesResponse)
+	err := c.cc.Invoke(ctx, CustomFieldService_SuggestCustomFieldValues_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *customFieldServiceClient) UpdateCustomField(ctx context.Context, in *UpdateCustomFieldRequest, opts ...grpc.CallOption) (*UpdateCustomFieldResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(UpdateCustomFieldResponse)
@@ -131,6 +147,11 @@ type CustomFieldServiceServer interface {
 	GetCustomField(context.Context, *GetCustomFieldRequest) (*GetCustomFieldResponse, error)
 	// Returns one page of the account's custom fields, oldest first.
 	ListCustomFields(context.Context, *ListCustomFieldsRequest) (*ListCustomFieldsResponse, error)
+	// Returns the most frequent values of a custom field with a prefix, such as to complete a value
+	// in a form: at most 20. The time does not depend on the number of subscribers: at most the
+	// 1,000,000 newest values are compared with the prefix, and the 100,000 newest of those that have
+	// it are counted. is_exact is whether these were all. Fails with CUSTOM_FIELD_NOT_FOUND.
+	SuggestCustomFieldValues(context.Context, *SuggestCustomFieldValuesRequest) (*SuggestCustomFieldValuesResponse, error)
 	// Updates the given fields of a custom field. The key and the data type cannot be
 	// changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
 	// another field has the label.
@@ -160,6 +181,9 @@ func (UnimplementedCustomFieldServiceServer) GetCustomField(context.Context, *Ge
 }
 func (UnimplementedCustomFieldServiceServer) ListCustomFields(context.Context, *ListCustomFieldsRequest) (*ListCustomFieldsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListCustomFields not implemented")
+}
+func (UnimplementedCustomFieldServiceServer) SuggestCustomFieldValues(context.Context, *SuggestCustomFieldValuesRequest) (*SuggestCustomFieldValuesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SuggestCustomFieldValues not implemented")
 }
 func (UnimplementedCustomFieldServiceServer) UpdateCustomField(context.Context, *UpdateCustomFieldRequest) (*UpdateCustomFieldResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateCustomField not implemented")
@@ -242,6 +266,24 @@ func _CustomFieldService_ListCustomFields_Handler(srv interface{}, ctx context.C
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CustomFieldService_SuggestCustomFieldValues_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SuggestCustomFieldValuesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CustomFieldServiceServer).SuggestCustomFieldValues(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CustomFieldService_SuggestCustomFieldValues_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CustomFieldServiceServer).SuggestCustomFieldValues(ctx, req.(*SuggestCustomFieldValuesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _CustomFieldService_UpdateCustomField_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(UpdateCustomFieldRequest)
 	if err := dec(in); err != nil {
@@ -296,6 +338,10 @@ var CustomFieldService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListCustomFields",
 			Handler:    _CustomFieldService_ListCustomFields_Handler,
+		},
+		{
+			MethodName: "SuggestCustomFieldValues",
+			Handler:    _CustomFieldService_SuggestCustomFieldValues_Handler,
 		},
 		{
 			MethodName: "UpdateCustomField",

@@ -90,7 +90,7 @@ const (
 	Operation_RUNNING Operation_State = 1
 	// All selected subscribers or events were processed.
 	Operation_SUCCEEDED Operation_State = 2
-	// The operation was canceled.
+	// The operation was canceled; the audit log has operation.canceled.
 	Operation_CANCELLED Operation_State = 3
 	// The operation ended early; changes that were made are kept. The filter would select other
 	// subscribers than at the start: a tag, custom field or segment that it names was deleted,
@@ -261,7 +261,7 @@ type Operation struct {
 	Processed int32 `protobuf:"varint,9,opt,name=processed,proto3" json:"processed,omitempty"`
 	// Subscribers that could not be changed, by reason, with the identifiers of the first ones; of a
 	// dry run, those that it could not change; of a replay, events that were not processed, without
-	// identifiers.
+	// identifiers. The summary of an import names this list reasons, and its failed is a number.
 	Failed []*ReasonCount `protobuf:"bytes,10,rep,name=failed,proto3" json:"failed,omitempty"`
 	// Subscribers or events processed per second, on average since created_at. This includes the time that
 	// the operation waits for others.

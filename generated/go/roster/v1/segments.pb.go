@@ -42,7 +42,10 @@ type Segment struct {
 	// Time of creation.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// Time of the last change.
-	UpdatedAt     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	// The running operations on the segment, if include has USED_BY.
+	// The entity tag does not depend on them. Absent if there are none.
+	UsedBy        []*Use `protobuf:"bytes,7,rep,name=used_by,json=usedBy,proto3" json:"used_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -115,6 +118,13 @@ func (x *Segment) GetCreatedAt() *timestamppb.Timestamp {
 func (x *Segment) GetUpdatedAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.UpdatedAt
+	}
+	return nil
+}
+
+func (x *Segment) GetUsedBy() []*Use {
+	if x != nil {
+		return x.UsedBy
 	}
 	return nil
 }
@@ -244,7 +254,9 @@ func (x *CreateSegmentResponse) GetEtag() string {
 type GetSegmentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the segment. A malformed identifier fails with SEGMENT_NOT_FOUND.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// What the segment also contains. Default: nothing.
+	Include       []Use_Include `protobuf:"varint,2,rep,packed,name=include,proto3,enum=roster.v1.Use_Include" json:"include,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -284,6 +296,13 @@ func (x *GetSegmentRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *GetSegmentRequest) GetInclude() []Use_Include {
+	if x != nil {
+		return x.Include
+	}
+	return nil
 }
 
 // The requested segment.
@@ -354,7 +373,9 @@ type ListSegmentsRequest struct {
 	// Token of the next page from the previous response (AIP-158), to send unchanged. Over
 	// HTTP it is in the Link header. Segments created or deleted in the meantime do not shift
 	// the pages. A renamed segment is listed at the place of its new name.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// What each segment also contains. Default: nothing.
+	Include       []Use_Include `protobuf:"varint,4,rep,packed,name=include,proto3,enum=roster.v1.Use_Include" json:"include,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -408,6 +429,13 @@ func (x *ListSegmentsRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListSegmentsRequest) GetInclude() []Use_Include {
+	if x != nil {
+		return x.Include
+	}
+	return nil
 }
 
 // One page of segments.
@@ -744,7 +772,7 @@ var File_roster_v1_segments_proto protoreflect.FileDescriptor
 
 const file_roster_v1_segments_proto_rawDesc = "" +
 	"\n" +
-	"\x18roster/v1/segments.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xa2\x03\n" +
+	"\x18roster/v1/segments.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/uses.proto\"\xd1\x03\n" +
 	"\aSegment\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12(\n" +
 	"\x04name\x18\x02 \x01(\tB\x14\xaa\xb5\x18\x10Active customersR\x04name\x12=\n" +
@@ -753,31 +781,36 @@ const file_roster_v1_segments_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12]\n" +
 	"\n" +
-	"updated_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tupdatedAt\"\x90\x02\n" +
+	"updated_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tupdatedAt\x12-\n" +
+	"\aused_by\x18\a \x03(\v2\x0e.roster.v1.UseB\x04\x80\xb6\x18\x01R\x06usedBy\"\x9a\x02\n" +
 	"\x14CreateSegmentRequest\x126\n" +
 	"\x04name\x18\x01 \x01(\tB\"\xbaH\a\xc8\x01\x01r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10Active customersR\x04name\x12P\n" +
 	"\x06filter\x18\x02 \x01(\tB8\xbaH\b\xc8\x01\x01r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"е\x18\x01R\x06filter\x12L\n" +
-	"\vdescription\x18\x03 \x01(\tB*\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1aReceive the weekly letter.е\x18\x01R\vdescription: \x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"\x81\x01\n" +
+	"\vdescription\x18\x03 \x01(\tB*\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1aReceive the weekly letter.е\x18\x01R\vdescription:*\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x06usedBy\"\x81\x01\n" +
 	"\x15CreateSegmentResponse\x124\n" +
 	"\asegment\x18\x01 \x01(\v2\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01R\asegment\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"C\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x9b\x01\n" +
 	"\x11GetSegmentRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"~\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12V\n" +
+	"\ainclude\x18\x02 \x03(\x0e2\x16.roster.v1.Use.IncludeB$\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\v[\"USED_BY\"]\xe0\xb5\x18\x01R\ainclude\"~\n" +
 	"\x12GetSegmentResponse\x124\n" +
 	"\asegment\x18\x01 \x01(\v2\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01R\asegment\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x85\x01\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xdd\x01\n" +
 	"\x13ListSegmentsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"\xd9\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\x12V\n" +
+	"\ainclude\x18\x04 \x03(\x0e2\x16.roster.v1.Use.IncludeB$\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\v[\"USED_BY\"]\xe0\xb5\x18\x01R\ainclude\"\xd9\x01\n" +
 	"\x14ListSegmentsResponse\x12.\n" +
 	"\bsegments\x18\x01 \x03(\v2\x12.roster.v1.SegmentR\bsegments\x12 \n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
 	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
-	"\x06_total\"\xf4\x03\n" +
+	"\x06_total\"\xfe\x03\n" +
 	"\x14UpdateSegmentRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
 	"\x04name\x18\x02 \x01(\tB#\xbaH\x04r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x10Active customers\xb8\xb5\x18\x01R\x04name\x12Q\n" +
@@ -785,7 +818,7 @@ const file_roster_v1_segments_proto_rawDesc = "" +
 	"\vdescription\x18\x04 \x01(\tB*\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1aReceive the weekly letter.е\x18\x01R\vdescription\x12;\n" +
 	"\vupdate_mask\x18\x05 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x12j\n" +
-	"\x04etag\x18\x06 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01: \x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAtB\a\n" +
+	"\x04etag\x18\x06 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01:*\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x06usedByB\a\n" +
 	"\x05_etag\"\x81\x01\n" +
 	"\x15UpdateSegmentResponse\x124\n" +
 	"\asegment\x18\x01 \x01(\v2\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01R\asegment\x122\n" +
@@ -837,31 +870,36 @@ var file_roster_v1_segments_proto_goTypes = []any{
 	(*DeleteSegmentRequest)(nil),  // 9: roster.v1.DeleteSegmentRequest
 	(*DeleteSegmentResponse)(nil), // 10: roster.v1.DeleteSegmentResponse
 	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 12: google.protobuf.FieldMask
+	(*Use)(nil),                   // 12: roster.v1.Use
+	(Use_Include)(0),              // 13: roster.v1.Use.Include
+	(*fieldmaskpb.FieldMask)(nil), // 14: google.protobuf.FieldMask
 }
 var file_roster_v1_segments_proto_depIdxs = []int32{
 	11, // 0: roster.v1.Segment.created_at:type_name -> google.protobuf.Timestamp
 	11, // 1: roster.v1.Segment.updated_at:type_name -> google.protobuf.Timestamp
-	0,  // 2: roster.v1.CreateSegmentResponse.segment:type_name -> roster.v1.Segment
-	0,  // 3: roster.v1.GetSegmentResponse.segment:type_name -> roster.v1.Segment
-	0,  // 4: roster.v1.ListSegmentsResponse.segments:type_name -> roster.v1.Segment
-	12, // 5: roster.v1.UpdateSegmentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	0,  // 6: roster.v1.UpdateSegmentResponse.segment:type_name -> roster.v1.Segment
-	1,  // 7: roster.v1.SegmentService.CreateSegment:input_type -> roster.v1.CreateSegmentRequest
-	3,  // 8: roster.v1.SegmentService.GetSegment:input_type -> roster.v1.GetSegmentRequest
-	5,  // 9: roster.v1.SegmentService.ListSegments:input_type -> roster.v1.ListSegmentsRequest
-	7,  // 10: roster.v1.SegmentService.UpdateSegment:input_type -> roster.v1.UpdateSegmentRequest
-	9,  // 11: roster.v1.SegmentService.DeleteSegment:input_type -> roster.v1.DeleteSegmentRequest
-	2,  // 12: roster.v1.SegmentService.CreateSegment:output_type -> roster.v1.CreateSegmentResponse
-	4,  // 13: roster.v1.SegmentService.GetSegment:output_type -> roster.v1.GetSegmentResponse
-	6,  // 14: roster.v1.SegmentService.ListSegments:output_type -> roster.v1.ListSegmentsResponse
-	8,  // 15: roster.v1.SegmentService.UpdateSegment:output_type -> roster.v1.UpdateSegmentResponse
-	10, // 16: roster.v1.SegmentService.DeleteSegment:output_type -> roster.v1.DeleteSegmentResponse
-	12, // [12:17] is the sub-list for method output_type
-	7,  // [7:12] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	12, // 2: roster.v1.Segment.used_by:type_name -> roster.v1.Use
+	0,  // 3: roster.v1.CreateSegmentResponse.segment:type_name -> roster.v1.Segment
+	13, // 4: roster.v1.GetSegmentRequest.include:type_name -> roster.v1.Use.Include
+	0,  // 5: roster.v1.GetSegmentResponse.segment:type_name -> roster.v1.Segment
+	13, // 6: roster.v1.ListSegmentsRequest.include:type_name -> roster.v1.Use.Include
+	0,  // 7: roster.v1.ListSegmentsResponse.segments:type_name -> roster.v1.Segment
+	14, // 8: roster.v1.UpdateSegmentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	0,  // 9: roster.v1.UpdateSegmentResponse.segment:type_name -> roster.v1.Segment
+	1,  // 10: roster.v1.SegmentService.CreateSegment:input_type -> roster.v1.CreateSegmentRequest
+	3,  // 11: roster.v1.SegmentService.GetSegment:input_type -> roster.v1.GetSegmentRequest
+	5,  // 12: roster.v1.SegmentService.ListSegments:input_type -> roster.v1.ListSegmentsRequest
+	7,  // 13: roster.v1.SegmentService.UpdateSegment:input_type -> roster.v1.UpdateSegmentRequest
+	9,  // 14: roster.v1.SegmentService.DeleteSegment:input_type -> roster.v1.DeleteSegmentRequest
+	2,  // 15: roster.v1.SegmentService.CreateSegment:output_type -> roster.v1.CreateSegmentResponse
+	4,  // 16: roster.v1.SegmentService.GetSegment:output_type -> roster.v1.GetSegmentResponse
+	6,  // 17: roster.v1.SegmentService.ListSegments:output_type -> roster.v1.ListSegmentsResponse
+	8,  // 18: roster.v1.SegmentService.UpdateSegment:output_type -> roster.v1.UpdateSegmentResponse
+	10, // 19: roster.v1.SegmentService.DeleteSegment:output_type -> roster.v1.DeleteSegmentResponse
+	15, // [15:20] is the sub-list for method output_type
+	10, // [10:15] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_segments_proto_init() }
@@ -870,6 +908,7 @@ func file_roster_v1_segments_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_uses_proto_init()
 	file_roster_v1_segments_proto_msgTypes[6].OneofWrappers = []any{}
 	file_roster_v1_segments_proto_msgTypes[7].OneofWrappers = []any{}
 	file_roster_v1_segments_proto_msgTypes[9].OneofWrappers = []any{}

@@ -278,7 +278,7 @@ func (x *SegmentTotal) GetTotal() int32 {
 // What changed on one day.
 type DailyStatistics struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The day, in UTC.
+	// The day, in UTC or the time zone of the request.
 	Date string `protobuf:"bytes,1,opt,name=date,proto3" json:"date,omitempty"`
 	// Subscribers created with any status, other than by imports. On days before the first
 	// version that returns imported, also those created by imports.
@@ -536,10 +536,13 @@ func (x *GetStatisticsResponse) GetSegments() []*SegmentTotal {
 // Request message for GetDailyStatistics.
 type GetDailyStatisticsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// First day, in UTC. Default: 29 days before the last day.
+	// First day. Default: 29 days before the last day.
 	FromDate string `protobuf:"bytes,1,opt,name=from_date,json=from,proto3" json:"from_date,omitempty"`
-	// Last day, in UTC. Default: today. At most 366 days are returned.
-	ToDate        string `protobuf:"bytes,2,opt,name=to_date,json=to,proto3" json:"to_date,omitempty"`
+	// Last day. Default: today. At most 366 days are returned.
+	ToDate string `protobuf:"bytes,2,opt,name=to_date,json=to,proto3" json:"to_date,omitempty"`
+	// Time zone of the days, a name of the IANA time zone database. A day begins at midnight in
+	// this zone, so it has 23 or 25 hours if the clocks change. Default: UTC.
+	TimeZone      string `protobuf:"bytes,3,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -588,12 +591,24 @@ func (x *GetDailyStatisticsRequest) GetToDate() string {
 	return ""
 }
 
+func (x *GetDailyStatisticsRequest) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
 // What changed on each day.
 type GetDailyStatisticsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One item for each day, in order. Days before the first version with statistics are
 	// zero.
-	Days          []*DailyStatistics `protobuf:"bytes,1,rep,name=days,proto3" json:"days,omitempty"`
+	Days []*DailyStatistics `protobuf:"bytes,1,rep,name=days,proto3" json:"days,omitempty"`
+	// First of these days from which on all changes count on the day of the time zone. A change that
+	// a version without time_zone stored counts on the day in UTC, so the days before are those of
+	// UTC, and the day of the upgrade is partly. Absent without time_zone, and if there is no such
+	// day.
+	ExactFrom     *string `protobuf:"bytes,2,opt,name=exact_from,json=exactFrom,proto3,oneof" json:"exact_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -633,6 +648,13 @@ func (x *GetDailyStatisticsResponse) GetDays() []*DailyStatistics {
 		return x.Days
 	}
 	return nil
+}
+
+func (x *GetDailyStatisticsResponse) GetExactFrom() string {
+	if x != nil && x.ExactFrom != nil {
+		return *x.ExactFrom
+	}
+	return ""
 }
 
 var File_roster_v1_statistics_proto protoreflect.FileDescriptor
@@ -684,14 +706,19 @@ const file_roster_v1_statistics_proto_rawDesc = "" +
 	"\n" +
 	"net_growth\x18\x03 \x01(\x05B\a\xaa\xb5\x18\x03180R\tnetGrowth\x12'\n" +
 	"\x04tags\x18\x04 \x03(\v2\x13.roster.v1.TagTotalR\x04tags\x123\n" +
-	"\bsegments\x18\x05 \x03(\v2\x17.roster.v1.SegmentTotalR\bsegments\"y\n" +
+	"\bsegments\x18\x05 \x03(\v2\x17.roster.v1.SegmentTotalR\bsegments\"\xb0\x01\n" +
 	"\x19GetDailyStatisticsRequest\x12/\n" +
 	"\tfrom_date\x18\x01 \x01(\tB\x16\xaa\xb5\x18\n" +
 	"2026-11-01\xb2\xb5\x18\x04dateR\x04from\x12+\n" +
 	"\ato_date\x18\x02 \x01(\tB\x16\xaa\xb5\x18\n" +
-	"2026-11-30\xb2\xb5\x18\x04dateR\x02to\"L\n" +
+	"2026-11-30\xb2\xb5\x18\x04dateR\x02to\x125\n" +
+	"\ttime_zone\x18\x03 \x01(\tB\x18\xbaH\x04r\x02\x18d\xaa\xb5\x18\rEurope/BerlinR\btimeZone\"\x8f\x01\n" +
 	"\x1aGetDailyStatisticsResponse\x12.\n" +
-	"\x04days\x18\x01 \x03(\v2\x1a.roster.v1.DailyStatisticsR\x04days2\x9c\x02\n" +
+	"\x04days\x18\x01 \x03(\v2\x1a.roster.v1.DailyStatisticsR\x04days\x122\n" +
+	"\n" +
+	"exact_from\x18\x02 \x01(\tB\x0e\xaa\xb5\x18\n" +
+	"2026-11-01H\x00R\texactFrom\x88\x01\x01B\r\n" +
+	"\v_exact_from2\x9c\x02\n" +
 	"\x10StatisticService\x12{\n" +
 	"\rGetStatistics\x12\x1f.roster.v1.GetStatisticsRequest\x1a .roster.v1.GetStatisticsResponse\"'\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x02\"%\x82\xd3\xe4\x93\x02\x11\x12\x0f/api/statistics\x12\x8a\x01\n" +
@@ -746,6 +773,7 @@ func file_roster_v1_statistics_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_statistics_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -36,8 +36,8 @@ type StatisticServiceClient interface {
 	// Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
 	// a segment of the request.
 	GetStatistics(ctx context.Context, in *GetStatisticsRequest, opts ...grpc.CallOption) (*GetStatisticsResponse, error)
-	// Returns what changed on each day of a period. Days are in UTC. A change counts on the
-	// day on which it was stored, also if an import states an earlier time.
+	// Returns what changed on each day of a period, in UTC or a time zone. A change counts on
+	// the day on which it was stored, also if an import states an earlier time.
 	GetDailyStatistics(ctx context.Context, in *GetDailyStatisticsRequest, opts ...grpc.CallOption) (*GetDailyStatisticsResponse, error)
 }
 
@@ -80,8 +80,8 @@ type StatisticServiceServer interface {
 	// Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
 	// a segment of the request.
 	GetStatistics(context.Context, *GetStatisticsRequest) (*GetStatisticsResponse, error)
-	// Returns what changed on each day of a period. Days are in UTC. A change counts on the
-	// day on which it was stored, also if an import states an earlier time.
+	// Returns what changed on each day of a period, in UTC or a time zone. A change counts on
+	// the day on which it was stored, also if an import states an earlier time.
 	GetDailyStatistics(context.Context, *GetDailyStatisticsRequest) (*GetDailyStatisticsResponse, error)
 	mustEmbedUnimplementedStatisticServiceServer()
 }

@@ -37,7 +37,10 @@ type Tag struct {
 	// Description; empty if none was given.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	// Time of creation.
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// The segments and running operations that name the tag, if include has USED_BY.
+	// The entity tag does not depend on them. Absent if there are none.
+	UsedBy        []*Use `protobuf:"bytes,5,rep,name=used_by,json=usedBy,proto3" json:"used_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -96,6 +99,13 @@ func (x *Tag) GetDescription() string {
 func (x *Tag) GetCreatedAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.CreatedAt
+	}
+	return nil
+}
+
+func (x *Tag) GetUsedBy() []*Use {
+	if x != nil {
+		return x.UsedBy
 	}
 	return nil
 }
@@ -215,7 +225,9 @@ func (x *CreateTagResponse) GetEtag() string {
 type GetTagRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the tag. A malformed identifier fails with TAG_NOT_FOUND.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// What the tag also contains. Default: nothing.
+	Include       []Use_Include `protobuf:"varint,2,rep,packed,name=include,proto3,enum=roster.v1.Use_Include" json:"include,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -255,6 +267,13 @@ func (x *GetTagRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *GetTagRequest) GetInclude() []Use_Include {
+	if x != nil {
+		return x.Include
+	}
+	return nil
 }
 
 // The requested tag.
@@ -325,7 +344,9 @@ type ListTagsRequest struct {
 	// Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
 	// is in the Link header. Tags created or deleted in the meantime do not shift the pages. A
 	// renamed tag is listed at the place of its new name.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// What each tag also contains. Default: nothing.
+	Include       []Use_Include `protobuf:"varint,4,rep,packed,name=include,proto3,enum=roster.v1.Use_Include" json:"include,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -379,6 +400,13 @@ func (x *ListTagsRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListTagsRequest) GetInclude() []Use_Include {
+	if x != nil {
+		return x.Include
+	}
+	return nil
 }
 
 // One page of tags.
@@ -717,43 +745,48 @@ var File_roster_v1_tags_proto protoreflect.FileDescriptor
 
 const file_roster_v1_tags_proto_rawDesc = "" +
 	"\n" +
-	"\x14roster/v1/tags.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xf5\x01\n" +
+	"\x14roster/v1/tags.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/uses.proto\"\xa4\x02\n" +
 	"\x03Tag\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\x1b\n" +
 	"\x04name\x18\x02 \x01(\tB\a\xaa\xb5\x18\x03vipR\x04name\x12B\n" +
 	"\vdescription\x18\x03 \x01(\tB \xaa\xb5\x18\x1cPeople whom we know by name.R\vdescription\x12]\n" +
 	"\n" +
-	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\"\xa2\x01\n" +
+	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12-\n" +
+	"\aused_by\x18\x05 \x03(\v2\x0e.roster.v1.UseB\x04\x80\xb6\x18\x01R\x06usedBy\"\xac\x01\n" +
 	"\x10CreateTagRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\a\xc8\x01\x01r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x03vipR\x04name\x12N\n" +
-	"\vdescription\x18\x02 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.е\x18\x01R\vdescription:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\"q\n" +
+	"\vdescription\x18\x02 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.е\x18\x01R\vdescription:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\x06usedBy\"q\n" +
 	"\x11CreateTagResponse\x12(\n" +
 	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"?\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x97\x01\n" +
 	"\rGetTagRequest\x12.\n" +
-	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"n\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12V\n" +
+	"\ainclude\x18\x02 \x03(\x0e2\x16.roster.v1.Use.IncludeB$\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\v[\"USED_BY\"]\xe0\xb5\x18\x01R\ainclude\"n\n" +
 	"\x0eGetTagResponse\x12(\n" +
 	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x81\x01\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xd9\x01\n" +
 	"\x0fListTagsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"\xc9\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\x12V\n" +
+	"\ainclude\x18\x04 \x03(\x0e2\x16.roster.v1.Use.IncludeB$\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\v[\"USED_BY\"]\xe0\xb5\x18\x01R\ainclude\"\xc9\x01\n" +
 	"\x10ListTagsResponse\x12\"\n" +
 	"\x04tags\x18\x01 \x03(\v2\x0e.roster.v1.TagR\x04tags\x12 \n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
 	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
-	"\x06_total\"\x85\x03\n" +
+	"\x06_total\"\x8f\x03\n" +
 	"\x10UpdateTagRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12*\n" +
 	"\x04name\x18\x02 \x01(\tB\x16\xbaH\x04r\x02\x18d\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\xb8\xb5\x18\x01R\x04name\x12N\n" +
 	"\vdescription\x18\x03 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.е\x18\x01R\vdescription\x12;\n" +
 	"\vupdate_mask\x18\x04 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\x12j\n" +
-	"\x04etag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAtB\a\n" +
+	"\x04etag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\x06usedByB\a\n" +
 	"\x05_etag\"q\n" +
 	"\x11UpdateTagResponse\x12(\n" +
 	"\x03tag\x18\x01 \x01(\v2\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01R\x03tag\x122\n" +
@@ -806,30 +839,35 @@ var file_roster_v1_tags_proto_goTypes = []any{
 	(*DeleteTagRequest)(nil),      // 9: roster.v1.DeleteTagRequest
 	(*DeleteTagResponse)(nil),     // 10: roster.v1.DeleteTagResponse
 	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 12: google.protobuf.FieldMask
+	(*Use)(nil),                   // 12: roster.v1.Use
+	(Use_Include)(0),              // 13: roster.v1.Use.Include
+	(*fieldmaskpb.FieldMask)(nil), // 14: google.protobuf.FieldMask
 }
 var file_roster_v1_tags_proto_depIdxs = []int32{
 	11, // 0: roster.v1.Tag.created_at:type_name -> google.protobuf.Timestamp
-	0,  // 1: roster.v1.CreateTagResponse.tag:type_name -> roster.v1.Tag
-	0,  // 2: roster.v1.GetTagResponse.tag:type_name -> roster.v1.Tag
-	0,  // 3: roster.v1.ListTagsResponse.tags:type_name -> roster.v1.Tag
-	12, // 4: roster.v1.UpdateTagRequest.update_mask:type_name -> google.protobuf.FieldMask
-	0,  // 5: roster.v1.UpdateTagResponse.tag:type_name -> roster.v1.Tag
-	1,  // 6: roster.v1.TagService.CreateTag:input_type -> roster.v1.CreateTagRequest
-	3,  // 7: roster.v1.TagService.GetTag:input_type -> roster.v1.GetTagRequest
-	5,  // 8: roster.v1.TagService.ListTags:input_type -> roster.v1.ListTagsRequest
-	7,  // 9: roster.v1.TagService.UpdateTag:input_type -> roster.v1.UpdateTagRequest
-	9,  // 10: roster.v1.TagService.DeleteTag:input_type -> roster.v1.DeleteTagRequest
-	2,  // 11: roster.v1.TagService.CreateTag:output_type -> roster.v1.CreateTagResponse
-	4,  // 12: roster.v1.TagService.GetTag:output_type -> roster.v1.GetTagResponse
-	6,  // 13: roster.v1.TagService.ListTags:output_type -> roster.v1.ListTagsResponse
-	8,  // 14: roster.v1.TagService.UpdateTag:output_type -> roster.v1.UpdateTagResponse
-	10, // 15: roster.v1.TagService.DeleteTag:output_type -> roster.v1.DeleteTagResponse
-	11, // [11:16] is the sub-list for method output_type
-	6,  // [6:11] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	12, // 1: roster.v1.Tag.used_by:type_name -> roster.v1.Use
+	0,  // 2: roster.v1.CreateTagResponse.tag:type_name -> roster.v1.Tag
+	13, // 3: roster.v1.GetTagRequest.include:type_name -> roster.v1.Use.Include
+	0,  // 4: roster.v1.GetTagResponse.tag:type_name -> roster.v1.Tag
+	13, // 5: roster.v1.ListTagsRequest.include:type_name -> roster.v1.Use.Include
+	0,  // 6: roster.v1.ListTagsResponse.tags:type_name -> roster.v1.Tag
+	14, // 7: roster.v1.UpdateTagRequest.update_mask:type_name -> google.protobuf.FieldMask
+	0,  // 8: roster.v1.UpdateTagResponse.tag:type_name -> roster.v1.Tag
+	1,  // 9: roster.v1.TagService.CreateTag:input_type -> roster.v1.CreateTagRequest
+	3,  // 10: roster.v1.TagService.GetTag:input_type -> roster.v1.GetTagRequest
+	5,  // 11: roster.v1.TagService.ListTags:input_type -> roster.v1.ListTagsRequest
+	7,  // 12: roster.v1.TagService.UpdateTag:input_type -> roster.v1.UpdateTagRequest
+	9,  // 13: roster.v1.TagService.DeleteTag:input_type -> roster.v1.DeleteTagRequest
+	2,  // 14: roster.v1.TagService.CreateTag:output_type -> roster.v1.CreateTagResponse
+	4,  // 15: roster.v1.TagService.GetTag:output_type -> roster.v1.GetTagResponse
+	6,  // 16: roster.v1.TagService.ListTags:output_type -> roster.v1.ListTagsResponse
+	8,  // 17: roster.v1.TagService.UpdateTag:output_type -> roster.v1.UpdateTagResponse
+	10, // 18: roster.v1.TagService.DeleteTag:output_type -> roster.v1.DeleteTagResponse
+	14, // [14:19] is the sub-list for method output_type
+	9,  // [9:14] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_tags_proto_init() }
@@ -838,6 +876,7 @@ func file_roster_v1_tags_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_uses_proto_init()
 	file_roster_v1_tags_proto_msgTypes[6].OneofWrappers = []any{}
 	file_roster_v1_tags_proto_msgTypes[7].OneofWrappers = []any{}
 	file_roster_v1_tags_proto_msgTypes[9].OneofWrappers = []any{}

@@ -25,11 +25,13 @@ _sym_db = _symbol_database.Default()
 from roster.buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
+from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
+from roster.v1 import uses_pb2 as roster_dot_v1_dot_uses__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1droster/v1/custom_fields.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\x9d\x04\n\x0b\x43ustomField\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x1f\n\x03key\x18\x02 \x01(\tB\x12\xaa\xb5\x18\x0e\x66\x61vorite_color\x12!\n\x05label\x18\x03 \x01(\tB\x12\xaa\xb5\x18\x0e\x46\x61vorite color\x12<\n\tdata_type\x18\x04 \x01(\x0e\x32\x1f.roster.v1.CustomField.DataTypeB\x08\xaa\xb5\x18\x04TEXT\x12\x36\n\tmerge_tag\x18\x05 \x01(\tB#\xaa\xb5\x18\x1f{{customFields.favorite_color}}\x12R\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12R\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-22T09:00:00.000Z\x12\x1f\n\x08\x66\x61llback\x18\x08 \x01(\tB\x08\xaa\xb5\x18\x04greyH\x00\x88\x01\x01\"R\n\x08\x44\x61taType\x12\x19\n\x15\x44\x41TA_TYPE_UNSPECIFIED\x10\x00\x12\x08\n\x04TEXT\x10\x01\x12\n\n\x06NUMBER\x10\x02\x12\x0b\n\x07\x42OOLEAN\x10\x03\x12\x08\n\x04\x44\x41TE\x10\x04\x42\x0b\n\t_fallback\"\xee\x01\n\x18\x43reateCustomFieldRequest\x12/\n\x05label\x18\x01 \x01(\tB \xbaH\x07r\x02\x18P\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x0e\x46\x61vorite color\x12\x44\n\tdata_type\x18\x02 \x01(\x0e\x32\x1f.roster.v1.CustomField.DataTypeB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04TEXT\x12&\n\x08\x66\x61llback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\x07\xaa\xb5\x18\x04grey\xd0\xb5\x18\x01:3\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\x08mergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"\x7f\n\x19\x43reateCustomFieldResponse\x12\x34\n\x0c\x63ustom_field\x18\x01 \x01(\x0b\x32\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"C\n\x15GetCustomFieldRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"|\n\x16GetCustomFieldResponse\x12\x34\n\x0c\x63ustom_field\x18\x01 \x01(\x0b\x32\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"q\n\x17ListCustomFieldsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xc8\x01\"\xb9\x01\n\x18ListCustomFieldsResponse\x12-\n\rcustom_fields\x18\x01 \x03(\x0b\x32\x16.roster.v1.CustomField\x12\x19\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31H\x00\x88\x01\x01\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1d\n\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01\x42\x08\n\x06_total\"\xbb\x03\n\x18UpdateCustomFieldRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x30\n\x05label\x18\x02 \x01(\tB!\xbaH\x04r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x0e\x46\x61vorite color\xb8\xb5\x18\x01\x12&\n\x08\x66\x61llback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\x07\xaa\xb5\x18\x04grey\xd0\xb5\x18\x01\x12\x44\n\tdata_type\x18\x06 \x01(\x0e\x32\x1f.roster.v1.CustomField.DataTypeB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04TEXT\x12/\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x64\n\x04\x65tag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01:3\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\x08mergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAtB\x07\n\x05_etag\"\x7f\n\x19UpdateCustomFieldResponse\x12\x34\n\x0c\x63ustom_field\x18\x01 \x01(\x0b\x32\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xce\x01\n\x18\x44\x65leteCustomFieldRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x17\n\x05\x66orce\x18\x02 \x01(\x08\x42\x08\xaa\xb5\x18\x04true\x12\x64\n\x04\x65tag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x42\x07\n\x05_etag\"\x1b\n\x19\x44\x65leteCustomFieldResponse2\xd7\x06\n\x12\x43ustomFieldService\x12\xb0\x01\n\x11\x43reateCustomField\x12#.roster.v1.CreateCustomFieldRequest\x1a$.roster.v1.CreateCustomFieldResponse\"P\x88\xb5\x18\xc9\x01\x92\xb5\x18\t\n\x05write\x10\x01\x9a\xb5\x18\x03\r9\x0e\xc2\xb5\x18\x16\n\x14\x63ustom_field.created\x82\xd3\xe4\x93\x02\x17\"\x12/api/custom-fields:\x01*\x12\x85\x01\n\x0eGetCustomField\x12 .roster.v1.GetCustomFieldRequest\x1a!.roster.v1.GetCustomFieldResponse\".\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\x07\x82\xd3\xe4\x93\x02\x19\x12\x17/api/custom-fields/{id}\x12\x81\x01\n\x10ListCustomFields\x12\".roster.v1.ListCustomFieldsRequest\x1a#.roster.v1.ListCustomFieldsResponse\"$\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x14\x12\x12/api/custom-fields\x12\xcd\x01\n\x11UpdateCustomField\x12#.roster.v1.UpdateCustomFieldRequest\x1a$.roster.v1.UpdateCustomFieldResponse\"m\x92\xb5\x18\t\n\x05write\x10\x01\x9a\xb5\x18\x02\x07\r\xc2\xb5\x18\x16\n\x14\x63ustom_field.updated\x82\xd3\xe4\x93\x02:\x1a\x17/api/custom-fields/{id}:\x01*Z\x1c\x32\x17/api/custom-fields/{id}:\x01*\x12\xb1\x01\n\x11\x44\x65leteCustomField\x12#.roster.v1.DeleteCustomFieldRequest\x1a$.roster.v1.DeleteCustomFieldResponse\"Q\x88\xb5\x18\xcc\x01\x92\xb5\x18\t\n\x05write\x10\x01\x9a\xb5\x18\x02\x07&\xc2\xb5\x18\x16\n\x14\x63ustom_field.deleted\x82\xd3\xe4\x93\x02\x19*\x17/api/custom-fields/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1droster/v1/custom_fields.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/uses.proto\"\xc4\x04\n\x0b\x43ustomField\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x1f\n\x03key\x18\x02 \x01(\tB\x12\xaa\xb5\x18\x0e\x66\x61vorite_color\x12!\n\x05label\x18\x03 \x01(\tB\x12\xaa\xb5\x18\x0e\x46\x61vorite color\x12<\n\tdata_type\x18\x04 \x01(\x0e\x32\x1f.roster.v1.CustomField.DataTypeB\x08\xaa\xb5\x18\x04TEXT\x12\x36\n\tmerge_tag\x18\x05 \x01(\tB#\xaa\xb5\x18\x1f{{customFields.favorite_color}}\x12R\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12R\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-22T09:00:00.000Z\x12\x1f\n\x08\x66\x61llback\x18\x08 \x01(\tB\x08\xaa\xb5\x18\x04greyH\x00\x88\x01\x01\x12%\n\x07used_by\x18\t \x03(\x0b\x32\x0e.roster.v1.UseB\x04\x80\xb6\x18\x01\"R\n\x08\x44\x61taType\x12\x19\n\x15\x44\x41TA_TYPE_UNSPECIFIED\x10\x00\x12\x08\n\x04TEXT\x10\x01\x12\n\n\x06NUMBER\x10\x02\x12\x0b\n\x07\x42OOLEAN\x10\x03\x12\x08\n\x04\x44\x41TE\x10\x04\x42\x0b\n\t_fallback\"\xf8\x01\n\x18\x43reateCustomFieldRequest\x12/\n\x05label\x18\x01 \x01(\tB \xbaH\x07r\x02\x18P\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x0e\x46\x61vorite color\x12\x44\n\tdata_type\x18\x02 \x01(\x0e\x32\x1f.roster.v1.CustomField.DataTypeB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04TEXT\x12&\n\x08\x66\x61llback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\x07\xaa\xb5\x18\x04grey\xd0\xb5\x18\x01:=\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\x08mergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x06usedBy\"\x7f\n\x19\x43reateCustomFieldResponse\x12\x34\n\x0c\x63ustom_field\x18\x01 \x01(\x0b\x32\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\x92\x01\n\x15GetCustomFieldRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12M\n\x07include\x18\x02 \x03(\x0e\x32\x16.roster.v1.Use.IncludeB$\xbaH\x0e\x92\x01\x0b\x10\n\"\x07\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x0b[\"USED_BY\"]\xe0\xb5\x18\x01\"|\n\x16GetCustomFieldResponse\x12\x34\n\x0c\x63ustom_field\x18\x01 \x01(\x0b\x32\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xc0\x01\n\x17ListCustomFieldsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xc8\x01\x12M\n\x07include\x18\x04 \x03(\x0e\x32\x16.roster.v1.Use.IncludeB$\xbaH\x0e\x92\x01\x0b\x10\n\"\x07\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x0b[\"USED_BY\"]\xe0\xb5\x18\x01\"\xb9\x01\n\x18ListCustomFieldsResponse\x12-\n\rcustom_fields\x18\x01 \x03(\x0b\x32\x16.roster.v1.CustomField\x12\x19\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31H\x00\x88\x01\x01\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1d\n\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01\x42\x08\n\x06_total\"l\n\x1fSuggestCustomFieldValuesRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x1d\n\x06prefix\x18\x02 \x01(\tB\r\xbaH\x04r\x02\x18?\xaa\xb5\x18\x02\x62l\"h\n\x15\x43ustomFieldValueTotal\x12\x37\n\x05value\x18\x01 \x01(\x0b\x32\x16.google.protobuf.ValueB\x10\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x06\"blue\"\x12\x16\n\x05total\x18\x02 \x01(\x05\x42\x07\xaa\xb5\x18\x03\x31\x32\x30\"p\n SuggestCustomFieldValuesResponse\x12\x30\n\x06values\x18\x01 \x03(\x0b\x32 .roster.v1.CustomFieldValueTotal\x12\x1a\n\x08is_exact\x18\x02 \x01(\x08\x42\x08\xaa\xb5\x18\x04true\"\xc5\x03\n\x18UpdateCustomFieldRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x30\n\x05label\x18\x02 \x01(\tB!\xbaH\x04r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x0e\x46\x61vorite color\xb8\xb5\x18\x01\x12&\n\x08\x66\x61llback\x18\x03 \x01(\tB\x14\xbaH\x05r\x03\x18\xe8\x07\xaa\xb5\x18\x04grey\xd0\xb5\x18\x01\x12\x44\n\tdata_type\x18\x06 \x01(\x0e\x32\x1f.roster.v1.CustomField.DataTypeB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04TEXT\x12/\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x64\n\x04\x65tag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01:=\x8a\xb5\x18\x02id\x8a\xb5\x18\x03key\x8a\xb5\x18\x08mergeTag\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x06usedByB\x07\n\x05_etag\"\x7f\n\x19UpdateCustomFieldResponse\x12\x34\n\x0c\x63ustom_field\x18\x01 \x01(\x0b\x32\x16.roster.v1.CustomFieldB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xce\x01\n\x18\x44\x65leteCustomFieldRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x17\n\x05\x66orce\x18\x02 \x01(\x08\x42\x08\xaa\xb5\x18\x04true\x12\x64\n\x04\x65tag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x42\x07\n\x05_etag\"\x1b\n\x19\x44\x65leteCustomFieldResponse2\x84\x08\n\x12\x43ustomFieldService\x12\xb0\x01\n\x11\x43reateCustomField\x12#.roster.v1.CreateCustomFieldRequest\x1a$.roster.v1.CreateCustomFieldResponse\"P\x88\xb5\x18\xc9\x01\x92\xb5\x18\t\n\x05write\x10\x01\x9a\xb5\x18\x03\r9\x0e\xc2\xb5\x18\x16\n\x14\x63ustom_field.created\x82\xd3\xe4\x93\x02\x17\"\x12/api/custom-fields:\x01*\x12\x85\x01\n\x0eGetCustomField\x12 .roster.v1.GetCustomFieldRequest\x1a!.roster.v1.GetCustomFieldResponse\".\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\x07\x82\xd3\xe4\x93\x02\x19\x12\x17/api/custom-fields/{id}\x12\x81\x01\n\x10ListCustomFields\x12\".roster.v1.ListCustomFieldsRequest\x1a#.roster.v1.ListCustomFieldsResponse\"$\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x14\x12\x12/api/custom-fields\x12\xaa\x01\n\x18SuggestCustomFieldValues\x12*.roster.v1.SuggestCustomFieldValuesRequest\x1a+.roster.v1.SuggestCustomFieldValuesResponse\"5\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\x07\x82\xd3\xe4\x93\x02 \x12\x1e/api/custom-fields/{id}/values\x12\xcd\x01\n\x11UpdateCustomField\x12#.roster.v1.UpdateCustomFieldRequest\x1a$.roster.v1.UpdateCustomFieldResponse\"m\x92\xb5\x18\t\n\x05write\x10\x01\x9a\xb5\x18\x02\x07\r\xc2\xb5\x18\x16\n\x14\x63ustom_field.updated\x82\xd3\xe4\x93\x02:\x1a\x17/api/custom-fields/{id}:\x01*Z\x1c\x32\x17/api/custom-fields/{id}:\x01*\x12\xb1\x01\n\x11\x44\x65leteCustomField\x12#.roster.v1.DeleteCustomFieldRequest\x1a$.roster.v1.DeleteCustomFieldResponse\"Q\x88\xb5\x18\xcc\x01\x92\xb5\x18\t\n\x05write\x10\x01\x9a\xb5\x18\x02\x07&\xc2\xb5\x18\x16\n\x14\x63ustom_field.deleted\x82\xd3\xe4\x93\x02\x19*\x17/api/custom-fields/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -53,6 +55,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CUSTOMFIELD'].fields_by_name['updated_at']._serialized_options = b'\272H\003\310\001\001\252\265\030\0302026-11-22T09:00:00.000Z'
   _globals['_CUSTOMFIELD'].fields_by_name['fallback']._loaded_options = None
   _globals['_CUSTOMFIELD'].fields_by_name['fallback']._serialized_options = b'\252\265\030\004grey'
+  _globals['_CUSTOMFIELD'].fields_by_name['used_by']._loaded_options = None
+  _globals['_CUSTOMFIELD'].fields_by_name['used_by']._serialized_options = b'\200\266\030\001'
   _globals['_CREATECUSTOMFIELDREQUEST'].fields_by_name['label']._loaded_options = None
   _globals['_CREATECUSTOMFIELDREQUEST'].fields_by_name['label']._serialized_options = b'\272H\007r\002\030P\310\001\001\220\265\030\001\252\265\030\016Favorite color'
   _globals['_CREATECUSTOMFIELDREQUEST'].fields_by_name['data_type']._loaded_options = None
@@ -60,13 +64,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CREATECUSTOMFIELDREQUEST'].fields_by_name['fallback']._loaded_options = None
   _globals['_CREATECUSTOMFIELDREQUEST'].fields_by_name['fallback']._serialized_options = b'\272H\005r\003\030\350\007\252\265\030\004grey\320\265\030\001'
   _globals['_CREATECUSTOMFIELDREQUEST']._loaded_options = None
-  _globals['_CREATECUSTOMFIELDREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\003key\212\265\030\010mergeTag\212\265\030\tcreatedAt\212\265\030\tupdatedAt'
+  _globals['_CREATECUSTOMFIELDREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\003key\212\265\030\010mergeTag\212\265\030\tcreatedAt\212\265\030\tupdatedAt\212\265\030\006usedBy'
   _globals['_CREATECUSTOMFIELDRESPONSE'].fields_by_name['custom_field']._loaded_options = None
   _globals['_CREATECUSTOMFIELDRESPONSE'].fields_by_name['custom_field']._serialized_options = b'\272H\003\310\001\001'
   _globals['_CREATECUSTOMFIELDRESPONSE'].fields_by_name['etag']._loaded_options = None
   _globals['_CREATECUSTOMFIELDRESPONSE'].fields_by_name['etag']._serialized_options = b'\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\004ETag'
   _globals['_GETCUSTOMFIELDREQUEST'].fields_by_name['id']._loaded_options = None
   _globals['_GETCUSTOMFIELDREQUEST'].fields_by_name['id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
+  _globals['_GETCUSTOMFIELDREQUEST'].fields_by_name['include']._loaded_options = None
+  _globals['_GETCUSTOMFIELDREQUEST'].fields_by_name['include']._serialized_options = b'\272H\016\222\001\013\020\n\"\007\202\001\004\020\001 \000\252\265\030\013[\"USED_BY\"]\340\265\030\001'
   _globals['_GETCUSTOMFIELDRESPONSE'].fields_by_name['custom_field']._loaded_options = None
   _globals['_GETCUSTOMFIELDRESPONSE'].fields_by_name['custom_field']._serialized_options = b'\272H\003\310\001\001'
   _globals['_GETCUSTOMFIELDRESPONSE'].fields_by_name['etag']._loaded_options = None
@@ -77,6 +83,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTCUSTOMFIELDSREQUEST'].fields_by_name['page']._serialized_options = b'\272H\004\032\002(\000\252\265\030\0011'
   _globals['_LISTCUSTOMFIELDSREQUEST'].fields_by_name['page_token']._loaded_options = None
   _globals['_LISTCUSTOMFIELDSREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\310\001'
+  _globals['_LISTCUSTOMFIELDSREQUEST'].fields_by_name['include']._loaded_options = None
+  _globals['_LISTCUSTOMFIELDSREQUEST'].fields_by_name['include']._serialized_options = b'\272H\016\222\001\013\020\n\"\007\202\001\004\020\001 \000\252\265\030\013[\"USED_BY\"]\340\265\030\001'
   _globals['_LISTCUSTOMFIELDSRESPONSE'].fields_by_name['total']._loaded_options = None
   _globals['_LISTCUSTOMFIELDSRESPONSE'].fields_by_name['total']._serialized_options = b'\252\265\030\0011'
   _globals['_LISTCUSTOMFIELDSRESPONSE'].fields_by_name['page']._loaded_options = None
@@ -85,6 +93,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTCUSTOMFIELDSRESPONSE'].fields_by_name['limit']._serialized_options = b'\252\265\030\00220'
   _globals['_LISTCUSTOMFIELDSRESPONSE'].fields_by_name['next_page_token']._loaded_options = None
   _globals['_LISTCUSTOMFIELDSRESPONSE'].fields_by_name['next_page_token']._serialized_options = b'\240\265\030\001'
+  _globals['_SUGGESTCUSTOMFIELDVALUESREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_SUGGESTCUSTOMFIELDVALUESREQUEST'].fields_by_name['id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
+  _globals['_SUGGESTCUSTOMFIELDVALUESREQUEST'].fields_by_name['prefix']._loaded_options = None
+  _globals['_SUGGESTCUSTOMFIELDVALUESREQUEST'].fields_by_name['prefix']._serialized_options = b'\272H\004r\002\030?\252\265\030\002bl'
+  _globals['_CUSTOMFIELDVALUETOTAL'].fields_by_name['value']._loaded_options = None
+  _globals['_CUSTOMFIELDVALUETOTAL'].fields_by_name['value']._serialized_options = b'\272H\003\310\001\001\252\265\030\006\"blue\"'
+  _globals['_CUSTOMFIELDVALUETOTAL'].fields_by_name['total']._loaded_options = None
+  _globals['_CUSTOMFIELDVALUETOTAL'].fields_by_name['total']._serialized_options = b'\252\265\030\003120'
+  _globals['_SUGGESTCUSTOMFIELDVALUESRESPONSE'].fields_by_name['is_exact']._loaded_options = None
+  _globals['_SUGGESTCUSTOMFIELDVALUESRESPONSE'].fields_by_name['is_exact']._serialized_options = b'\252\265\030\004true'
   _globals['_UPDATECUSTOMFIELDREQUEST'].fields_by_name['id']._loaded_options = None
   _globals['_UPDATECUSTOMFIELDREQUEST'].fields_by_name['id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
   _globals['_UPDATECUSTOMFIELDREQUEST'].fields_by_name['label']._loaded_options = None
@@ -96,7 +114,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UPDATECUSTOMFIELDREQUEST'].fields_by_name['etag']._loaded_options = None
   _globals['_UPDATECUSTOMFIELDREQUEST'].fields_by_name['etag']._serialized_options = b'\272H,r*\030\350\0072%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\010If-Match'
   _globals['_UPDATECUSTOMFIELDREQUEST']._loaded_options = None
-  _globals['_UPDATECUSTOMFIELDREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\003key\212\265\030\010mergeTag\212\265\030\tcreatedAt\212\265\030\tupdatedAt'
+  _globals['_UPDATECUSTOMFIELDREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\003key\212\265\030\010mergeTag\212\265\030\tcreatedAt\212\265\030\tupdatedAt\212\265\030\006usedBy'
   _globals['_UPDATECUSTOMFIELDRESPONSE'].fields_by_name['custom_field']._loaded_options = None
   _globals['_UPDATECUSTOMFIELDRESPONSE'].fields_by_name['custom_field']._serialized_options = b'\272H\003\310\001\001'
   _globals['_UPDATECUSTOMFIELDRESPONSE'].fields_by_name['etag']._loaded_options = None
@@ -113,34 +131,42 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CUSTOMFIELDSERVICE'].methods_by_name['GetCustomField']._serialized_options = b'\222\265\030\006\n\004read\232\265\030\001\007\202\323\344\223\002\031\022\027/api/custom-fields/{id}'
   _globals['_CUSTOMFIELDSERVICE'].methods_by_name['ListCustomFields']._loaded_options = None
   _globals['_CUSTOMFIELDSERVICE'].methods_by_name['ListCustomFields']._serialized_options = b'\222\265\030\006\n\004read\202\323\344\223\002\024\022\022/api/custom-fields'
+  _globals['_CUSTOMFIELDSERVICE'].methods_by_name['SuggestCustomFieldValues']._loaded_options = None
+  _globals['_CUSTOMFIELDSERVICE'].methods_by_name['SuggestCustomFieldValues']._serialized_options = b'\222\265\030\006\n\004read\232\265\030\001\007\202\323\344\223\002 \022\036/api/custom-fields/{id}/values'
   _globals['_CUSTOMFIELDSERVICE'].methods_by_name['UpdateCustomField']._loaded_options = None
   _globals['_CUSTOMFIELDSERVICE'].methods_by_name['UpdateCustomField']._serialized_options = b'\222\265\030\t\n\005write\020\001\232\265\030\002\007\r\302\265\030\026\n\024custom_field.updated\202\323\344\223\002:\032\027/api/custom-fields/{id}:\001*Z\0342\027/api/custom-fields/{id}:\001*'
   _globals['_CUSTOMFIELDSERVICE'].methods_by_name['DeleteCustomField']._loaded_options = None
   _globals['_CUSTOMFIELDSERVICE'].methods_by_name['DeleteCustomField']._serialized_options = b'\210\265\030\314\001\222\265\030\t\n\005write\020\001\232\265\030\002\007&\302\265\030\026\n\024custom_field.deleted\202\323\344\223\002\031*\027/api/custom-fields/{id}'
-  _globals['_CUSTOMFIELD']._serialized_start=193
-  _globals['_CUSTOMFIELD']._serialized_end=734
-  _globals['_CUSTOMFIELD_DATATYPE']._serialized_start=639
-  _globals['_CUSTOMFIELD_DATATYPE']._serialized_end=721
-  _globals['_CREATECUSTOMFIELDREQUEST']._serialized_start=737
-  _globals['_CREATECUSTOMFIELDREQUEST']._serialized_end=975
-  _globals['_CREATECUSTOMFIELDRESPONSE']._serialized_start=977
-  _globals['_CREATECUSTOMFIELDRESPONSE']._serialized_end=1104
-  _globals['_GETCUSTOMFIELDREQUEST']._serialized_start=1106
-  _globals['_GETCUSTOMFIELDREQUEST']._serialized_end=1173
-  _globals['_GETCUSTOMFIELDRESPONSE']._serialized_start=1175
-  _globals['_GETCUSTOMFIELDRESPONSE']._serialized_end=1299
-  _globals['_LISTCUSTOMFIELDSREQUEST']._serialized_start=1301
-  _globals['_LISTCUSTOMFIELDSREQUEST']._serialized_end=1414
-  _globals['_LISTCUSTOMFIELDSRESPONSE']._serialized_start=1417
-  _globals['_LISTCUSTOMFIELDSRESPONSE']._serialized_end=1602
-  _globals['_UPDATECUSTOMFIELDREQUEST']._serialized_start=1605
-  _globals['_UPDATECUSTOMFIELDREQUEST']._serialized_end=2048
-  _globals['_UPDATECUSTOMFIELDRESPONSE']._serialized_start=2050
-  _globals['_UPDATECUSTOMFIELDRESPONSE']._serialized_end=2177
-  _globals['_DELETECUSTOMFIELDREQUEST']._serialized_start=2180
-  _globals['_DELETECUSTOMFIELDREQUEST']._serialized_end=2386
-  _globals['_DELETECUSTOMFIELDRESPONSE']._serialized_start=2388
-  _globals['_DELETECUSTOMFIELDRESPONSE']._serialized_end=2415
-  _globals['_CUSTOMFIELDSERVICE']._serialized_start=2418
-  _globals['_CUSTOMFIELDSERVICE']._serialized_end=3273
+  _globals['_CUSTOMFIELD']._serialized_start=245
+  _globals['_CUSTOMFIELD']._serialized_end=825
+  _globals['_CUSTOMFIELD_DATATYPE']._serialized_start=730
+  _globals['_CUSTOMFIELD_DATATYPE']._serialized_end=812
+  _globals['_CREATECUSTOMFIELDREQUEST']._serialized_start=828
+  _globals['_CREATECUSTOMFIELDREQUEST']._serialized_end=1076
+  _globals['_CREATECUSTOMFIELDRESPONSE']._serialized_start=1078
+  _globals['_CREATECUSTOMFIELDRESPONSE']._serialized_end=1205
+  _globals['_GETCUSTOMFIELDREQUEST']._serialized_start=1208
+  _globals['_GETCUSTOMFIELDREQUEST']._serialized_end=1354
+  _globals['_GETCUSTOMFIELDRESPONSE']._serialized_start=1356
+  _globals['_GETCUSTOMFIELDRESPONSE']._serialized_end=1480
+  _globals['_LISTCUSTOMFIELDSREQUEST']._serialized_start=1483
+  _globals['_LISTCUSTOMFIELDSREQUEST']._serialized_end=1675
+  _globals['_LISTCUSTOMFIELDSRESPONSE']._serialized_start=1678
+  _globals['_LISTCUSTOMFIELDSRESPONSE']._serialized_end=1863
+  _globals['_SUGGESTCUSTOMFIELDVALUESREQUEST']._serialized_start=1865
+  _globals['_SUGGESTCUSTOMFIELDVALUESREQUEST']._serialized_end=1973
+  _globals['_CUSTOMFIELDVALUETOTAL']._serialized_start=1975
+  _globals['_CUSTOMFIELDVALUETOTAL']._serialized_end=2079
+  _globals['_SUGGESTCUSTOMFIELDVALUESRESPONSE']._serialized_start=2081
+  _globals['_SUGGESTCUSTOMFIELDVALUESRESPONSE']._serialized_end=2193
+  _globals['_UPDATECUSTOMFIELDREQUEST']._serialized_start=2196
+  _globals['_UPDATECUSTOMFIELDREQUEST']._serialized_end=2649
+  _globals['_UPDATECUSTOMFIELDRESPONSE']._serialized_start=2651
+  _globals['_UPDATECUSTOMFIELDRESPONSE']._serialized_end=2778
+  _globals['_DELETECUSTOMFIELDREQUEST']._serialized_start=2781
+  _globals['_DELETECUSTOMFIELDREQUEST']._serialized_end=2987
+  _globals['_DELETECUSTOMFIELDRESPONSE']._serialized_start=2989
+  _globals['_DELETECUSTOMFIELDRESPONSE']._serialized_end=3016
+  _globals['_CUSTOMFIELDSERVICE']._serialized_start=3019
+  _globals['_CUSTOMFIELDSERVICE']._serialized_end=4047
 # @@protoc_insertion_point(module_scope)

@@ -7,9 +7,11 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
+from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from roster.v1 import uses_pb2 as _uses_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -66,6 +68,7 @@ class CustomField(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
     FALLBACK_FIELD_NUMBER: _builtins.int
+    USED_BY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     key: _builtins.str
@@ -91,6 +94,12 @@ class CustomField(_message.Message):
     def updated_at(self) -> _timestamp_pb2.Timestamp:
         """Time of the last update."""
 
+    @_builtins.property
+    def used_by(self) -> _containers.RepeatedCompositeFieldContainer[_uses_pb2.Use]:
+        """The segments and running operations that name the custom field, if include has USED_BY.
+        The entity tag does not depend on them. Absent if there are none.
+        """
+
     def __init__(
         self,
         *,
@@ -102,10 +111,11 @@ class CustomField(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
         fallback: _builtins.str | None = ...,
+        used_by: _abc.Iterable[_uses_pb2.Use] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_fallback", b"_fallback", "created_at", b"created_at", "fallback", b"fallback", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_fallback", b"_fallback", "created_at", b"created_at", "data_type", b"data_type", "fallback", b"fallback", "id", b"id", "key", b"key", "label", b"label", "merge_tag", b"merge_tag", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_fallback", b"_fallback", "created_at", b"created_at", "data_type", b"data_type", "fallback", b"fallback", "id", b"id", "key", b"key", "label", b"label", "merge_tag", b"merge_tag", "updated_at", b"updated_at", "used_by", b"used_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__fallback: _TypeAlias = _typing.Literal["fallback"]  # noqa: Y015
     _WhichOneofArgType__fallback: _TypeAlias = _typing.Literal["_fallback", b"_fallback"]  # noqa: Y015
@@ -186,18 +196,24 @@ class GetCustomFieldRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the custom field. A malformed identifier fails with
     CUSTOM_FIELD_NOT_FOUND.
     """
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_uses_pb2.Use.Include.ValueType]:
+        """What the custom field also contains. Default: nothing."""
+
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        include: _abc.Iterable[_uses_pb2.Use.Include.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "include", b"include"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -242,6 +258,7 @@ class ListCustomFieldsRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of custom fields to return. Default: 20, also used for 0. Values above 100 are
     reduced to 100.
@@ -255,16 +272,21 @@ class ListCustomFieldsRequest(_message.Message):
     is in the Link header. Custom fields created or deleted in the meantime do not shift the
     pages.
     """
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_uses_pb2.Use.Include.ValueType]:
+        """What each custom field also contains. Default: nothing."""
+
     def __init__(
         self,
         *,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        include: _abc.Iterable[_uses_pb2.Use.Include.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include", b"include", "limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -311,6 +333,94 @@ class ListCustomFieldsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
 
 Global___ListCustomFieldsResponse: _TypeAlias = ListCustomFieldsResponse  # noqa: Y015
+
+@_typing.final
+class SuggestCustomFieldValuesRequest(_message.Message):
+    """Request message for SuggestCustomFieldValues."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    PREFIX_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the custom field. A malformed identifier fails with
+    CUSTOM_FIELD_NOT_FOUND.
+    """
+    prefix: _builtins.str
+    """Returns only values that begin with this text, without regard to the case of ASCII letters.
+    Only for fields of type TEXT and DATE. Default: all values.
+    """
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        prefix: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "prefix", b"prefix"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SuggestCustomFieldValuesRequest: _TypeAlias = SuggestCustomFieldValuesRequest  # noqa: Y015
+
+@_typing.final
+class CustomFieldValueTotal(_message.Message):
+    """A value of a custom field, and how many subscribers have it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    total: _builtins.int
+    """Number of subscribers with the value, among those that were counted."""
+    @_builtins.property
+    def value(self) -> _struct_pb2.Value:
+        """The value, as in customFields of a subscriber."""
+
+    def __init__(
+        self,
+        *,
+        value: _struct_pb2.Value | None = ...,
+        total: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["total", b"total", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CustomFieldValueTotal: _TypeAlias = CustomFieldValueTotal  # noqa: Y015
+
+@_typing.final
+class SuggestCustomFieldValuesResponse(_message.Message):
+    """The most frequent values."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUES_FIELD_NUMBER: _builtins.int
+    IS_EXACT_FIELD_NUMBER: _builtins.int
+    is_exact: _builtins.bool
+    """Whether all values of the field were compared and counted. If not, the totals are those of the
+    newest subscribers only, and a value that only older ones have is missing.
+    """
+    @_builtins.property
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___CustomFieldValueTotal]:
+        """The values, in descending order of their totals. Text of more than 63 characters is left out."""
+
+    def __init__(
+        self,
+        *,
+        values: _abc.Iterable[Global___CustomFieldValueTotal] | None = ...,
+        is_exact: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_exact", b"is_exact", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SuggestCustomFieldValuesResponse: _TypeAlias = SuggestCustomFieldValuesResponse  # noqa: Y015
 
 @_typing.final
 class UpdateCustomFieldRequest(_message.Message):

@@ -51,6 +51,11 @@ class CustomFieldServiceStub:
                 request_serializer=roster_dot_v1_dot_custom__fields__pb2.ListCustomFieldsRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_custom__fields__pb2.ListCustomFieldsResponse.FromString,
                 _registered_method=True)
+        self.SuggestCustomFieldValues = channel.unary_unary(
+                '/roster.v1.CustomFieldService/SuggestCustomFieldValues',
+                request_serializer=roster_dot_v1_dot_custom__fields__pb2.SuggestCustomFieldValuesRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_custom__fields__pb2.SuggestCustomFieldValuesResponse.FromString,
+                _registered_method=True)
         self.UpdateCustomField = channel.unary_unary(
                 '/roster.v1.CustomFieldService/UpdateCustomField',
                 request_serializer=roster_dot_v1_dot_custom__fields__pb2.UpdateCustomFieldRequest.SerializeToString,
@@ -87,6 +92,16 @@ class CustomFieldServiceServicer:
 
     def ListCustomFields(self, request, context):
         """Returns one page of the account's custom fields, oldest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SuggestCustomFieldValues(self, request, context):
+        """Returns the most frequent values of a custom field with a prefix, such as to complete a value
+        in a form: at most 20. The time does not depend on the number of subscribers: at most the
+        1,000,000 newest values are compared with the prefix, and the 100,000 newest of those that have
+        it are counted. is_exact is whether these were all. Fails with CUSTOM_FIELD_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -130,6 +145,11 @@ def add_CustomFieldServiceServicer_to_server(servicer, server):
                     servicer.ListCustomFields,
                     request_deserializer=roster_dot_v1_dot_custom__fields__pb2.ListCustomFieldsRequest.FromString,
                     response_serializer=roster_dot_v1_dot_custom__fields__pb2.ListCustomFieldsResponse.SerializeToString,
+            ),
+            'SuggestCustomFieldValues': grpc.unary_unary_rpc_method_handler(
+                    servicer.SuggestCustomFieldValues,
+                    request_deserializer=roster_dot_v1_dot_custom__fields__pb2.SuggestCustomFieldValuesRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_custom__fields__pb2.SuggestCustomFieldValuesResponse.SerializeToString,
             ),
             'UpdateCustomField': grpc.unary_unary_rpc_method_handler(
                     servicer.UpdateCustomField,
@@ -225,6 +245,33 @@ class CustomFieldService:
             '/roster.v1.CustomFieldService/ListCustomFields',
             roster_dot_v1_dot_custom__fields__pb2.ListCustomFieldsRequest.SerializeToString,
             roster_dot_v1_dot_custom__fields__pb2.ListCustomFieldsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SuggestCustomFieldValues(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.CustomFieldService/SuggestCustomFieldValues',
+            roster_dot_v1_dot_custom__fields__pb2.SuggestCustomFieldValuesRequest.SerializeToString,
+            roster_dot_v1_dot_custom__fields__pb2.SuggestCustomFieldValuesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -45,6 +45,12 @@ class CustomFieldServiceStub:
     """Returns one custom field. Fails with CUSTOM_FIELD_NOT_FOUND."""
     ListCustomFields: _grpc.UnaryUnaryMultiCallable[_custom_fields_pb2.ListCustomFieldsRequest, _custom_fields_pb2.ListCustomFieldsResponse]
     """Returns one page of the account's custom fields, oldest first."""
+    SuggestCustomFieldValues: _grpc.UnaryUnaryMultiCallable[_custom_fields_pb2.SuggestCustomFieldValuesRequest, _custom_fields_pb2.SuggestCustomFieldValuesResponse]
+    """Returns the most frequent values of a custom field with a prefix, such as to complete a value
+    in a form: at most 20. The time does not depend on the number of subscribers: at most the
+    1,000,000 newest values are compared with the prefix, and the 100,000 newest of those that have
+    it are counted. is_exact is whether these were all. Fails with CUSTOM_FIELD_NOT_FOUND.
+    """
     UpdateCustomField: _grpc.UnaryUnaryMultiCallable[_custom_fields_pb2.UpdateCustomFieldRequest, _custom_fields_pb2.UpdateCustomFieldResponse]
     """Updates the given fields of a custom field. The key and the data type cannot be
     changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
@@ -76,6 +82,12 @@ class CustomFieldServiceAsyncStub(CustomFieldServiceStub):
     """Returns one custom field. Fails with CUSTOM_FIELD_NOT_FOUND."""
     ListCustomFields: _aio.UnaryUnaryMultiCallable[_custom_fields_pb2.ListCustomFieldsRequest, _custom_fields_pb2.ListCustomFieldsResponse]  # type: ignore[assignment]
     """Returns one page of the account's custom fields, oldest first."""
+    SuggestCustomFieldValues: _aio.UnaryUnaryMultiCallable[_custom_fields_pb2.SuggestCustomFieldValuesRequest, _custom_fields_pb2.SuggestCustomFieldValuesResponse]  # type: ignore[assignment]
+    """Returns the most frequent values of a custom field with a prefix, such as to complete a value
+    in a form: at most 20. The time does not depend on the number of subscribers: at most the
+    1,000,000 newest values are compared with the prefix, and the 100,000 newest of those that have
+    it are counted. is_exact is whether these were all. Fails with CUSTOM_FIELD_NOT_FOUND.
+    """
     UpdateCustomField: _aio.UnaryUnaryMultiCallable[_custom_fields_pb2.UpdateCustomFieldRequest, _custom_fields_pb2.UpdateCustomFieldResponse]  # type: ignore[assignment]
     """Updates the given fields of a custom field. The key and the data type cannot be
     changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
@@ -122,6 +134,18 @@ class CustomFieldServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_custom_fields_pb2.ListCustomFieldsResponse, _abc.Awaitable[_custom_fields_pb2.ListCustomFieldsResponse]]:
         """Returns one page of the account's custom fields, oldest first."""
+
+    @_abc_1.abstractmethod
+    def SuggestCustomFieldValues(
+        self,
+        request: _custom_fields_pb2.SuggestCustomFieldValuesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_custom_fields_pb2.SuggestCustomFieldValuesResponse, _abc.Awaitable[_custom_fields_pb2.SuggestCustomFieldValuesResponse]]:
+        """Returns the most frequent values of a custom field with a prefix, such as to complete a value
+        in a form: at most 20. The time does not depend on the number of subscribers: at most the
+        1,000,000 newest values are compared with the prefix, and the 100,000 newest of those that have
+        it are counted. is_exact is whether these were all. Fails with CUSTOM_FIELD_NOT_FOUND.
+        """
 
     @_abc_1.abstractmethod
     def UpdateCustomField(

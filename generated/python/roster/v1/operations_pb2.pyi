@@ -117,7 +117,7 @@ class Operation(_message.Message):
         SUCCEEDED: Operation._State.ValueType  # 2
         """All selected subscribers or events were processed."""
         CANCELLED: Operation._State.ValueType  # 3
-        """The operation was canceled."""
+        """The operation was canceled; the audit log has operation.canceled."""
         FAILED: Operation._State.ValueType  # 4
         """The operation ended early; changes that were made are kept. The filter would select other
         subscribers than at the start: a tag, custom field or segment that it names was deleted,
@@ -140,7 +140,7 @@ class Operation(_message.Message):
     SUCCEEDED: Operation.State.ValueType  # 2
     """All selected subscribers or events were processed."""
     CANCELLED: Operation.State.ValueType  # 3
-    """The operation was canceled."""
+    """The operation was canceled; the audit log has operation.canceled."""
     FAILED: Operation.State.ValueType  # 4
     """The operation ended early; changes that were made are kept. The filter would select other
     subscribers than at the start: a tag, custom field or segment that it names was deleted,
@@ -320,7 +320,7 @@ class Operation(_message.Message):
     def failed(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.ReasonCount]:
         """Subscribers that could not be changed, by reason, with the identifiers of the first ones; of a
         dry run, those that it could not change; of a replay, events that were not processed, without
-        identifiers.
+        identifiers. The summary of an import names this list reasons, and its failed is a number.
         """
 
     @_builtins.property

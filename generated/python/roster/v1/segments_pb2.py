@@ -27,9 +27,10 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
+from roster.v1 import uses_pb2 as roster_dot_v1_dot_uses__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18roster/v1/segments.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xed\x02\n\x07Segment\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\"\n\x04name\x18\x02 \x01(\tB\x14\xaa\xb5\x18\x10\x41\x63tive customers\x12\x35\n\x06\x66ilter\x18\x03 \x01(\tB%\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"\x12\x33\n\x0b\x64\x65scription\x18\x04 \x01(\tB\x1e\xaa\xb5\x18\x1aReceive the weekly letter.\x12R\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12R\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\"\xf5\x01\n\x14\x43reateSegmentRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\"\xbaH\x07r\x02\x18\x64\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x10\x41\x63tive customers\x12H\n\x06\x66ilter\x18\x02 \x01(\tB8\xbaH\x08r\x03\x18\xa0\x1f\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"\xd0\xb5\x18\x01\x12?\n\x0b\x64\x65scription\x18\x03 \x01(\tB*\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1aReceive the weekly letter.\xd0\xb5\x18\x01: \x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\"r\n\x15\x43reateSegmentResponse\x12+\n\x07segment\x18\x01 \x01(\x0b\x32\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"?\n\x11GetSegmentRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"o\n\x12GetSegmentResponse\x12+\n\x07segment\x18\x01 \x01(\x0b\x32\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"m\n\x13ListSegmentsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0f\"\xac\x01\n\x14ListSegmentsResponse\x12$\n\x08segments\x18\x01 \x03(\x0b\x32\x12.roster.v1.Segment\x12\x19\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31H\x00\x88\x01\x01\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1d\n\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01\x42\x08\n\x06_total\"\xc3\x03\n\x14UpdateSegmentRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x31\n\x04name\x18\x02 \x01(\tB#\xbaH\x04r\x02\x18\x64\x90\xb5\x18\x01\xaa\xb5\x18\x10\x41\x63tive customers\xb8\xb5\x18\x01\x12I\n\x06\x66ilter\x18\x03 \x01(\tB9\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"\xb8\xb5\x18\x01\xd0\xb5\x18\x01\x12?\n\x0b\x64\x65scription\x18\x04 \x01(\tB*\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1aReceive the weekly letter.\xd0\xb5\x18\x01\x12/\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x64\n\x04\x65tag\x18\x06 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01: \x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAtB\x07\n\x05_etag\"r\n\x15UpdateSegmentResponse\x12+\n\x07segment\x18\x01 \x01(\x0b\x32\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xb1\x01\n\x14\x44\x65leteSegmentRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x64\n\x04\x65tag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x42\x07\n\x05_etag\"\x17\n\x15\x44\x65leteSegmentResponse2\xe0\x05\n\x0eSegmentService\x12\x97\x01\n\rCreateSegment\x12\x1f.roster.v1.CreateSegmentRequest\x1a .roster.v1.CreateSegmentResponse\"C\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02#$\xc2\xb5\x18\x11\n\x0fsegment.created\x82\xd3\xe4\x93\x02\x12\"\r/api/segments:\x01*\x12t\n\nGetSegment\x12\x1c.roster.v1.GetSegmentRequest\x1a\x1d.roster.v1.GetSegmentResponse\")\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\"\x82\xd3\xe4\x93\x02\x14\x12\x12/api/segments/{id}\x12p\n\x0cListSegments\x12\x1e.roster.v1.ListSegmentsRequest\x1a\x1f.roster.v1.ListSegmentsResponse\"\x1f\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x0f\x12\r/api/segments\x12\xb0\x01\n\rUpdateSegment\x12\x1f.roster.v1.UpdateSegmentRequest\x1a .roster.v1.UpdateSegmentResponse\"\\\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02\"#\xc2\xb5\x18\x11\n\x0fsegment.updated\x82\xd3\xe4\x93\x02\x30\x1a\x12/api/segments/{id}:\x01*Z\x17\x32\x12/api/segments/{id}:\x01*\x12\x98\x01\n\rDeleteSegment\x12\x1f.roster.v1.DeleteSegmentRequest\x1a .roster.v1.DeleteSegmentResponse\"D\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x01\"\xc2\xb5\x18\x11\n\x0fsegment.deleted\x82\xd3\xe4\x93\x02\x14*\x12/api/segments/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18roster/v1/segments.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/uses.proto\"\x94\x03\n\x07Segment\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\"\n\x04name\x18\x02 \x01(\tB\x14\xaa\xb5\x18\x10\x41\x63tive customers\x12\x35\n\x06\x66ilter\x18\x03 \x01(\tB%\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"\x12\x33\n\x0b\x64\x65scription\x18\x04 \x01(\tB\x1e\xaa\xb5\x18\x1aReceive the weekly letter.\x12R\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12R\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12%\n\x07used_by\x18\x07 \x03(\x0b\x32\x0e.roster.v1.UseB\x04\x80\xb6\x18\x01\"\xff\x01\n\x14\x43reateSegmentRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\"\xbaH\x07r\x02\x18\x64\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x10\x41\x63tive customers\x12H\n\x06\x66ilter\x18\x02 \x01(\tB8\xbaH\x08r\x03\x18\xa0\x1f\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"\xd0\xb5\x18\x01\x12?\n\x0b\x64\x65scription\x18\x03 \x01(\tB*\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1aReceive the weekly letter.\xd0\xb5\x18\x01:*\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x06usedBy\"r\n\x15\x43reateSegmentResponse\x12+\n\x07segment\x18\x01 \x01(\x0b\x32\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\x8e\x01\n\x11GetSegmentRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12M\n\x07include\x18\x02 \x03(\x0e\x32\x16.roster.v1.Use.IncludeB$\xbaH\x0e\x92\x01\x0b\x10\n\"\x07\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x0b[\"USED_BY\"]\xe0\xb5\x18\x01\"o\n\x12GetSegmentResponse\x12+\n\x07segment\x18\x01 \x01(\x0b\x32\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xbc\x01\n\x13ListSegmentsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0f\x12M\n\x07include\x18\x04 \x03(\x0e\x32\x16.roster.v1.Use.IncludeB$\xbaH\x0e\x92\x01\x0b\x10\n\"\x07\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x0b[\"USED_BY\"]\xe0\xb5\x18\x01\"\xac\x01\n\x14ListSegmentsResponse\x12$\n\x08segments\x18\x01 \x03(\x0b\x32\x12.roster.v1.Segment\x12\x19\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31H\x00\x88\x01\x01\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1d\n\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01\x42\x08\n\x06_total\"\xcd\x03\n\x14UpdateSegmentRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x31\n\x04name\x18\x02 \x01(\tB#\xbaH\x04r\x02\x18\x64\x90\xb5\x18\x01\xaa\xb5\x18\x10\x41\x63tive customers\xb8\xb5\x18\x01\x12I\n\x06\x66ilter\x18\x03 \x01(\tB9\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18!status = CONFIRMED AND tags:\"vip\"\xb8\xb5\x18\x01\xd0\xb5\x18\x01\x12?\n\x0b\x64\x65scription\x18\x04 \x01(\tB*\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1aReceive the weekly letter.\xd0\xb5\x18\x01\x12/\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x64\n\x04\x65tag\x18\x06 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01:*\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\x06usedByB\x07\n\x05_etag\"r\n\x15UpdateSegmentResponse\x12+\n\x07segment\x18\x01 \x01(\x0b\x32\x12.roster.v1.SegmentB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xb1\x01\n\x14\x44\x65leteSegmentRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x64\n\x04\x65tag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x42\x07\n\x05_etag\"\x17\n\x15\x44\x65leteSegmentResponse2\xe0\x05\n\x0eSegmentService\x12\x97\x01\n\rCreateSegment\x12\x1f.roster.v1.CreateSegmentRequest\x1a .roster.v1.CreateSegmentResponse\"C\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02#$\xc2\xb5\x18\x11\n\x0fsegment.created\x82\xd3\xe4\x93\x02\x12\"\r/api/segments:\x01*\x12t\n\nGetSegment\x12\x1c.roster.v1.GetSegmentRequest\x1a\x1d.roster.v1.GetSegmentResponse\")\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\"\x82\xd3\xe4\x93\x02\x14\x12\x12/api/segments/{id}\x12p\n\x0cListSegments\x12\x1e.roster.v1.ListSegmentsRequest\x1a\x1f.roster.v1.ListSegmentsResponse\"\x1f\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x0f\x12\r/api/segments\x12\xb0\x01\n\rUpdateSegment\x12\x1f.roster.v1.UpdateSegmentRequest\x1a .roster.v1.UpdateSegmentResponse\"\\\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02\"#\xc2\xb5\x18\x11\n\x0fsegment.updated\x82\xd3\xe4\x93\x02\x30\x1a\x12/api/segments/{id}:\x01*Z\x17\x32\x12/api/segments/{id}:\x01*\x12\x98\x01\n\rDeleteSegment\x12\x1f.roster.v1.DeleteSegmentRequest\x1a .roster.v1.DeleteSegmentResponse\"D\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x01\"\xc2\xb5\x18\x11\n\x0fsegment.deleted\x82\xd3\xe4\x93\x02\x14*\x12/api/segments/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -49,6 +50,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SEGMENT'].fields_by_name['created_at']._serialized_options = b'\272H\003\310\001\001\252\265\030\0302026-11-21T03:33:16.247Z'
   _globals['_SEGMENT'].fields_by_name['updated_at']._loaded_options = None
   _globals['_SEGMENT'].fields_by_name['updated_at']._serialized_options = b'\272H\003\310\001\001\252\265\030\0302026-11-21T03:33:16.247Z'
+  _globals['_SEGMENT'].fields_by_name['used_by']._loaded_options = None
+  _globals['_SEGMENT'].fields_by_name['used_by']._serialized_options = b'\200\266\030\001'
   _globals['_CREATESEGMENTREQUEST'].fields_by_name['name']._loaded_options = None
   _globals['_CREATESEGMENTREQUEST'].fields_by_name['name']._serialized_options = b'\272H\007r\002\030d\310\001\001\220\265\030\001\252\265\030\020Active customers'
   _globals['_CREATESEGMENTREQUEST'].fields_by_name['filter']._loaded_options = None
@@ -56,13 +59,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CREATESEGMENTREQUEST'].fields_by_name['description']._loaded_options = None
   _globals['_CREATESEGMENTREQUEST'].fields_by_name['description']._serialized_options = b'\272H\005r\003\030\364\003\252\265\030\032Receive the weekly letter.\320\265\030\001'
   _globals['_CREATESEGMENTREQUEST']._loaded_options = None
-  _globals['_CREATESEGMENTREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\tcreatedAt\212\265\030\tupdatedAt'
+  _globals['_CREATESEGMENTREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\tcreatedAt\212\265\030\tupdatedAt\212\265\030\006usedBy'
   _globals['_CREATESEGMENTRESPONSE'].fields_by_name['segment']._loaded_options = None
   _globals['_CREATESEGMENTRESPONSE'].fields_by_name['segment']._serialized_options = b'\272H\003\310\001\001'
   _globals['_CREATESEGMENTRESPONSE'].fields_by_name['etag']._loaded_options = None
   _globals['_CREATESEGMENTRESPONSE'].fields_by_name['etag']._serialized_options = b'\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\004ETag'
   _globals['_GETSEGMENTREQUEST'].fields_by_name['id']._loaded_options = None
   _globals['_GETSEGMENTREQUEST'].fields_by_name['id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
+  _globals['_GETSEGMENTREQUEST'].fields_by_name['include']._loaded_options = None
+  _globals['_GETSEGMENTREQUEST'].fields_by_name['include']._serialized_options = b'\272H\016\222\001\013\020\n\"\007\202\001\004\020\001 \000\252\265\030\013[\"USED_BY\"]\340\265\030\001'
   _globals['_GETSEGMENTRESPONSE'].fields_by_name['segment']._loaded_options = None
   _globals['_GETSEGMENTRESPONSE'].fields_by_name['segment']._serialized_options = b'\272H\003\310\001\001'
   _globals['_GETSEGMENTRESPONSE'].fields_by_name['etag']._loaded_options = None
@@ -73,6 +78,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTSEGMENTSREQUEST'].fields_by_name['page']._serialized_options = b'\272H\004\032\002(\000\252\265\030\0011'
   _globals['_LISTSEGMENTSREQUEST'].fields_by_name['page_token']._loaded_options = None
   _globals['_LISTSEGMENTSREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\320\017'
+  _globals['_LISTSEGMENTSREQUEST'].fields_by_name['include']._loaded_options = None
+  _globals['_LISTSEGMENTSREQUEST'].fields_by_name['include']._serialized_options = b'\272H\016\222\001\013\020\n\"\007\202\001\004\020\001 \000\252\265\030\013[\"USED_BY\"]\340\265\030\001'
   _globals['_LISTSEGMENTSRESPONSE'].fields_by_name['total']._loaded_options = None
   _globals['_LISTSEGMENTSRESPONSE'].fields_by_name['total']._serialized_options = b'\252\265\030\0011'
   _globals['_LISTSEGMENTSRESPONSE'].fields_by_name['page']._loaded_options = None
@@ -92,7 +99,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UPDATESEGMENTREQUEST'].fields_by_name['etag']._loaded_options = None
   _globals['_UPDATESEGMENTREQUEST'].fields_by_name['etag']._serialized_options = b'\272H,r*\030\350\0072%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\010If-Match'
   _globals['_UPDATESEGMENTREQUEST']._loaded_options = None
-  _globals['_UPDATESEGMENTREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\tcreatedAt\212\265\030\tupdatedAt'
+  _globals['_UPDATESEGMENTREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\tcreatedAt\212\265\030\tupdatedAt\212\265\030\006usedBy'
   _globals['_UPDATESEGMENTRESPONSE'].fields_by_name['segment']._loaded_options = None
   _globals['_UPDATESEGMENTRESPONSE'].fields_by_name['segment']._serialized_options = b'\272H\003\310\001\001'
   _globals['_UPDATESEGMENTRESPONSE'].fields_by_name['etag']._loaded_options = None
@@ -111,28 +118,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SEGMENTSERVICE'].methods_by_name['UpdateSegment']._serialized_options = b'\222\265\030\007\n\005write\232\265\030\002\"#\302\265\030\021\n\017segment.updated\202\323\344\223\0020\032\022/api/segments/{id}:\001*Z\0272\022/api/segments/{id}:\001*'
   _globals['_SEGMENTSERVICE'].methods_by_name['DeleteSegment']._loaded_options = None
   _globals['_SEGMENTSERVICE'].methods_by_name['DeleteSegment']._serialized_options = b'\210\265\030\314\001\222\265\030\007\n\005write\232\265\030\001\"\302\265\030\021\n\017segment.deleted\202\323\344\223\002\024*\022/api/segments/{id}'
-  _globals['_SEGMENT']._serialized_start=188
-  _globals['_SEGMENT']._serialized_end=553
-  _globals['_CREATESEGMENTREQUEST']._serialized_start=556
-  _globals['_CREATESEGMENTREQUEST']._serialized_end=801
-  _globals['_CREATESEGMENTRESPONSE']._serialized_start=803
-  _globals['_CREATESEGMENTRESPONSE']._serialized_end=917
-  _globals['_GETSEGMENTREQUEST']._serialized_start=919
-  _globals['_GETSEGMENTREQUEST']._serialized_end=982
-  _globals['_GETSEGMENTRESPONSE']._serialized_start=984
-  _globals['_GETSEGMENTRESPONSE']._serialized_end=1095
-  _globals['_LISTSEGMENTSREQUEST']._serialized_start=1097
-  _globals['_LISTSEGMENTSREQUEST']._serialized_end=1206
-  _globals['_LISTSEGMENTSRESPONSE']._serialized_start=1209
-  _globals['_LISTSEGMENTSRESPONSE']._serialized_end=1381
-  _globals['_UPDATESEGMENTREQUEST']._serialized_start=1384
-  _globals['_UPDATESEGMENTREQUEST']._serialized_end=1835
-  _globals['_UPDATESEGMENTRESPONSE']._serialized_start=1837
-  _globals['_UPDATESEGMENTRESPONSE']._serialized_end=1951
-  _globals['_DELETESEGMENTREQUEST']._serialized_start=1954
-  _globals['_DELETESEGMENTREQUEST']._serialized_end=2131
-  _globals['_DELETESEGMENTRESPONSE']._serialized_start=2133
-  _globals['_DELETESEGMENTRESPONSE']._serialized_end=2156
-  _globals['_SEGMENTSERVICE']._serialized_start=2159
-  _globals['_SEGMENTSERVICE']._serialized_end=2895
+  _globals['_SEGMENT']._serialized_start=210
+  _globals['_SEGMENT']._serialized_end=614
+  _globals['_CREATESEGMENTREQUEST']._serialized_start=617
+  _globals['_CREATESEGMENTREQUEST']._serialized_end=872
+  _globals['_CREATESEGMENTRESPONSE']._serialized_start=874
+  _globals['_CREATESEGMENTRESPONSE']._serialized_end=988
+  _globals['_GETSEGMENTREQUEST']._serialized_start=991
+  _globals['_GETSEGMENTREQUEST']._serialized_end=1133
+  _globals['_GETSEGMENTRESPONSE']._serialized_start=1135
+  _globals['_GETSEGMENTRESPONSE']._serialized_end=1246
+  _globals['_LISTSEGMENTSREQUEST']._serialized_start=1249
+  _globals['_LISTSEGMENTSREQUEST']._serialized_end=1437
+  _globals['_LISTSEGMENTSRESPONSE']._serialized_start=1440
+  _globals['_LISTSEGMENTSRESPONSE']._serialized_end=1612
+  _globals['_UPDATESEGMENTREQUEST']._serialized_start=1615
+  _globals['_UPDATESEGMENTREQUEST']._serialized_end=2076
+  _globals['_UPDATESEGMENTRESPONSE']._serialized_start=2078
+  _globals['_UPDATESEGMENTRESPONSE']._serialized_end=2192
+  _globals['_DELETESEGMENTREQUEST']._serialized_start=2195
+  _globals['_DELETESEGMENTREQUEST']._serialized_end=2372
+  _globals['_DELETESEGMENTRESPONSE']._serialized_start=2374
+  _globals['_DELETESEGMENTRESPONSE']._serialized_end=2397
+  _globals['_SEGMENTSERVICE']._serialized_start=2400
+  _globals['_SEGMENTSERVICE']._serialized_end=3136
 # @@protoc_insertion_point(module_scope)

@@ -9,6 +9,7 @@ from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from roster.v1 import uses_pb2 as _uses_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -32,6 +33,7 @@ class Segment(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     UPDATED_AT_FIELD_NUMBER: _builtins.int
+    USED_BY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     name: _builtins.str
@@ -50,6 +52,12 @@ class Segment(_message.Message):
     def updated_at(self) -> _timestamp_pb2.Timestamp:
         """Time of the last change."""
 
+    @_builtins.property
+    def used_by(self) -> _containers.RepeatedCompositeFieldContainer[_uses_pb2.Use]:
+        """The running operations on the segment, if include has USED_BY.
+        The entity tag does not depend on them. Absent if there are none.
+        """
+
     def __init__(
         self,
         *,
@@ -59,10 +67,11 @@ class Segment(_message.Message):
         description: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         updated_at: _timestamp_pb2.Timestamp | None = ...,
+        used_by: _abc.Iterable[_uses_pb2.Use] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "description", b"description", "filter", b"filter", "id", b"id", "name", b"name", "updated_at", b"updated_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "description", b"description", "filter", b"filter", "id", b"id", "name", b"name", "updated_at", b"updated_at", "used_by", b"used_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -137,16 +146,22 @@ class GetSegmentRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the segment. A malformed identifier fails with SEGMENT_NOT_FOUND."""
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_uses_pb2.Use.Include.ValueType]:
+        """What the segment also contains. Default: nothing."""
+
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        include: _abc.Iterable[_uses_pb2.Use.Include.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "include", b"include"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -191,6 +206,7 @@ class ListSegmentsRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of segments to return. Default: 20, also used for 0. Values above 100
     are reduced to 100.
@@ -204,16 +220,21 @@ class ListSegmentsRequest(_message.Message):
     HTTP it is in the Link header. Segments created or deleted in the meantime do not shift
     the pages. A renamed segment is listed at the place of its new name.
     """
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_uses_pb2.Use.Include.ValueType]:
+        """What each segment also contains. Default: nothing."""
+
     def __init__(
         self,
         *,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        include: _abc.Iterable[_uses_pb2.Use.Include.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include", b"include", "limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -129,7 +129,7 @@ class DailyStatistics(_message.Message):
     NET_GROWTH_FIELD_NUMBER: _builtins.int
     IMPORTED_FIELD_NUMBER: _builtins.int
     date: _builtins.str
-    """The day, in UTC."""
+    """The day, in UTC or the time zone of the request."""
     created: _builtins.int
     """Subscribers created with any status, other than by imports. On days before the first
     version that returns imported, also those created by imports.
@@ -274,19 +274,25 @@ class GetDailyStatisticsRequest(_message.Message):
 
     FROM_DATE_FIELD_NUMBER: _builtins.int
     TO_DATE_FIELD_NUMBER: _builtins.int
+    TIME_ZONE_FIELD_NUMBER: _builtins.int
     from_date: _builtins.str
-    """First day, in UTC. Default: 29 days before the last day."""
+    """First day. Default: 29 days before the last day."""
     to_date: _builtins.str
-    """Last day, in UTC. Default: today. At most 366 days are returned."""
+    """Last day. Default: today. At most 366 days are returned."""
+    time_zone: _builtins.str
+    """Time zone of the days, a name of the IANA time zone database. A day begins at midnight in
+    this zone, so it has 23 or 25 hours if the clocks change. Default: UTC.
+    """
     def __init__(
         self,
         *,
         from_date: _builtins.str = ...,
         to_date: _builtins.str = ...,
+        time_zone: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_date", b"from_date", "to_date", b"to_date"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_date", b"from_date", "time_zone", b"time_zone", "to_date", b"to_date"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -299,6 +305,13 @@ class GetDailyStatisticsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DAYS_FIELD_NUMBER: _builtins.int
+    EXACT_FROM_FIELD_NUMBER: _builtins.int
+    exact_from: _builtins.str
+    """First of these days from which on all changes count on the day of the time zone. A change that
+    a version without time_zone stored counts on the day in UTC, so the days before are those of
+    UTC, and the day of the upgrade is partly. Absent without time_zone, and if there is no such
+    day.
+    """
     @_builtins.property
     def days(self) -> _containers.RepeatedCompositeFieldContainer[Global___DailyStatistics]:
         """One item for each day, in order. Days before the first version with statistics are
@@ -309,11 +322,14 @@ class GetDailyStatisticsResponse(_message.Message):
         self,
         *,
         days: _abc.Iterable[Global___DailyStatistics] | None = ...,
+        exact_from: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_exact_from", b"_exact_from", "exact_from", b"exact_from"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["days", b"days"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exact_from", b"_exact_from", "days", b"days", "exact_from", b"exact_from"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__exact_from: _TypeAlias = _typing.Literal["exact_from"]  # noqa: Y015
+    _WhichOneofArgType__exact_from: _TypeAlias = _typing.Literal["_exact_from", b"_exact_from"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__exact_from) -> _WhichOneofReturnType__exact_from | None: ...
 
 Global___GetDailyStatisticsResponse: _TypeAlias = GetDailyStatisticsResponse  # noqa: Y015

@@ -64,8 +64,8 @@ class StatisticServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetDailyStatistics(self, request, context):
-        """Returns what changed on each day of a period. Days are in UTC. A change counts on the
-        day on which it was stored, also if an import states an earlier time.
+        """Returns what changed on each day of a period, in UTC or a time zone. A change counts on
+        the day on which it was stored, also if an import states an earlier time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -41,8 +41,8 @@ class StatisticServiceStub:
     a segment of the request.
     """
     GetDailyStatistics: _grpc.UnaryUnaryMultiCallable[_statistics_pb2.GetDailyStatisticsRequest, _statistics_pb2.GetDailyStatisticsResponse]
-    """Returns what changed on each day of a period. Days are in UTC. A change counts on the
-    day on which it was stored, also if an import states an earlier time.
+    """Returns what changed on each day of a period, in UTC or a time zone. A change counts on
+    the day on which it was stored, also if an import states an earlier time.
     """
 
 @_typing.type_check_only
@@ -58,8 +58,8 @@ class StatisticServiceAsyncStub(StatisticServiceStub):
     a segment of the request.
     """
     GetDailyStatistics: _aio.UnaryUnaryMultiCallable[_statistics_pb2.GetDailyStatisticsRequest, _statistics_pb2.GetDailyStatisticsResponse]  # type: ignore[assignment]
-    """Returns what changed on each day of a period. Days are in UTC. A change counts on the
-    day on which it was stored, also if an import states an earlier time.
+    """Returns what changed on each day of a period, in UTC or a time zone. A change counts on
+    the day on which it was stored, also if an import states an earlier time.
     """
 
 class StatisticServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -84,8 +84,8 @@ class StatisticServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _statistics_pb2.GetDailyStatisticsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_statistics_pb2.GetDailyStatisticsResponse, _abc.Awaitable[_statistics_pb2.GetDailyStatisticsResponse]]:
-        """Returns what changed on each day of a period. Days are in UTC. A change counts on the
-        day on which it was stored, also if an import states an earlier time.
+        """Returns what changed on each day of a period, in UTC or a time zone. A change counts on
+        the day on which it was stored, also if an import states an earlier time.
         """
 
 def add_StatisticServiceServicer_to_server(servicer: StatisticServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -27,9 +27,10 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
+from roster.v1 import uses_pb2 as roster_dot_v1_dot_uses__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14roster/v1/tags.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\"\xd3\x01\n\x03Tag\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x15\n\x04name\x18\x02 \x01(\tB\x07\xaa\xb5\x18\x03vip\x12\x35\n\x0b\x64\x65scription\x18\x03 \x01(\tB \xaa\xb5\x18\x1cPeople whom we know by name.\x12R\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\"\x8f\x01\n\x10\x43reateTagRequest\x12#\n\x04name\x18\x01 \x01(\tB\x15\xbaH\x07r\x02\x18\x64\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\x12\x41\n\x0b\x64\x65scription\x18\x02 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.\xd0\xb5\x18\x01:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\"f\n\x11\x43reateTagResponse\x12#\n\x03tag\x18\x01 \x01(\x0b\x32\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\";\n\rGetTagRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\"c\n\x0eGetTagResponse\x12#\n\x03tag\x18\x01 \x01(\x0b\x32\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"i\n\x0fListTagsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0f\"\xa0\x01\n\x10ListTagsResponse\x12\x1c\n\x04tags\x18\x01 \x03(\x0b\x32\x0e.roster.v1.Tag\x12\x19\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31H\x00\x88\x01\x01\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1d\n\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01\x42\x08\n\x06_total\"\xdc\x02\n\x10UpdateTagRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12$\n\x04name\x18\x02 \x01(\tB\x16\xbaH\x04r\x02\x18\x64\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\xb8\xb5\x18\x01\x12\x41\n\x0b\x64\x65scription\x18\x03 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.\xd0\xb5\x18\x01\x12/\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x64\n\x04\x65tag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01:\x13\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAtB\x07\n\x05_etag\"f\n\x11UpdateTagResponse\x12#\n\x03tag\x18\x01 \x01(\x0b\x32\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xc6\x01\n\x10\x44\x65leteTagRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x17\n\x05\x66orce\x18\x02 \x01(\x08\x42\x08\xaa\xb5\x18\x04true\x12\x64\n\x04\x65tag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x42\x07\n\x05_etag\"\x13\n\x11\x44\x65leteTagResponse2\xfc\x04\n\nTagService\x12\x82\x01\n\tCreateTag\x12\x1b.roster.v1.CreateTagRequest\x1a\x1c.roster.v1.CreateTagResponse\":\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x01\x0c\xc2\xb5\x18\r\n\x0btag.created\x82\xd3\xe4\x93\x02\x0e\"\t/api/tags:\x01*\x12\x64\n\x06GetTag\x12\x18.roster.v1.GetTagRequest\x1a\x19.roster.v1.GetTagResponse\"%\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\x06\x82\xd3\xe4\x93\x02\x10\x12\x0e/api/tags/{id}\x12`\n\x08ListTags\x12\x1a.roster.v1.ListTagsRequest\x1a\x1b.roster.v1.ListTagsResponse\"\x1b\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x0b\x12\t/api/tags\x12\x98\x01\n\tUpdateTag\x12\x1b.roster.v1.UpdateTagRequest\x1a\x1c.roster.v1.UpdateTagResponse\"P\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02\x06\x0c\xc2\xb5\x18\r\n\x0btag.updated\x82\xd3\xe4\x93\x02(\x1a\x0e/api/tags/{id}:\x01*Z\x13\x32\x0e/api/tags/{id}:\x01*\x12\x85\x01\n\tDeleteTag\x12\x1b.roster.v1.DeleteTagRequest\x1a\x1c.roster.v1.DeleteTagResponse\"=\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02\x06&\xc2\xb5\x18\r\n\x0btag.deleted\x82\xd3\xe4\x93\x02\x10*\x0e/api/tags/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14roster/v1/tags.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/uses.proto\"\xfa\x01\n\x03Tag\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x15\n\x04name\x18\x02 \x01(\tB\x07\xaa\xb5\x18\x03vip\x12\x35\n\x0b\x64\x65scription\x18\x03 \x01(\tB \xaa\xb5\x18\x1cPeople whom we know by name.\x12R\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12%\n\x07used_by\x18\x05 \x03(\x0b\x32\x0e.roster.v1.UseB\x04\x80\xb6\x18\x01\"\x99\x01\n\x10\x43reateTagRequest\x12#\n\x04name\x18\x01 \x01(\tB\x15\xbaH\x07r\x02\x18\x64\xc8\x01\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\x12\x41\n\x0b\x64\x65scription\x18\x02 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.\xd0\xb5\x18\x01:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\x06usedBy\"f\n\x11\x43reateTagResponse\x12#\n\x03tag\x18\x01 \x01(\x0b\x32\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\x8a\x01\n\rGetTagRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12M\n\x07include\x18\x02 \x03(\x0e\x32\x16.roster.v1.Use.IncludeB$\xbaH\x0e\x92\x01\x0b\x10\n\"\x07\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x0b[\"USED_BY\"]\xe0\xb5\x18\x01\"c\n\x0eGetTagResponse\x12#\n\x03tag\x18\x01 \x01(\x0b\x32\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xb8\x01\n\x0fListTagsRequest\x12\x1c\n\x05limit\x18\x01 \x01(\x05\x42\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x02\x32\x30\x12\x1a\n\x04page\x18\x02 \x01(\x05\x42\x0c\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x01\x31\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0f\x12M\n\x07include\x18\x04 \x03(\x0e\x32\x16.roster.v1.Use.IncludeB$\xbaH\x0e\x92\x01\x0b\x10\n\"\x07\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\x0b[\"USED_BY\"]\xe0\xb5\x18\x01\"\xa0\x01\n\x10ListTagsResponse\x12\x1c\n\x04tags\x18\x01 \x03(\x0b\x32\x0e.roster.v1.Tag\x12\x19\n\x05total\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31H\x00\x88\x01\x01\x12\x13\n\x04page\x18\x03 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x15\n\x05limit\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x32\x30\x12\x1d\n\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01\x42\x08\n\x06_total\"\xe6\x02\n\x10UpdateTagRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12$\n\x04name\x18\x02 \x01(\tB\x16\xbaH\x04r\x02\x18\x64\x90\xb5\x18\x01\xaa\xb5\x18\x03vip\xb8\xb5\x18\x01\x12\x41\n\x0b\x64\x65scription\x18\x03 \x01(\tB,\xbaH\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x1cPeople whom we know by name.\xd0\xb5\x18\x01\x12/\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x64\n\x04\x65tag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01:\x1d\x8a\xb5\x18\x02id\x8a\xb5\x18\tcreatedAt\x8a\xb5\x18\x06usedByB\x07\n\x05_etag\"f\n\x11UpdateTagResponse\x12#\n\x03tag\x18\x01 \x01(\x0b\x32\x0e.roster.v1.TagB\x06\xbaH\x03\xc8\x01\x01\x12,\n\x04\x65tag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04\x45Tag\"\xc6\x01\n\x10\x44\x65leteTagRequest\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x17\n\x05\x66orce\x18\x02 \x01(\x08\x42\x08\xaa\xb5\x18\x04true\x12\x64\n\x04\x65tag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\x07\x32%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x08If-MatchH\x00\x88\x01\x01\x42\x07\n\x05_etag\"\x13\n\x11\x44\x65leteTagResponse2\xfc\x04\n\nTagService\x12\x82\x01\n\tCreateTag\x12\x1b.roster.v1.CreateTagRequest\x1a\x1c.roster.v1.CreateTagResponse\":\x88\xb5\x18\xc9\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x01\x0c\xc2\xb5\x18\r\n\x0btag.created\x82\xd3\xe4\x93\x02\x0e\"\t/api/tags:\x01*\x12\x64\n\x06GetTag\x12\x18.roster.v1.GetTagRequest\x1a\x19.roster.v1.GetTagResponse\"%\x92\xb5\x18\x06\n\x04read\x9a\xb5\x18\x01\x06\x82\xd3\xe4\x93\x02\x10\x12\x0e/api/tags/{id}\x12`\n\x08ListTags\x12\x1a.roster.v1.ListTagsRequest\x1a\x1b.roster.v1.ListTagsResponse\"\x1b\x92\xb5\x18\x06\n\x04read\x82\xd3\xe4\x93\x02\x0b\x12\t/api/tags\x12\x98\x01\n\tUpdateTag\x12\x1b.roster.v1.UpdateTagRequest\x1a\x1c.roster.v1.UpdateTagResponse\"P\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02\x06\x0c\xc2\xb5\x18\r\n\x0btag.updated\x82\xd3\xe4\x93\x02(\x1a\x0e/api/tags/{id}:\x01*Z\x13\x32\x0e/api/tags/{id}:\x01*\x12\x85\x01\n\tDeleteTag\x12\x1b.roster.v1.DeleteTagRequest\x1a\x1c.roster.v1.DeleteTagResponse\"=\x88\xb5\x18\xcc\x01\x92\xb5\x18\x07\n\x05write\x9a\xb5\x18\x02\x06&\xc2\xb5\x18\r\n\x0btag.deleted\x82\xd3\xe4\x93\x02\x10*\x0e/api/tags/{id}B\x06P\x01\x88\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,18 +46,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TAG'].fields_by_name['description']._serialized_options = b'\252\265\030\034People whom we know by name.'
   _globals['_TAG'].fields_by_name['created_at']._loaded_options = None
   _globals['_TAG'].fields_by_name['created_at']._serialized_options = b'\272H\003\310\001\001\252\265\030\0302026-11-21T03:33:16.247Z'
+  _globals['_TAG'].fields_by_name['used_by']._loaded_options = None
+  _globals['_TAG'].fields_by_name['used_by']._serialized_options = b'\200\266\030\001'
   _globals['_CREATETAGREQUEST'].fields_by_name['name']._loaded_options = None
   _globals['_CREATETAGREQUEST'].fields_by_name['name']._serialized_options = b'\272H\007r\002\030d\310\001\001\220\265\030\001\252\265\030\003vip'
   _globals['_CREATETAGREQUEST'].fields_by_name['description']._loaded_options = None
   _globals['_CREATETAGREQUEST'].fields_by_name['description']._serialized_options = b'\272H\005r\003\030\364\003\252\265\030\034People whom we know by name.\320\265\030\001'
   _globals['_CREATETAGREQUEST']._loaded_options = None
-  _globals['_CREATETAGREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\tcreatedAt'
+  _globals['_CREATETAGREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\tcreatedAt\212\265\030\006usedBy'
   _globals['_CREATETAGRESPONSE'].fields_by_name['tag']._loaded_options = None
   _globals['_CREATETAGRESPONSE'].fields_by_name['tag']._serialized_options = b'\272H\003\310\001\001'
   _globals['_CREATETAGRESPONSE'].fields_by_name['etag']._loaded_options = None
   _globals['_CREATETAGRESPONSE'].fields_by_name['etag']._serialized_options = b'\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\004ETag'
   _globals['_GETTAGREQUEST'].fields_by_name['id']._loaded_options = None
   _globals['_GETTAGREQUEST'].fields_by_name['id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
+  _globals['_GETTAGREQUEST'].fields_by_name['include']._loaded_options = None
+  _globals['_GETTAGREQUEST'].fields_by_name['include']._serialized_options = b'\272H\016\222\001\013\020\n\"\007\202\001\004\020\001 \000\252\265\030\013[\"USED_BY\"]\340\265\030\001'
   _globals['_GETTAGRESPONSE'].fields_by_name['tag']._loaded_options = None
   _globals['_GETTAGRESPONSE'].fields_by_name['tag']._serialized_options = b'\272H\003\310\001\001'
   _globals['_GETTAGRESPONSE'].fields_by_name['etag']._loaded_options = None
@@ -67,6 +72,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTTAGSREQUEST'].fields_by_name['page']._serialized_options = b'\272H\004\032\002(\000\252\265\030\0011'
   _globals['_LISTTAGSREQUEST'].fields_by_name['page_token']._loaded_options = None
   _globals['_LISTTAGSREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\320\017'
+  _globals['_LISTTAGSREQUEST'].fields_by_name['include']._loaded_options = None
+  _globals['_LISTTAGSREQUEST'].fields_by_name['include']._serialized_options = b'\272H\016\222\001\013\020\n\"\007\202\001\004\020\001 \000\252\265\030\013[\"USED_BY\"]\340\265\030\001'
   _globals['_LISTTAGSRESPONSE'].fields_by_name['total']._loaded_options = None
   _globals['_LISTTAGSRESPONSE'].fields_by_name['total']._serialized_options = b'\252\265\030\0011'
   _globals['_LISTTAGSRESPONSE'].fields_by_name['page']._loaded_options = None
@@ -84,7 +91,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UPDATETAGREQUEST'].fields_by_name['etag']._loaded_options = None
   _globals['_UPDATETAGREQUEST'].fields_by_name['etag']._serialized_options = b'\272H,r*\030\350\0072%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\252\265\030\022\"5b1f0c3a9e27d486\"\242\266\030\010If-Match'
   _globals['_UPDATETAGREQUEST']._loaded_options = None
-  _globals['_UPDATETAGREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\tcreatedAt'
+  _globals['_UPDATETAGREQUEST']._serialized_options = b'\212\265\030\002id\212\265\030\tcreatedAt\212\265\030\006usedBy'
   _globals['_UPDATETAGRESPONSE'].fields_by_name['tag']._loaded_options = None
   _globals['_UPDATETAGRESPONSE'].fields_by_name['tag']._serialized_options = b'\272H\003\310\001\001'
   _globals['_UPDATETAGRESPONSE'].fields_by_name['etag']._loaded_options = None
@@ -105,28 +112,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TAGSERVICE'].methods_by_name['UpdateTag']._serialized_options = b'\222\265\030\007\n\005write\232\265\030\002\006\014\302\265\030\r\n\013tag.updated\202\323\344\223\002(\032\016/api/tags/{id}:\001*Z\0232\016/api/tags/{id}:\001*'
   _globals['_TAGSERVICE'].methods_by_name['DeleteTag']._loaded_options = None
   _globals['_TAGSERVICE'].methods_by_name['DeleteTag']._serialized_options = b'\210\265\030\314\001\222\265\030\007\n\005write\232\265\030\002\006&\302\265\030\r\n\013tag.deleted\202\323\344\223\002\020*\016/api/tags/{id}'
-  _globals['_TAG']._serialized_start=184
-  _globals['_TAG']._serialized_end=395
-  _globals['_CREATETAGREQUEST']._serialized_start=398
-  _globals['_CREATETAGREQUEST']._serialized_end=541
-  _globals['_CREATETAGRESPONSE']._serialized_start=543
-  _globals['_CREATETAGRESPONSE']._serialized_end=645
-  _globals['_GETTAGREQUEST']._serialized_start=647
-  _globals['_GETTAGREQUEST']._serialized_end=706
-  _globals['_GETTAGRESPONSE']._serialized_start=708
-  _globals['_GETTAGRESPONSE']._serialized_end=807
-  _globals['_LISTTAGSREQUEST']._serialized_start=809
-  _globals['_LISTTAGSREQUEST']._serialized_end=914
-  _globals['_LISTTAGSRESPONSE']._serialized_start=917
-  _globals['_LISTTAGSRESPONSE']._serialized_end=1077
-  _globals['_UPDATETAGREQUEST']._serialized_start=1080
-  _globals['_UPDATETAGREQUEST']._serialized_end=1428
-  _globals['_UPDATETAGRESPONSE']._serialized_start=1430
-  _globals['_UPDATETAGRESPONSE']._serialized_end=1532
-  _globals['_DELETETAGREQUEST']._serialized_start=1535
-  _globals['_DELETETAGREQUEST']._serialized_end=1733
-  _globals['_DELETETAGRESPONSE']._serialized_start=1735
-  _globals['_DELETETAGRESPONSE']._serialized_end=1754
-  _globals['_TAGSERVICE']._serialized_start=1757
-  _globals['_TAGSERVICE']._serialized_end=2393
+  _globals['_TAG']._serialized_start=206
+  _globals['_TAG']._serialized_end=456
+  _globals['_CREATETAGREQUEST']._serialized_start=459
+  _globals['_CREATETAGREQUEST']._serialized_end=612
+  _globals['_CREATETAGRESPONSE']._serialized_start=614
+  _globals['_CREATETAGRESPONSE']._serialized_end=716
+  _globals['_GETTAGREQUEST']._serialized_start=719
+  _globals['_GETTAGREQUEST']._serialized_end=857
+  _globals['_GETTAGRESPONSE']._serialized_start=859
+  _globals['_GETTAGRESPONSE']._serialized_end=958
+  _globals['_LISTTAGSREQUEST']._serialized_start=961
+  _globals['_LISTTAGSREQUEST']._serialized_end=1145
+  _globals['_LISTTAGSRESPONSE']._serialized_start=1148
+  _globals['_LISTTAGSRESPONSE']._serialized_end=1308
+  _globals['_UPDATETAGREQUEST']._serialized_start=1311
+  _globals['_UPDATETAGREQUEST']._serialized_end=1669
+  _globals['_UPDATETAGRESPONSE']._serialized_start=1671
+  _globals['_UPDATETAGRESPONSE']._serialized_end=1773
+  _globals['_DELETETAGREQUEST']._serialized_start=1776
+  _globals['_DELETETAGREQUEST']._serialized_end=1974
+  _globals['_DELETETAGRESPONSE']._serialized_start=1976
+  _globals['_DELETETAGRESPONSE']._serialized_end=1995
+  _globals['_TAGSERVICE']._serialized_start=1998
+  _globals['_TAGSERVICE']._serialized_end=2634
 # @@protoc_insertion_point(module_scope)

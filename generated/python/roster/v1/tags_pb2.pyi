@@ -9,6 +9,7 @@ from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from roster.v1 import uses_pb2 as _uses_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -30,6 +31,7 @@ class Tag(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    USED_BY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     name: _builtins.str
@@ -40,6 +42,12 @@ class Tag(_message.Message):
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """Time of creation."""
 
+    @_builtins.property
+    def used_by(self) -> _containers.RepeatedCompositeFieldContainer[_uses_pb2.Use]:
+        """The segments and running operations that name the tag, if include has USED_BY.
+        The entity tag does not depend on them. Absent if there are none.
+        """
+
     def __init__(
         self,
         *,
@@ -47,10 +55,11 @@ class Tag(_message.Message):
         name: _builtins.str = ...,
         description: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
+        used_by: _abc.Iterable[_uses_pb2.Use] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "description", b"description", "id", b"id", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "description", b"description", "id", b"id", "name", b"name", "used_by", b"used_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -119,16 +128,22 @@ class GetTagRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the tag. A malformed identifier fails with TAG_NOT_FOUND."""
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_uses_pb2.Use.Include.ValueType]:
+        """What the tag also contains. Default: nothing."""
+
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        include: _abc.Iterable[_uses_pb2.Use.Include.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "include", b"include"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -173,6 +188,7 @@ class ListTagsRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of tags to return. Default: 20, also used for 0. Values above 100 are
     reduced to 100.
@@ -186,16 +202,21 @@ class ListTagsRequest(_message.Message):
     is in the Link header. Tags created or deleted in the meantime do not shift the pages. A
     renamed tag is listed at the place of its new name.
     """
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_uses_pb2.Use.Include.ValueType]:
+        """What each tag also contains. Default: nothing."""
+
     def __init__(
         self,
         *,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        include: _abc.Iterable[_uses_pb2.Use.Include.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include", b"include", "limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -6,7 +6,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, Timestamp, Value } from "@bufbuild/protobuf/wkt";
+import type { Use, Use_Include } from "./uses_pb.js";
 
 /**
  * Describes the file roster/v1/custom_fields.proto.
@@ -78,6 +79,14 @@ export declare type CustomField = Message<"roster.v1.CustomField"> & {
    * @generated from field: optional string fallback = 8;
    */
   fallback?: string | undefined;
+
+  /**
+   * The segments and running operations that name the custom field, if include has USED_BY.
+   * The entity tag does not depend on them. Absent if there are none.
+   *
+   * @generated from field: repeated roster.v1.Use used_by = 9;
+   */
+  usedBy: Use[];
 };
 
 /**
@@ -212,6 +221,13 @@ export declare type GetCustomFieldRequest = Message<"roster.v1.GetCustomFieldReq
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * What the custom field also contains. Default: nothing.
+   *
+   * @generated from field: repeated roster.v1.Use.Include include = 2;
+   */
+  include: Use_Include[];
 };
 
 /**
@@ -278,6 +294,13 @@ export declare type ListCustomFieldsRequest = Message<"roster.v1.ListCustomField
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * What each custom field also contains. Default: nothing.
+   *
+   * @generated from field: repeated roster.v1.Use.Include include = 4;
+   */
+  include: Use_Include[];
 };
 
 /**
@@ -333,6 +356,90 @@ export declare type ListCustomFieldsResponse = Message<"roster.v1.ListCustomFiel
  * Use `create(ListCustomFieldsResponseSchema)` to create a new message.
  */
 export declare const ListCustomFieldsResponseSchema: GenMessage<ListCustomFieldsResponse>;
+
+/**
+ * Request message for SuggestCustomFieldValues.
+ *
+ * @generated from message roster.v1.SuggestCustomFieldValuesRequest
+ */
+export declare type SuggestCustomFieldValuesRequest = Message<"roster.v1.SuggestCustomFieldValuesRequest"> & {
+  /**
+   * Identifier of the custom field. A malformed identifier fails with
+   * CUSTOM_FIELD_NOT_FOUND.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Returns only values that begin with this text, without regard to the case of ASCII letters.
+   * Only for fields of type TEXT and DATE. Default: all values.
+   *
+   * @generated from field: string prefix = 2;
+   */
+  prefix: string;
+};
+
+/**
+ * Describes the message roster.v1.SuggestCustomFieldValuesRequest.
+ * Use `create(SuggestCustomFieldValuesRequestSchema)` to create a new message.
+ */
+export declare const SuggestCustomFieldValuesRequestSchema: GenMessage<SuggestCustomFieldValuesRequest>;
+
+/**
+ * A value of a custom field, and how many subscribers have it.
+ *
+ * @generated from message roster.v1.CustomFieldValueTotal
+ */
+export declare type CustomFieldValueTotal = Message<"roster.v1.CustomFieldValueTotal"> & {
+  /**
+   * The value, as in customFields of a subscriber.
+   *
+   * @generated from field: google.protobuf.Value value = 1;
+   */
+  value?: Value | undefined;
+
+  /**
+   * Number of subscribers with the value, among those that were counted.
+   *
+   * @generated from field: int32 total = 2;
+   */
+  total: number;
+};
+
+/**
+ * Describes the message roster.v1.CustomFieldValueTotal.
+ * Use `create(CustomFieldValueTotalSchema)` to create a new message.
+ */
+export declare const CustomFieldValueTotalSchema: GenMessage<CustomFieldValueTotal>;
+
+/**
+ * The most frequent values.
+ *
+ * @generated from message roster.v1.SuggestCustomFieldValuesResponse
+ */
+export declare type SuggestCustomFieldValuesResponse = Message<"roster.v1.SuggestCustomFieldValuesResponse"> & {
+  /**
+   * The values, in descending order of their totals. Text of more than 63 characters is left out.
+   *
+   * @generated from field: repeated roster.v1.CustomFieldValueTotal values = 1;
+   */
+  values: CustomFieldValueTotal[];
+
+  /**
+   * Whether all values of the field were compared and counted. If not, the totals are those of the
+   * newest subscribers only, and a value that only older ones have is missing.
+   *
+   * @generated from field: bool is_exact = 2;
+   */
+  isExact: boolean;
+};
+
+/**
+ * Describes the message roster.v1.SuggestCustomFieldValuesResponse.
+ * Use `create(SuggestCustomFieldValuesResponseSchema)` to create a new message.
+ */
+export declare const SuggestCustomFieldValuesResponseSchema: GenMessage<SuggestCustomFieldValuesResponse>;
 
 /**
  * Request message for UpdateCustomField.
@@ -515,6 +622,19 @@ export declare const CustomFieldService: GenService<{
     methodKind: "unary";
     input: typeof ListCustomFieldsRequestSchema;
     output: typeof ListCustomFieldsResponseSchema;
+  },
+  /**
+   * Returns the most frequent values of a custom field with a prefix, such as to complete a value
+   * in a form: at most 20. The time does not depend on the number of subscribers: at most the
+   * 1,000,000 newest values are compared with the prefix, and the 100,000 newest of those that have
+   * it are counted. is_exact is whether these were all. Fails with CUSTOM_FIELD_NOT_FOUND.
+   *
+   * @generated from rpc roster.v1.CustomFieldService.SuggestCustomFieldValues
+   */
+  suggestCustomFieldValues: {
+    methodKind: "unary";
+    input: typeof SuggestCustomFieldValuesRequestSchema;
+    output: typeof SuggestCustomFieldValuesResponseSchema;
   },
   /**
    * Updates the given fields of a custom field. The key and the data type cannot be

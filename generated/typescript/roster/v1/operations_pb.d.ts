@@ -153,7 +153,7 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   /**
    * Subscribers that could not be changed, by reason, with the identifiers of the first ones; of a
    * dry run, those that it could not change; of a replay, events that were not processed, without
-   * identifiers.
+   * identifiers. The summary of an import names this list reasons, and its failed is a number.
    *
    * @generated from field: repeated roster.v1.ReasonCount failed = 10;
    */
@@ -384,7 +384,7 @@ export enum Operation_State {
   SUCCEEDED = 2,
 
   /**
-   * The operation was canceled.
+   * The operation was canceled; the audit log has operation.canceled.
    *
    * @generated from enum value: CANCELLED = 3;
    */

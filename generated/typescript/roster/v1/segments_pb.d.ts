@@ -7,6 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Use, Use_Include } from "./uses_pb.js";
 
 /**
  * Describes the file roster/v1/segments.proto.
@@ -61,6 +62,14 @@ export declare type Segment = Message<"roster.v1.Segment"> & {
    * @generated from field: google.protobuf.Timestamp updated_at = 6;
    */
   updatedAt?: Timestamp | undefined;
+
+  /**
+   * The running operations on the segment, if include has USED_BY.
+   * The entity tag does not depend on them. Absent if there are none.
+   *
+   * @generated from field: repeated roster.v1.Use used_by = 7;
+   */
+  usedBy: Use[];
 };
 
 /**
@@ -144,6 +153,13 @@ export declare type GetSegmentRequest = Message<"roster.v1.GetSegmentRequest"> &
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * What the segment also contains. Default: nothing.
+   *
+   * @generated from field: repeated roster.v1.Use.Include include = 2;
+   */
+  include: Use_Include[];
 };
 
 /**
@@ -210,6 +226,13 @@ export declare type ListSegmentsRequest = Message<"roster.v1.ListSegmentsRequest
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * What each segment also contains. Default: nothing.
+   *
+   * @generated from field: repeated roster.v1.Use.Include include = 4;
+   */
+  include: Use_Include[];
 };
 
 /**

@@ -128,7 +128,7 @@ export declare const SegmentTotalSchema: GenMessage<SegmentTotal>;
  */
 export declare type DailyStatistics = Message<"roster.v1.DailyStatistics"> & {
   /**
-   * The day, in UTC.
+   * The day, in UTC or the time zone of the request.
    *
    * @generated from field: string date = 1;
    */
@@ -308,18 +308,26 @@ export declare const GetStatisticsResponseSchema: GenMessage<GetStatisticsRespon
  */
 export declare type GetDailyStatisticsRequest = Message<"roster.v1.GetDailyStatisticsRequest"> & {
   /**
-   * First day, in UTC. Default: 29 days before the last day.
+   * First day. Default: 29 days before the last day.
    *
    * @generated from field: string from_date = 1 [json_name = "from"];
    */
   fromDate: string;
 
   /**
-   * Last day, in UTC. Default: today. At most 366 days are returned.
+   * Last day. Default: today. At most 366 days are returned.
    *
    * @generated from field: string to_date = 2 [json_name = "to"];
    */
   toDate: string;
+
+  /**
+   * Time zone of the days, a name of the IANA time zone database. A day begins at midnight in
+   * this zone, so it has 23 or 25 hours if the clocks change. Default: UTC.
+   *
+   * @generated from field: string time_zone = 3;
+   */
+  timeZone: string;
 };
 
 /**
@@ -341,6 +349,16 @@ export declare type GetDailyStatisticsResponse = Message<"roster.v1.GetDailyStat
    * @generated from field: repeated roster.v1.DailyStatistics days = 1;
    */
   days: DailyStatistics[];
+
+  /**
+   * First of these days from which on all changes count on the day of the time zone. A change that
+   * a version without time_zone stored counts on the day in UTC, so the days before are those of
+   * UTC, and the day of the upgrade is partly. Absent without time_zone, and if there is no such
+   * day.
+   *
+   * @generated from field: optional string exact_from = 2;
+   */
+  exactFrom?: string | undefined;
 };
 
 /**
@@ -369,8 +387,8 @@ export declare const StatisticService: GenService<{
     output: typeof GetStatisticsResponseSchema;
   },
   /**
-   * Returns what changed on each day of a period. Days are in UTC. A change counts on the
-   * day on which it was stored, also if an import states an earlier time.
+   * Returns what changed on each day of a period, in UTC or a time zone. A change counts on
+   * the day on which it was stored, also if an import states an earlier time.
    *
    * @generated from rpc roster.v1.StatisticService.GetDailyStatistics
    */

@@ -7,6 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Use, Use_Include } from "./uses_pb.js";
 
 /**
  * Describes the file roster/v1/tags.proto.
@@ -46,6 +47,14 @@ export declare type Tag = Message<"roster.v1.Tag"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * The segments and running operations that name the tag, if include has USED_BY.
+   * The entity tag does not depend on them. Absent if there are none.
+   *
+   * @generated from field: repeated roster.v1.Use used_by = 5;
+   */
+  usedBy: Use[];
 };
 
 /**
@@ -121,6 +130,13 @@ export declare type GetTagRequest = Message<"roster.v1.GetTagRequest"> & {
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * What the tag also contains. Default: nothing.
+   *
+   * @generated from field: repeated roster.v1.Use.Include include = 2;
+   */
+  include: Use_Include[];
 };
 
 /**
@@ -187,6 +203,13 @@ export declare type ListTagsRequest = Message<"roster.v1.ListTagsRequest"> & {
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * What each tag also contains. Default: nothing.
+   *
+   * @generated from field: repeated roster.v1.Use.Include include = 4;
+   */
+  include: Use_Include[];
 };
 
 /**

@@ -11,7 +11,7 @@ from peewee import OP, SQL, Expression, ModelSelect, Node, fn
 from ....storage.statements import Statement, param
 from ....storage.transaction import Transaction
 from ...statistics.models import Statistic
-from ...statistics.rules import END_OF_NAMES, STATUS, TAG, TOTALS, Flow, day_of
+from ...statistics.rules import END_OF_NAMES, STATUS, TAG, TOTALS, Flow, day_of, quarter_of
 from ...statistics.store import add, totals
 from ...tags.models import Tag
 from ..fields import Status
@@ -27,14 +27,17 @@ _IN_TOTALS = (Statistic.account_id == param("account_id")) & (Statistic.day == S
 
 
 class StatisticChanges:
-    """The changes of the counts of an account, by day and name."""
+    """The changes of the counts of an account, by day and name.
+
+    Flows are counted for the day and for the quarter hour, in the same statement.
+    """
 
     def __init__(self, now: int) -> None:
-        self._day = day_of(now)
+        self._periods = day_of(now), -quarter_of(now)
         self._changes: Counter[tuple[int, str]] = Counter()
 
     def created(self, status: int, count: int, *, imported: bool) -> None:
-        self._changes[self._day, Flow.IMPORTED if imported else Flow.CREATED] += count
+        self._add_flow(Flow.IMPORTED if imported else Flow.CREATED, count)
         self._add_status(status, count)
 
     def changed(self, before: int, status: int) -> None:
@@ -42,10 +45,10 @@ class StatisticChanges:
         self._add_status(before, -1)
         self._add_status(status, 1)
         if status in _FLOWS:
-            self._changes[self._day, _FLOWS[Status(status)]] += 1
+            self._add_flow(_FLOWS[Status(status)], 1)
 
     def deleted(self, status: int) -> None:
-        self._changes[self._day, Flow.DELETED] += 1
+        self._add_flow(Flow.DELETED, 1)
         self._add_status(status, -1)
 
     def add_tag(self, tag_id: str, status: int, change: int) -> None:
@@ -58,7 +61,11 @@ class StatisticChanges:
     def _add_status(self, status: int, change: int) -> None:
         self._changes[TOTALS, f"{STATUS}{int(status)}"] += change
         if status == Status.CONFIRMED:
-            self._changes[self._day, Flow.GROWTH] += change
+            self._add_flow(Flow.GROWTH, change)
+
+    def _add_flow(self, flow: Flow, change: int) -> None:
+        for period in self._periods:
+            self._changes[period, flow] += change
 
 
 def select_with(condition: Condition) -> ModelSelect[Statistic]:

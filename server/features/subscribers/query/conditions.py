@@ -13,10 +13,9 @@ from ....values.ids import first_id_at
 from ....values.suggestions import did_you_mean
 from ....values.texts import caseless_key, json_name
 from ....values.timestamps import parse_timestamp
-from ...custom_fields.rules import DataType
+from ...custom_fields.rules import TEXT_KEY_LENGTH, DataType
 from .. import fields
 from ..fields import PROFILE, Status, profile_fields
-from ..value_keys import TEXT_KEY_LENGTH
 from .faults import fault, shown
 from .syntax import Comparison
 from .tree import And, Condition, Kind, Not, comparisons, mapped, range_of
