@@ -103,7 +103,7 @@ def test_failed_import_leaves_no_reader_running() -> None:
     async def scenario() -> None:
         caller.enter(Caller("an account", "a key", "admin", email_verified=True))
         nothing: Any = None
-        filters = FilterExpressions(nothing, nothing)
+        filters = FilterExpressions(nothing, nothing, nothing)
         arguments: Any = [nothing, nothing, nothing, nothing, filters, nothing, nothing]
         service = Subscribers(*arguments)
         with pytest.raises(ValidationError):
