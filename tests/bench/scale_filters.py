@@ -19,7 +19,11 @@ from rich.table import Table
 
 from rosterd.server.features.custom_fields.store import types
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.query.plan import PagePosition, plan_of
+from rosterd.server.features.subscribers.query.plan import (
+    PagePosition,
+    plan_of,
+    read_in_order,
+)
 from rosterd.server.features.subscribers.query.store_pages import page_without_total, read_page
 from rosterd.server.storage.database import Database
 from rosterd.server.storage.databases import database_at
@@ -61,6 +65,8 @@ CASES: dict[str, Case] = {
     "status and tag (10 %)": Case({"status": Status.UNSUBSCRIBED, "tag": "all"}),
     "status and tag (75 %)": Case({"status": Status.CONFIRMED, "tag": "all"}),
     "export of a domain": Case(filter="email.domain=d95.example", limit=500, has_total=False),
+    "export of q (16 matches)": Case({"q": "a1b2"}, limit=500, has_total=False),
+    "export of q (100 %)": Case({"q": "ada"}, limit=500, has_total=False),
 } | {
     text: Case(filter=text)
     for text in (
@@ -73,6 +79,18 @@ CASES: dict[str, Case] = {
         'lastName="Love*"',
         'email="b*"',
         'email="b*" AND status=CONFIRMED',
+        'email:"a1b2"',
+        'email:"MAIL.EX"',
+        'email:"é"',
+        'email.domain:"95"',
+        'name:"A17 L"',
+        'name:"LOVE"',
+        'email:"1b2" AND name:"a17"',
+        'email:"b2" OR customFields.plan=pro',
+        "consentSource:*",
+        "tagCount > 4",
+        'customFields.city:"TY 17"',
+        "customFields.score > customFields.spent",
         "customFields.plan=pro",
         'customFields.code="a1b2*"',
         "customFields.score > 500000",
@@ -119,7 +137,7 @@ async def _median(
         if case.has_total:
             total = (await read_page(database, ACCOUNT, plan_of(tree), position)).total
         else:
-            export = partial(page_without_total, ACCOUNT, tree, position)
+            export = partial(page_without_total, ACCOUNT, read_in_order(tree), position)
             total = len(await database.read(export))
         times.append(time.perf_counter() - started)
         if len(times) > 10 * REPETITIONS:
