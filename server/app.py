@@ -200,7 +200,7 @@ class App:
         self._audit = AuditService(idempotent)
         self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
         segments = SegmentFilters()
-        filters = FilterExpressions(idempotent, segments)
+        filters = FilterExpressions(idempotent, segments, clock)
         operation_filters = OperationFilters()
         stored_filters = (segments, operation_filters)
         self._custom_fields = CustomFieldService(idempotent, stored_filters)

@@ -10,7 +10,7 @@ import typer
 
 from ..serving.console import CommandError, ExitCode, console, errors, pluralized
 from .common.endings import check_terminal, confirm_deletion
-from .common.options import LOCAL_URL, ApiKey, Json, Url
+from .common.options import LOCAL_URL, ApiKey, Json, Search, Url
 from .common.output import print_json
 from .common.progress import RowProgress
 from .common.service_client import ServiceClient, run
@@ -31,6 +31,7 @@ def batch(
     segment: Annotated[
         str, typer.Option(metavar="ID", help="Change the subscribers of this segment.")
     ] = "",
+    search: Search = "",
     add_tag: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Add this tag. Repeatable.")
     ] = None,
@@ -58,7 +59,9 @@ def batch(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Change many subscribers at once, selected by a filter or a segment.
+    """Change many subscribers at once, selected by a filter, a segment or a search.
+
+    With several of these, only subscribers that match all of them are changed.
 
     The operation runs in the service. It continues if this command is interrupted, and after a
     restart of the service. GET /api/operations/ID returns its progress. With --delete, a dry run
@@ -78,11 +81,12 @@ def batch(
     action = {name: value for name, value in action.items() if value}
     if len(action) != 1:
         raise CommandError(_CHOOSE_ACTION, ExitCode.USAGE)
-    if bool(filter_expression) == bool(segment):
-        raise CommandError("Choose --filter or --segment.", ExitCode.USAGE)
+    if not (filter_expression or segment or search):
+        raise CommandError("Set --filter, --segment or --search.", ExitCode.USAGE)
     request = {
         "filter": filter_expression,
         "segmentId": segment,
+        "q": search,
         "action": action,
         "dryRun": dry_run,
     }

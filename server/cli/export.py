@@ -11,7 +11,7 @@ from ..features.subscribers.fields import Status
 from ..serving.console import console, pluralized
 from ..storage.output_file import STANDARD, standard_stream
 from .common.files import export_format
-from .common.options import LOCAL_URL, ApiKey, Bom, ExportFormat, OutputFile, Url
+from .common.options import LOCAL_URL, ApiKey, Bom, ExportFormat, OutputFile, Search, Url
 from .transfer.export_run import run
 
 
@@ -58,6 +58,7 @@ def export(
     segment: Annotated[
         str, typer.Option(metavar="ID", help="Only subscribers of this segment.")
     ] = "",
+    search: Search = "",
     full: Annotated[
         bool, typer.Option("--full", help="Also export the times of changes and the consent.")
     ] = False,
@@ -98,6 +99,7 @@ def export(
         "updatedBefore": updated_before,
         "filter": filter_expression,
         "segmentId": segment,
+        "q": search,
         "view": "FULL" if full else "",
         "include": include or "",
         "bom": "true" if bom else "",

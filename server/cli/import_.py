@@ -13,7 +13,7 @@ import uvloop
 from ..features.imports.presets import PRESETS
 from ..serving.console import CommandError, ExitCode, console, errors, notice, pluralized
 from ..storage.output_file import STANDARD
-from .common.options import LOCAL_URL, ApiKey, ImportFormat, Json, Url
+from .common.options import LOCAL_URL, ApiKey, ImportFormat, Json, Search, Url
 from .common.output import print_json
 from .common.service_client import ServiceClient
 from .transfer.import_failures import Failures
@@ -111,6 +111,7 @@ def import_(
         str,
         typer.Option(metavar="ID", help="Segment. Only rows that match its filter are imported."),
     ] = "",
+    search: Search = "",
     charset: Annotated[
         str,
         typer.Option(
@@ -168,6 +169,7 @@ def import_(
             addTags=add_tag or [],
             filter=filter_expression,
             segmentId=segment,
+            q=search,
             charset=charset,
             dryRun="true" if dry_run else "",
         )

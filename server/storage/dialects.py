@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from peewee import SQL, Expression, Field, ModelInsert, ModelSelect, Node, NodeList, fn
+from peewee import OP, SQL, Expression, Field, ModelInsert, ModelSelect, Node, NodeList, fn
 
+from ..values.texts import case_variants
 from .statements import Placeholder, Within
 
 
@@ -53,6 +54,14 @@ class SqliteDialect:
 
     def text_of(self, value: Field) -> Node:
         return Expression(value, "->>", SQL("'$'"))
+
+    def contains(self, text: Node, name: str) -> Node:
+        # LIKE ignores the case of ASCII only, and GLOB no case; it takes three times as long. One
+        # of the patterns is null. Peewee's names of these operators are ILIKE and LIKE.
+        like = Expression(text, OP.ILIKE, SQL("? ESCAPE '\\'", [Placeholder(name, _like_pattern)]))
+        glob = Expression(text, OP.LIKE, SQL("?", [Placeholder(name, _glob_pattern)]))
+        contained: Node = fn.COALESCE(like, glob)
+        return contained
 
     def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:  # noqa: ARG002
         # SQLite has no row locks.
@@ -113,6 +122,16 @@ class PostgresDialect:
         text = Expression(value.cast("json"), "#>>", SQL("'{}'"))
         return NodeList((text, SQL('COLLATE "C"')), parens=True)
 
+    def contains(self, text: Node, name: str) -> Node:
+        # With the collation "C", LOWER converts ASCII only. Of the other characters, those that
+        # are equal to one of the part are converted; null if there are none.
+        lower = fn.LOWER(text)
+        others = SQL("%s", [Placeholder(name, _variants)])
+        folded = SQL("%s", [Placeholder(name, _folded_variants)])
+        converted = fn.COALESCE(fn.TRANSLATE(lower, others, folded), lower)
+        part = SQL("%s", [Placeholder(name)])
+        return Expression(fn.STRPOS(converted, part), ">", SQL("0"))
+
     def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:
         locked: Node = query.for_update(skip_locked=skips)
         return locked
@@ -137,3 +156,41 @@ def _type_of(field: Field) -> str:
 
 def _json(items: Sequence[Any]) -> str:
     return orjson.dumps(items).decode()
+
+
+def _variants(part: str) -> str | None:
+    """Returns the characters beyond ASCII that are not folded and equal to one of a folded part."""
+    return "".join(case_variants(each)[1:] for each in _with_variants(part)) or None
+
+
+def _folded_variants(part: str) -> str | None:
+    """Returns the folded character for each of `_variants`."""
+    return "".join(each * (len(case_variants(each)) - 1) for each in _with_variants(part)) or None
+
+
+def _with_variants(part: str) -> list[str]:
+    return [each for each in dict.fromkeys(part) if not each.isascii()]
+
+
+def _like_pattern(part: str) -> str | None:
+    """Returns the pattern for LIKE in SQLite, or None if `_glob_pattern` is needed."""
+    if _variants(part) is not None:
+        return None
+    for special in ("\\", "%", "_"):
+        part = part.replace(special, f"\\{special}")
+    return f"%{part}%"
+
+
+def _glob_pattern(part: str) -> str | None:
+    """Returns the pattern for GLOB in SQLite, or None if that for LIKE is enough."""
+    if _variants(part) is None:
+        return None
+    return "".join(["*", *map(_one_of, part), "*"])
+
+
+def _one_of(folded: str) -> str:
+    """Returns what matches a character in GLOB."""
+    variants = case_variants(folded)
+    if folded.isascii() and folded.isalpha():
+        variants += folded.upper()
+    return f"[{variants}]" if len(variants) > 1 or folded in "*?[" else folded

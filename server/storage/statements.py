@@ -27,12 +27,12 @@ from peewee import (
 )
 
 Parameters = ParamSpec("Parameters")
-# Converts a list to the form that the driver accepts.
-Bind = Callable[[Sequence[Any]], Any]
+# Converts a value to the form that the driver or the SQL accepts.
+Bind = Callable[[Any], Any]
 
 
 class Placeholder:
-    """A named parameter of a built query; `bind` converts a list for the driver."""
+    """A named parameter of a built query; `bind` converts its value."""
 
     __slots__ = ("bind", "name")
 
@@ -147,6 +147,12 @@ class Dialect(Protocol):
     def text_of(self, value: Field) -> Node:
         """Selects the text of a JSON string."""
 
+    def contains(self, text: Node, name: str) -> Node:
+        """Whether a text contains the parameter `name`, which is the result of `fold_case`.
+
+        Null if the text is null.
+        """
+
     def locking(self, query: ModelSelect[Any], *, skips: bool = False) -> Node:
         """Locks the selected rows until the transaction ends (FOR UPDATE).
 
@@ -170,19 +176,17 @@ class Dialect(Protocol):
 
 
 class Prepared(NamedTuple):
-    """A query as SQL text; `arguments` orders named values for it."""
+    """A query as SQL text; `arguments` orders named values for it. `binds` are by position."""
 
     sql: str
     names: tuple[str, ...]
-    binds: Mapping[str, Bind]
+    binds: Mapping[int, Bind]
 
     def arguments(self, values: Mapping[str, Any]) -> list[Any]:
-        if not self.binds:
-            return [values[name] for name in self.names]
-        return [
-            self.binds[name](values[name]) if name in self.binds else values[name]
-            for name in self.names
-        ]
+        arguments = [values[name] for name in self.names]
+        for position, bind in self.binds.items():
+            arguments[position] = bind(arguments[position])
+        return arguments
 
 
 class Statement:
@@ -214,7 +218,7 @@ class Statement:
             if not all(isinstance(value, Placeholder) for value in values):
                 raise TypeError(f"a statement may only hold named parameters: {sql}")
             names = tuple(value.name for value in values)
-            binds = {value.name: value.bind for value in values if value.bind is not None}
+            binds = {at: value.bind for at, value in enumerate(values) if value.bind is not None}
             known = self._prepared[type(dialect)] = Prepared(sql, names, binds)
         return known
 

@@ -139,12 +139,17 @@ def pattern_of(key: str) -> str:
 
 
 def without_address(text: str, address: str) -> str:
-    """Replaces an address, given by `text_key`, and its prefixes with an at sign, in a text."""
+    """Replaces an address, given by `text_key`, and its prefixes with an at sign, in a text.
+
+    Prefixes precede an asterisk or follow the operator `:` in a filter, or are the whole text.
+    """
 
     def replacement(found: re.Match[str]) -> str:
+        text_before = text[: found.start()].rstrip(" (\"'")
+        is_part = found[2] or text_before.endswith(":") or found[0] == text
         for before, candidate in _candidates(found[1]):
             key = text_key(candidate)
-            if key == address or (found[2] and address.startswith(key)):
+            if key == address or (is_part and address.startswith(key)):
                 return f"{before}erased"
         return found[0]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import cache, lru_cache, wraps
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -53,6 +53,43 @@ def caseless_key(text: str) -> str:
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def fold_case(text: str) -> str:
+    """Returns a text for a search in it without regard to case, in which it keeps its length.
+
+    Each character is replaced by its simple case folding (CaseFolding.txt of Unicode, C and S),
+    except that a letter of ASCII is equal to no other character: the databases compare ASCII with
+    functions of their own. Unlike `caseless_key`, ß is not ss, and the text is not normalized.
+    """
+    return text.lower() if text.isascii() else text.translate(_foldings())
+
+
+def case_variants(folded: str) -> str:
+    """Returns all characters with the same `fold_case` as a folded one."""
+    return _variants().get(folded, folded)
+
+
+@cache
+def _foldings() -> dict[int, str]:
+    # No later character of Unicode has a case.
+    characters = map(chr, range(0x20000))
+    pairs = [(each, _folding(each)) for each in characters if each != each.casefold()]
+    return {ord(character): folded for character, folded in pairs if folded != character}
+
+
+def _folding(character: str) -> str:
+    found = (character.casefold(), character.lower())
+    folded = next((each for each in found if len(each) == 1), character)
+    return character if folded.isascii() and not character.isascii() else folded
+
+
+@cache
+def _variants() -> dict[str, str]:
+    variants: dict[str, str] = {}
+    for code, folded in _foldings().items():
+        variants[folded] = variants.get(folded, folded) + chr(code)
+    return variants
 
 
 @cached_if_short

@@ -38,6 +38,23 @@ def test_rows_that_do_not_match_are_skipped(account: Account, import_: Import) -
     assert [row["email"] for row in list_subscribers(account)] == ["ada@b.io", "eve@b.io"]
 
 
+def test_rows_that_a_search_does_not_find_are_skipped(account: Account) -> None:
+    rows: list[Row] = [
+        {"email": "ada@b.io"},
+        {"email": "bob@b.io", "firstName": "Bob", "lastName": "Adams"},
+        {"email": "eve@b.io", "lastName": "Ádám"},
+        {"email": "zoë@bücher.io"},
+    ]
+
+    def found(q: str, text: str = "") -> list[str]:
+        return kept(account, rows, text, q=q, dryRun=True)
+
+    assert found("ADA") == ["ada@b.io", "bob@b.io"]
+    assert found("ádám") == ["eve@b.io"]
+    assert found("zoë@bü") == found("zoë@xn--b") == ["zoë@bücher.io"]
+    assert found("ada", "name:*") == ["bob@b.io"]
+
+
 def test_filtered_rows_are_counted_in_the_summary(account: Account) -> None:
     create_subscriber(account, "bob@b.io")
     rows = [{"email": email} for email in ("ada@b.io", "bob@b.io", "x@c.io", "y@c.io", "no")]

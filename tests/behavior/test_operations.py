@@ -24,6 +24,7 @@ KEYS = {
     "action",
     "filter",
     "segmentId",
+    "q",
     "dryRun",
     "state",
     "done",
@@ -152,6 +153,25 @@ def test_a_segment_or_ids_select_the_subscribers(account: Account) -> None:
     assert (by_ids["total"], by_ids["processed"]) == (4, 4)
     tags = [tags_of(account, name) for name in ("ada", "bob", "eve")]
     assert tags == [["chosen"], ["b", "chosen"], []]
+
+
+def test_search_and_filter_and_segment_select_the_subscribers_that_match_all(
+    account: Account,
+) -> None:
+    create_people(account, "ada", "adam", "bob", tags=["news"])
+    create_people(account, "ada2")
+    segment = account.ok("CreateSegment", name="News", filter="tags:news")["segment"]["id"]
+
+    searched = run(account, q=" ADA", action={"addTags": ["a"]})
+    of_all = run(
+        account, q="ada", segmentId=segment, filter='email:"m@"', action={"addTags": ["all"]}
+    )
+
+    assert (searched["q"], searched["filter"], searched["total"]) == ("ADA", "", 3)
+    assert (of_all["segmentId"], of_all["filter"], of_all["total"]) == (segment, 'email:"m@"', 1)
+    assert (searched["changed"], of_all["changed"]) == (3, 1)
+    tags = [tags_of(account, name) for name in ("ada", "adam", "bob", "ada2")]
+    assert tags == [["a", "news"], ["a", "all", "news"], ["news"], ["a"]]
 
 
 def test_a_subscriber_that_cannot_be_changed_is_counted(account: Account) -> None:
@@ -371,8 +391,8 @@ VIP = {"addTags": ["vip"]}
     {
         "no selection": ({"action": VIP}, [("filter", "REQUIRED")]),
         "two selections": (
-            {"filter": ALL, "ids": [MISSING_ID], "action": VIP},
-            [("filter", "INVALID_VALUE")],
+            {"q": "ada", "ids": [MISSING_ID], "action": VIP},
+            [("ids", "INVALID_VALUE")],
         ),
         "no action": ({"filter": ALL}, [("action", "REQUIRED")]),
         "empty action": ({"filter": ALL, "action": {}}, [("action", "REQUIRED")]),

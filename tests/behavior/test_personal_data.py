@@ -157,10 +157,11 @@ def test_erasing_removes_addresses_from_operations_and_their_events(account: Acc
         'email = "Ada@example.com" OR tags:"a@b"',
         "NOT email=ADA.L@EXAMPLE.COM",
         'email = "ada.l@exam*"',
+        'email:("Ada.L@exam")',
         "email = eve@example.com",
     )
-    for text in filters:
-        operation = account.ok("BatchChangeSubscribers", filter=text, action=vip)["operation"]
+    for selected in (*({"filter": text} for text in filters), {"q": "Ada.l@exam"}, {"q": "ada"}):
+        operation = account.ok("BatchChangeSubscribers", **selected, action=vip)["operation"]
         account.ok("CancelOperation", id=operation["id"])
 
     account.ok("DeleteSubscriber", id=id_, erase=True)
@@ -171,10 +172,16 @@ def test_erasing_removes_addresses_from_operations_and_their_events(account: Acc
         'email = "erased" OR tags:"a@b"',
         "NOT email=erased",
         'email = "erased"',
+        'email:("erased")',
         "email = eve@example.com",
+        "",
+        "",
     ]
+    searches = [operation["q"] for operation in operations]
+    assert searches == [""] * 5 + ["erased", "ada"]
     events = account.ok("ListEvents", eventType="operation.*", limit=100)["events"]
     assert [event["data"]["operation"]["filter"] for event in events] == texts
+    assert [event["data"]["operation"]["q"] for event in events] == searches
     assert {"ada@", "ada.l@"}.isdisjoint(traces("".join(event_texts(account))))
 
 

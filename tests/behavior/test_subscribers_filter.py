@@ -57,6 +57,23 @@ def test_filters_select_subscribers_in_lists_and_exports(account: Account) -> No
         'NOT email.domain = "bü*"': [ADA, BOB, EVE],
         'email = "zoë@bü*"': [ZOE],
         'lastName = "O\'N*" OR first_name = Ada': [ADA, EVE],
+        'email:"EXAMPLE.C"': [ADA, EVE],
+        'email:"Ë@BÜ" OR email:"xn--bcher"': [ZOE],
+        'email.domain:"XAMPLE.O"': [BOB],
+        'name:"a" OR name:"\'neil"': [ADA, EVE],
+        'customFields.plan:"R"': [BOB, EVE],
+        "tagCount = 1 OR tagCount > 2": [BOB],
+        "NOT tagCount < 2": [ADA],
+        "tags:(vip OR news) AND NOT tags:(vip AND news)": [BOB],
+        "status = (CONFIRMED OR UNCONFIRMED) AND email != (ada@example.com OR bob@example.org)": [
+            EVE,
+            ZOE,
+        ],
+        "createdAt > daysAgo(1) AND customFields.born < daysAgo(30)": [ZOE],
+        "createdAt > daysAgo(-1)": [],
+        "customFields.score > tagCount": [BOB],
+        "updatedAt < createdAt OR confirmedAt > createdAt": [],
+        "consentSource:* OR consentSource = form": [],
         'createdAt > "2020-01-01T00:00:00Z" AND updatedAt > 2020-01-01': [ADA, BOB, EVE, ZOE],
         "confirmedAt:*": [],
         'tags:"no such tag"': [],
@@ -66,6 +83,20 @@ def test_filters_select_subscribers_in_lists_and_exports(account: Account) -> No
         found = [subscriber["email"] for subscriber in page["subscribers"]]
         assert (found, page["total"]) == (expected, len(expected)), text
         assert [row["email"] for row in export(account, filter=text)] == expected, text
+
+
+def test_search_and_filter_and_segment_are_combined_in_exports(account: Account) -> None:
+    create_people(account)
+    tagged = account.ok("CreateSegment", name="Tagged", filter="tags:news")["segment"]["id"]
+
+    def exported(**filters: Any) -> list[str]:
+        return [row["email"] for row in export(account, **filters)]
+
+    assert exported(q="ADA") == exported(q="ada@ex", segmentId=tagged) == [ADA]
+    assert exported(q="zoë@bücher.example") == [ZOE]
+    assert exported(q="o'neil", filter="email.domain:com") == [EVE]
+    assert exported(segmentId=tagged, filter="tagCount = 1", q="b") == [BOB]
+    assert exported(q="ada", filter="tagCount = 1") == []
 
 
 def test_filter_is_combined_with_the_other_filters(account: Account) -> None:
@@ -112,6 +143,6 @@ def test_number_is_not_compared_in_the_order_of_text(account: Account) -> None:
         assert error.status == 400
         assert error.violations == [("filter", "INVALID_TYPE")]
     (detail,) = error.body["error"]["details"]
-    assert detail["message"].endswith("field of type NUMBER (column 21)")
+    assert detail["message"].endswith("change its dataType to NUMBER (column 21)")
     account.fails("ValidationError", "CreateSegment", name="old", filter=text)
     assert listed(account, filter='customFields.age = "30"') == ["p30@example.com"]

@@ -50,7 +50,12 @@ def walk(account: Account, **filters: Any) -> list[Response]:
 @pytest.mark.each_database
 @pytest.mark.parametrize(
     ("filters", "every"),
-    [({}, 1), ({"tag": "vip"}, 3), ({"q": "0", "status": "UNCONFIRMED"}, 1)],
+    [
+        ({}, 1),
+        ({"tag": "vip"}, 3),
+        ({"q": "0", "status": "UNCONFIRMED"}, 1),
+        ({"filter": "createdAt > daysAgo(30) AND tags:vip"}, 3),
+    ],
 )
 def test_page_tokens_traverse_the_whole_list(
     account: Account, filters: dict[str, Any], every: int

@@ -20,7 +20,11 @@ from rich.table import Table
 from rosterd.server.features.custom_fields.store import types
 from rosterd.server.features.custom_fields.store_values import frequent_values
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.query.plan import PagePosition, plan_of
+from rosterd.server.features.subscribers.query.plan import (
+    PagePosition,
+    plan_of,
+    read_in_order,
+)
 from rosterd.server.features.subscribers.query.store_pages import page_without_total, read_page
 from rosterd.server.storage.database import Database
 from rosterd.server.storage.databases import database_at
@@ -72,6 +76,8 @@ CASES: dict[str, Case] = {
     "values of code (16 matches)": Case(key="code", prefix="a1b2"),
     "values of city (56 %)": Case(key="city", prefix="city 1"),
     "values of level": Case(key="level"),
+    "export of q (16 matches)": Case({"q": "a1b2"}, limit=500, has_total=False),
+    "export of q (100 %)": Case({"q": "ada"}, limit=500, has_total=False),
 } | {
     text: Case(filter=text)
     for text in (
@@ -84,6 +90,18 @@ CASES: dict[str, Case] = {
         'lastName="Love*"',
         'email="b*"',
         'email="b*" AND status=CONFIRMED',
+        'email:"a1b2"',
+        'email:"MAIL.EX"',
+        'email:"é"',
+        'email.domain:"95"',
+        'name:"A17 L"',
+        'name:"LOVE"',
+        'email:"1b2" AND name:"a17"',
+        'email:"b2" OR customFields.plan=pro',
+        "consentSource:*",
+        "tagCount > 4",
+        'customFields.city:"TY 17"',
+        "customFields.score > customFields.spent",
         "customFields.plan=pro",
         'customFields.code="a1b2*"',
         "customFields.score > 500000",
@@ -134,7 +152,7 @@ async def _median(
         elif case.has_total:
             total = (await read_page(database, ACCOUNT, plan_of(tree), position)).total
         else:
-            export = partial(page_without_total, ACCOUNT, tree, position)
+            export = partial(page_without_total, ACCOUNT, read_in_order(tree), position)
             total = len(await database.read(export))
         times.append(time.perf_counter() - started)
         if len(times) > 10 * REPETITIONS:

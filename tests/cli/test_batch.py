@@ -119,7 +119,7 @@ CHOOSE_ACTION = "Choose one of --add-tag, --remove-tag, --set, --status, --delet
         (["--filter", "email:*", "--set", "plan"], ExitCode.USAGE, "'plan' is not KEY=VALUE."),
         (["--filter", "email:*"], ExitCode.USAGE, CHOOSE_ACTION),
         (["--filter", "email:*", "--status", "bounced", "--delete"], ExitCode.USAGE, CHOOSE_ACTION),
-        (["--delete"], ExitCode.USAGE, "Choose --filter or --segment."),
+        (["--delete"], ExitCode.USAGE, "Set --filter, --segment or --search."),
         (
             ["--filter", "email:*", "--delete"],
             ExitCode.USAGE,

@@ -18,6 +18,7 @@ from rosterd.server.values.emails import Email
 
 from ..cases import each
 
+NOW = 1_700_000_000_000
 TYPES = {
     "plan": DataType.TEXT,
     "score": DataType.NUMBER,
@@ -26,14 +27,15 @@ TYPES = {
 }
 
 
-def outline(tree: Any) -> Any:
-    """Returns a tree as nested lists of operators and fields."""
+def outline(tree: Any, *, values: bool = False) -> Any:
+    """Returns a tree as nested lists of operators and fields, or values."""
     if isinstance(tree, Not):
-        return ["NOT", outline(tree.condition)]
+        return ["NOT", outline(tree.condition, values=values)]
     if isinstance(tree, (And, Or)):
-        return [type(tree).__name__.upper(), *map(outline, tree.conditions)]
+        parts = [outline(each, values=values) for each in tree.conditions]
+        return [type(tree).__name__.upper(), *parts]
     assert isinstance(tree, Comparison)
-    return tree.field
+    return f"{tree.field}{tree.operator}{tree.value}" if values else tree.field
 
 
 @each(
@@ -52,6 +54,22 @@ def outline(tree: Any) -> Any:
 )
 def test_operators_have_the_precedence_of_aip_160(text: str, expected: Any) -> None:
     assert outline(parse(text)) == expected
+
+
+@each(
+    ("text", "expected"),
+    [
+        ("a=(1 OR 2)", ["OR", "a=1", "a=2"]),
+        ("a=(1 OR 2) b=3", ["AND", ["OR", "a=1", "a=2"], "b=3"]),
+        ('a:(1 "x y" AND NOT (2 OR 3))', ["AND", "a:1", "a:x y", ["NOT", ["OR", "a:2", "a:3"]]]),
+        ("a!=(1 OR 2)", ["NOT", ["OR", "a=1", "a=2"]]),
+        ("NOT a!=(1 OR -2)", ["OR", "a=1", "a=-2"]),
+        ('a=(-"1" -(2))', ["AND", ["NOT", "a=1"], ["NOT", "a=2"]]),
+        ("a>(1 OR f( 2 ))", ["OR", "a>1", "a>2"]),
+    ],
+)
+def test_each_value_in_parentheses_is_compared(text: str, expected: Any) -> None:
+    assert outline(parse(text), values=True) == expected
 
 
 @each(
@@ -87,7 +105,7 @@ def test_conditions_joined_by_and_do_not_equal_those_joined_by_or() -> None:
 def error_of(text: str) -> tuple[str, str]:
     """Returns the code and the message of the error for a filter."""
     with pytest.raises(ValidationError) as caught:
-        conditions_of(parse(text), TYPES)
+        conditions_of(parse(text), TYPES, NOW)
     (detail,) = caught.value.details
     assert detail.field == "filter"
     return detail.code, detail.message
@@ -114,32 +132,47 @@ def error_of(text: str) -> tuple[str, str]:
         (
             "createdAt>soon",
             "INVALID_FORMAT",
-            "with a date such as 2026-01-31, or a timestamp such as",
+            "with a date such as 2026-01-31, a timestamp in quotes, or daysAgo(30)",
         ),
         ("createdAt=2024*", "INVALID_VALUE", "cannot compare createdAt with a prefix"),
-        ("customFields.score=ten", "INVALID_TYPE", "customFields.score with a number (column 20)"),
+        ("customFields.score=ten", "INVALID_TYPE", "score with a number, or change"),
         ("customFields.score=1e999", "INVALID_TYPE", "with a number"),
-        ("customFields.active=1", "INVALID_TYPE", "with true or false (column 21)"),
+        ("customFields.active=1", "INVALID_TYPE", "with true or false, or change its dataType"),
         (
             'customFields.score="ten"',
             "INVALID_TYPE",
-            "must name a field of type TEXT, or compare",
+            "with a number, or change its dataType to TEXT (column 20)",
         ),
         (
             "customFields.plan>=30",
             "INVALID_TYPE",
-            "must quote the value of a TEXT field, or name a field of type NUMBER (column 20)",
+            "must quote the value of a TEXT field, or change its dataType to NUMBER (column 20)",
         ),
-        ("NOT customFields.plan=-1.5e3", "INVALID_TYPE", "of type NUMBER (column 23)"),
-        ("customFields.plan!=True", "INVALID_TYPE", "of type BOOLEAN (column 20)"),
-        ("customFields.plan<2026-01-31", "INVALID_TYPE", "of type DATE (column 19)"),
+        ("NOT customFields.plan=-1.5e3", "INVALID_TYPE", "to NUMBER (column 23)"),
+        ("customFields.plan!=True", "INVALID_TYPE", "to BOOLEAN (column 20)"),
+        ("customFields.plan<2026-01-31", "INVALID_TYPE", "to DATE (column 19)"),
         ("firstName>5", "INVALID_TYPE", "must quote the value of a text field"),
         (
             "customFields.born>30",
             "INVALID_FORMAT",
-            "with a date such as 2026-01-31, or a timestamp such as",
+            "with a date such as 2026-01-31, a timestamp in quotes, or daysAgo(30)",
         ),
         ("customFields.active>true", "INVALID_VALUE", "one of the operators = != :"),
+        ('firstName:""', "INVALID_VALUE", 'must contain a text; firstName = "" compares with no'),
+        ("status = (CONFIRMED OR GONE)", "INVALID_VALUE", "must compare status with one of"),
+        ("tagCount > 1.5", "INVALID_TYPE", "must compare tagCount with a whole number (column 12)"),
+        ("createdAt > now()", "INVALID_VALUE", "an unknown function: now; daysAgo(30) is known"),
+        ("createdAt > daysAgo(x)", "INVALID_VALUE", "needs a whole number of days, at most 36525"),
+        ("createdAt > daysAgo(36526)", "INVALID_VALUE", "such as daysAgo(30) (column 13)"),
+        ("firstName = daysAgo(1)", "INVALID_TYPE", "cannot compare firstName with daysAgo, which"),
+        ("tags:daysAgo(1)", "INVALID_TYPE", "cannot compare tags with daysAgo"),
+        (
+            "createdAt > customFields.score",
+            "INVALID_TYPE",
+            "with a field of its type, DATE, not NUMBER (column 13)",
+        ),
+        ("firstName = customFields.x", "UNKNOWN_FIELD", "unknown field: customFields.x (column 13"),
+        ("customFields.active > customFields.active", "INVALID_VALUE", "of the operators = != :"),
     ],
 )
 def test_invalid_filter_is_rejected_with_its_column(text: str, code: str, message: str) -> None:
@@ -177,10 +210,15 @@ def test_invalid_filter_is_rejected_with_its_column(text: str, code: str, messag
         ("tags:a || tags:b", "|| is not an operator; use OR (column 8)"),
         ("!tags:a", "! is not an operator; use NOT (column 1)"),
         ("tags:a,b", ", is not an operator; use AND or OR, or quote a value that contains it"),
-        ("email LIKE 'ada%'", "LIKE is not an operator here; compare with a prefix, such as"),
-        ("status in (BOUNCED)", "IN is not an operator here; use OR, such as"),
+        ("email LIKE 'ada%'", 'LIKE is not an operator here; use name:"ada" for a part'),
+        ("status in (BOUNCED)", "IN is not an operator here; use parentheses, such as status = ("),
         ("status NOT IN (BOUNCED)", "NOT is not an operator here; write it before the comparison"),
-        ("status = (BOUNCED OR x)", "needs one value for each field: status = BOUNCED OR status ="),
+        ("tags:()", "needs a value before ) (column 7)"),
+        ("tags:(a OR", "needs a value at the end, such as status = (BOUNCED OR COMPLAINED)"),
+        ("tags:(a", "needs a closing parenthesis (column 8)"),
+        ("tags:(a or b)", "operators are upper case: OR (column 9)"),
+        ("tags:(a, b)", ", is not an operator; use AND or OR, or quote a value that contains it"),
+        ("tags:(tags:a)", "has an unexpected :; quote a value with spaces or punctuation (column"),
         ("firstName IS NULL", "IS is not an operator here; FIELD:* is true if the field has a"),
         ("createdAt between 1", "BETWEEN is not an operator here; use two comparisons, such as"),
         ("createdAt > 2026-01-01T00:00:00Z", "has an unexpected :; quote a value with spaces or"),
@@ -206,16 +244,20 @@ def test_error_of_a_filter_says_what_to_write(text: str, message: str) -> None:
         'customFields.score > "30"',
         "firstName = 30",
         "tags:2026 AND email.domain = 163.com",
+        "customFields.plan = email",
     ),
 )
 def test_literal_of_the_type_of_the_field_is_accepted(text: str) -> None:
-    assert conditions_of(parse(text), TYPES)
+    assert conditions_of(parse(text), TYPES, NOW)
 
 
 def test_filter_has_at_most_fifty_comparisons() -> None:
     comparisons = ["tags:a"] * MAX_TERMS
 
     assert isinstance(parse(" OR ".join(comparisons)), Or)
+    assert isinstance(parse(f"tags:({'a ' * MAX_TERMS})"), And)
+    code, message = error_of(f"tags:({'a ' * MAX_TERMS}b)")
+    assert (code, message) == ("TOO_MANY", "must have at most 50 comparisons (column 107)")
     code, message = error_of(" ".join([*comparisons, "tags:b"]))
     assert (code, message) == ("TOO_MANY", "must have at most 50 comparisons (column 351)")
 
@@ -224,7 +266,9 @@ def test_parentheses_have_at_most_32_levels() -> None:
     assert outline(parse(f"{'(' * MAX_DEPTH}a=1{')' * MAX_DEPTH}")) == "a"
     # The depth of parentheses that are closed again, and of those in strings, does not count.
     assert outline(parse(f"{'(a=1)' * 40} b='{'(' * 40}'"))[0] == "AND"
-    for text in ("(" * 1_990 + "a=1" + ")" * 1_990, "NOT (" * 800, "(" * (MAX_DEPTH + 1)):
+    assert outline(parse(f"a={'(' * MAX_DEPTH}1{')' * MAX_DEPTH}")) == "a"
+    too_deep = "(" * (MAX_DEPTH + 1)
+    for text in (f"a={too_deep}", "(" * 1_990 + "a=1" + ")" * 1_990, "NOT (" * 800, too_deep):
         code, message = error_of(text)
         column = [at for at, character in enumerate(text, 1) if character == "("][MAX_DEPTH]
         assert code == "TOO_MANY"
@@ -255,4 +299,4 @@ def test_a_row_of_an_import_is_compared_as_a_subscriber(text: str, expected: boo
     )
     new = NewSubscriber(email, names, Status.CONFIRMED, {}, values)
 
-    assert matches(conditions_of(parse(text), TYPES), new, 0) is expected
+    assert matches(conditions_of(parse(text), TYPES, NOW), new, 0) is expected

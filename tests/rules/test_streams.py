@@ -105,7 +105,7 @@ def test_failed_import_leaves_no_reader_running() -> None:
         by = Actor(ActorType.API_KEY, "a key")
         caller.enter(Caller("an account", by, "admin", email_verified=True))
         nothing: Any = None
-        filters = FilterExpressions(nothing, nothing)
+        filters = FilterExpressions(nothing, nothing, nothing)
         arguments: Any = [nothing, nothing, nothing, nothing, filters, nothing, nothing]
         service = Subscribers(*arguments)
         with pytest.raises(ValidationError):

@@ -30,9 +30,16 @@ from .helpers import (
 )
 
 NAMES = ["", "Ada", "ada", "Adam", "Ádám", "李", "A%b_", "O'Neil", 'Q"x', "a*b", "b\\s", "Zoë 🎈"]
+# Letters with several cases, or whose case is another character of ASCII, and special ones of LIKE
+# and GLOB.
+NAMES += ["ÁDÁM", "Straße", "STRASSE", "ΟΔΟΣ", "οδος", "İpek", "Kıral", "\u212aim", "\u017fa"]
+NAMES += ["[a-]^?"]
+SOURCES = ["form", "Form 2", "ÁDÁM's form"]
 LOCALS = ["ada", "Ada.L", "bob", "zoë", "x_y", "x%y"]
 DOMAINS = ["example.com", "example.org", "bücher.example", "mail.example.com"]
 TAGS = ["vip", "VIP 2", "news", "Café", "a*", "straße"]
+# The time that `daysAgo` is before.
+NOW = 1_706_800_000_000
 TIMES = ["2024-01-31", "2024-01-31T10:00:00Z", "2024-01-31T10:00:00.123Z", "2023-12-01T00:00Z"]
 # With other offsets, and with fractions of a millisecond.
 OTHER_TIMES = [
@@ -45,8 +52,10 @@ OTHER_TIMES = [
 # Longer than the texts that the index contains.
 LONG = ["é" * 62 + "abcdefgh"[:length] for length in (1, 2, 3, 8)]
 FIELDS: dict[str, tuple[DataType, list[Any]]] = {
-    "plan": (DataType.TEXT, ["pro", "Pro", "prod", "", "x y", "é", "a*", 'q"\\', *LONG]),
+    "plan": (DataType.TEXT, ["pro", "Pro", "prod", "", "x y", "é", "É", "a*", 'q"\\', *LONG]),
+    "nick": (DataType.TEXT, NAMES),
     "score": (DataType.NUMBER, [0.0, -1.5, 3.0, 1e21, 0.1, 0.30000000000000004, 2.0**53]),
+    "level": (DataType.NUMBER, [0.0, 1.0, 2.0, 3.0]),
     "active": (DataType.BOOLEAN, [True, False]),
     "born": (DataType.DATE, [*TIMES, *OTHER_TIMES]),
 }
@@ -87,7 +96,9 @@ def random_people(count: int, rng: Random) -> list[NewSubscriber]:
             rng.choice(list(Status)),
             distinct(rng.sample(TAGS, rng.randrange(4))),
             {key: rng.choice(of) for key, (_, of) in FIELDS.items() if rng.random() < 0.7},
-            ConsentRecord(*[_time(rng) for _ in range(4)]),
+            ConsentRecord(
+                *[_time(rng) for _ in range(4)], consent_source=rng.choice([None, *SOURCES])
+            ),
         )
         people.append(person)
     return people
@@ -110,35 +121,88 @@ def random_filter(rng: Random, depth: int = 3) -> str:
 
 def _random_comparison(rng: Random) -> str:
     name = rng.choice([
-        "email", "email.domain", "firstName", "last_name", "status", "tags", *_TIME_FIELDS,
-        *[f"customFields.{key}" for key in FIELDS],
+        "email", "email.domain", "name", "firstName", "last_name", "consentSource", "status",
+        "tags", "tagCount", *_TIME_FIELDS, *[f"customFields.{key}" for key in FIELDS],
     ])  # fmt: skip
     if rng.random() < 0.1:
         return f"{name}:*"
-    compared = rng.choice(["=", "!=", ":", "<", "<=", ">", ">="])
-    equal = rng.choice(["=", "!=", ":"])
-    if name == "status":
-        return f"{name} {equal} {rng.choice(list(Status)).name}"
+    if name not in ("status", "tags") and rng.random() < 0.1:
+        return f"{name} {rng.choice(_operators(name)[:-1])} {rng.choice(_of_type(name))}"
+    operator, value = rng.choice(_operators(name)), _random_value(name, rng)
+    if operator in ("=", "!=", ":") and rng.random() < 0.4:
+        prefix = _random_prefix(name, rng)
+        return f"{name} {operator} {prefix}" if prefix else f"{name} {operator} {value}"
+    if rng.random() < 0.2:
+        values = [value, *(_random_value(name, rng) for _ in range(2))]
+        joined = rng.choice([" OR ", " AND ", " ", " OR NOT "])
+        return f"{name} {operator} ({joined.join(values)})"
+    return f"{name} {operator} {value}"
+
+
+def _type_of(name: str) -> DataType:
     if name in _TIME_FIELDS:
-        return f'{name} {compared} "{rng.choice(TIMES)}"'
-    values = {
+        return DataType.DATE
+    if name == "tagCount":
+        return DataType.NUMBER
+    return FIELDS.get(name.removeprefix("customFields."), (DataType.TEXT, []))[0]
+
+
+def _of_type(name: str) -> list[str]:
+    """Returns the fields that a field is compared with."""
+    names = ["email.domain", "firstName", "lastName", "consentSource", "tagCount", *_TIME_FIELDS]
+    names += [f"customFields.{key}" for key in FIELDS]
+    return [each for each in names if _type_of(each) is _type_of(name)]
+
+
+def _operators(name: str) -> list[str]:
+    if name == "tags":
+        return [":"]
+    if name == "status" or _type_of(name) is DataType.BOOLEAN:
+        return ["=", "!=", ":"]
+    return ["=", "!=", "<", "<=", ">", ">=", ":"]
+
+
+def _texts(name: str) -> list[str]:
+    custom = FIELDS.get(name.removeprefix("customFields."), (DataType.TEXT, []))[1]
+    return {
         "email": [f"{local}1@{domain}" for local in LOCALS for domain in DOMAINS],
         "email.domain": DOMAINS,
         "tags": TAGS,
+        "name": [f"{first} {last}".strip() for first, last in zip(NAMES, NAMES[5:], strict=False)],
         "firstName": NAMES,
         "last_name": NAMES,
-    }
-    data_type, custom = FIELDS.get(name.rpartition(".")[2], (DataType.TEXT, []))
-    value = rng.choice(values.get(name, custom))
+        "consentSource": SOURCES,
+    }.get(name, custom)
+
+
+def _random_value(name: str, rng: Random) -> str:
+    """Returns a value of the type of a field."""
+    if name == "status":
+        return rng.choice(list(Status)).name
+    if name == "tagCount":
+        return str(rng.randrange(-1, 5))
+    data_type = _type_of(name)
+    if data_type is DataType.DATE and rng.random() < 0.2:
+        return f"daysAgo({rng.randrange(-3, 20)})"
+    if name in _TIME_FIELDS:
+        return f'"{rng.choice(TIMES)}"'
+    value = rng.choice(_texts(name))
     if data_type is DataType.BOOLEAN:
-        return f"{name} {equal} {str(value).lower()}"
+        return str(value).lower()
     if data_type is not DataType.TEXT:
-        return f'{name} {compared} "{value}"'
-    if rng.random() < 0.4:
-        prefix = value[: rng.randrange(len(value) + 1)]
-        compared = ":" if name == "tags" else equal
-        return f'{name} {compared} "{_escaped(prefix)}*"'
-    return f'{name} {":" if name == "tags" else compared} "{_escaped(value)}"'
+        return f'"{value}"'
+    if rng.random() < 0.3 and len(value) > 1:
+        # A part of the text, in another case.
+        start = rng.randrange(len(value))
+        value = value[start : start + rng.randrange(1, 5)].swapcase()
+    return f'"{_escaped(value or "a")}"'
+
+
+def _random_prefix(name: str, rng: Random) -> str:
+    if name == "status" or _type_of(name) is not DataType.TEXT:
+        return ""
+    value = rng.choice(_texts(name))
+    return f'"{_escaped(value[: rng.randrange(len(value) + 1)])}*"'
 
 
 def _escaped(text: str) -> str:
@@ -148,7 +212,7 @@ def _escaped(text: str) -> str:
 
 
 def matches(tree: Any, row: SubscriberRow) -> bool:
-    """Returns whether a subscriber matches a parsed filter."""
+    """Returns whether a subscriber matches a parsed filter at the time `NOW`."""
     if isinstance(tree, Not):
         return not matches(tree.condition, row)
     if isinstance(tree, And):
@@ -161,58 +225,98 @@ def matches(tree: Any, row: SubscriberRow) -> bool:
     return _compare(tree, row)
 
 
+def _value_of(name: str, row: SubscriberRow) -> Any:
+    """Returns the value of a field, or None if it has none. Times are in milliseconds."""
+    key = name.removeprefix("customFields.")
+    if key in FIELDS:
+        value = row.values.get(key)
+        is_date = FIELDS[key][0] is DataType.DATE
+        return parse_timestamp(value) if is_date and value is not None else value
+    return {
+        "createdAt": row.created_at,
+        "updatedAt": row.revision // 1000,
+        "statusChangedAt": row.status_changed_at,
+        "confirmedAt": row.confirmed_at,
+        "unsubscribedAt": row.unsubscribed_at,
+        "tagCount": len(row.tags),
+        "email": row.email_key,
+        "email.domain": row.email_key.partition("@")[2],
+        "name": f"{row.first_name} {row.last_name}".strip(" "),
+        "firstName": row.first_name,
+        "last_name": row.last_name,
+        "lastName": row.last_name,
+        "consentSource": row.consent_source,
+        "status": Status(row.status).name,
+    }[name]
+
+
 def _compare(comparison: Comparison, row: SubscriberRow) -> bool:
     name, value, is_prefix = comparison.field, comparison.value, comparison.is_prefix
     is_present = comparison.operator == ":" and is_prefix and not value
     compare = _ORDER[comparison.operator]
-    local, _, domain = row.email_key.partition("@")
     if name == "tags":
         keys = [caseless_key(tag) for tag in row.tags]
         wanted = caseless_key(value)
         return any(key.startswith(wanted) if is_prefix else key == wanted for key in keys)
+    stored = _value_of(name, row)
+    if stored is None:
+        return False
+    if is_present:
+        return stored != "" or name.startswith("customFields.")
+    if not comparison.is_quoted and value in _of_type(name):
+        other = _value_of(value, row)
+        if isinstance(stored, str) and other is not None:
+            return compare(stored.encode(), other.encode())
+        return other is not None and compare(stored, other)
     if name == "status":
-        return is_present or compare(Status(row.status).name, value)
-    if name in _TIME_FIELDS:
-        stored = {
-            "createdAt": row.created_at,
-            "updatedAt": row.revision // 1000,
-            "statusChangedAt": row.status_changed_at,
-            "confirmedAt": row.confirmed_at,
-            "unsubscribedAt": row.unsubscribed_at,
-        }[name]
-        return stored is not None and (is_present or compare(stored, parse_timestamp(value)))
-    key = name.removeprefix("customFields.")
-    if key in FIELDS:
-        if key not in row.values or is_present:
-            return key in row.values
-        stored = row.values[key]
-        data_type = FIELDS[key][0]
-        if data_type is DataType.NUMBER:
+        return compare(stored, value)
+    match _type_of(name):
+        case DataType.NUMBER:
             return compare(stored, float(value))
-        if data_type is DataType.BOOLEAN:
+        case DataType.BOOLEAN:
             return compare(stored, value == "true")
-        if data_type is DataType.DATE:
-            return compare(parse_timestamp(stored), parse_timestamp(value))
-        return _compare_text(stored, comparison)
-    if name == "email.domain":
-        if is_prefix and not value.isascii():
-            return domain.encode().decode("idna").startswith(value.lower())
-        normal = parse_email(f"a@{value}")
-        key = normal.key.partition("@")[2] if normal and not is_prefix else value.lower()
-        return _compare_text(domain, comparison._replace(value=key))
-    if name == "email":
-        if is_prefix:
-            in_unicode = f"{local}@{domain.encode().decode('idna')}"
-            start = value.lower()
-            return row.email_key.startswith(start) or in_unicode.startswith(start)
-        normal = parse_email(value)
-        assert normal is not None
-        return _compare_text(row.email_key, comparison._replace(value=normal.key))
-    text = row.first_name if name == "firstName" else row.last_name
-    return text != "" if is_present else _compare_text(text, comparison)
+        case DataType.DATE:
+            is_function = comparison.function == "daysAgo"
+            return compare(stored, _days_ago(value) if is_function else parse_timestamp(value))
+    return _compare_text(name, stored, comparison)
 
 
-def _compare_text(text: str, comparison: Comparison) -> bool:
+def _days_ago(days: str) -> int:
+    return NOW - int(days) * 24 * 3600 * 1000
+
+
+def _compare_text(name: str, stored: str, comparison: Comparison) -> bool:
+    value = comparison.value
+    if name in ("email", "email.domain"):
+        local, at, domain = stored.rpartition("@")
+        forms = [stored, f"{local}{at}{domain.encode().decode('idna')}"]
+        if comparison.is_prefix:
+            if name == "email.domain":
+                forms = forms[:1] if value.isascii() else forms[1:]
+            return any(form.startswith(value.lower()) for form in forms)
+        if comparison.operator == ":":
+            return any(_contains(form, value) for form in forms)
+        normal = parse_email(value if at else f"a@{value}")
+        key = value.lower() if normal is None else normal.key if at else normal.key[2:]
+        return _ORDER[comparison.operator](stored.encode(), key.encode())
     if comparison.is_prefix:
-        return text.startswith(comparison.value)
-    return _ORDER[comparison.operator](text.encode(), comparison.value.encode())
+        return stored.startswith(value)
+    if comparison.operator == ":":
+        return _contains(stored, value)
+    return _ORDER[comparison.operator](stored.encode(), value.encode())
+
+
+def _contains(text: str, part: str) -> bool:
+    """Compares one character after the other, without regard to case."""
+    places = range(len(text) - len(part) + 1)
+    return any(all(map(_is_same, text[at : at + len(part)], part)) for at in places)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one == other or (one.isascii() == other.isascii() and _fold(one) == _fold(other))
+
+
+def _fold(character: str) -> str:
+    """Returns the simple case folding, which is one character."""
+    forms = (character.casefold(), character.lower(), character)
+    return next(form for form in forms if len(form) == 1)

@@ -50,12 +50,13 @@ def tree_of(
     tag: str | None = None,
     email: str | None = None,
     q: str | None = None,
+    now: int = 0,
     **parameters: Any,
 ) -> Any:
     """Returns the conditions of a filter expression and of parameters."""
     if q is not None:
         parameters |= {"prefix": key_prefix(q), "folded_prefix": search_text(q)}
-    expression = conditions_of(parse(text), types or {}) if text else None
+    expression = conditions_of(parse(text), types or {}, now) if text else None
     return Filter(tag_key=tag, email_key=email, expression=expression, **parameters).tree()
 
 

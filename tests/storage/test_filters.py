@@ -15,7 +15,7 @@ from rosterd.server.features.subscribers.query.store_pages import find_matches, 
 from rosterd.server.features.subscribers.query.syntax import parse
 from rosterd.server.storage.transaction import Transaction
 
-from .filters import create_people, matches, random_filter, random_people, store_people
+from .filters import NOW, create_people, matches, random_filter, random_people, store_people
 from .helpers import (
     OURS,
     list_subscribers,
@@ -40,7 +40,7 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(
     for _ in range(FILTERS):
         text = random_filter(rng)
         tree = parse(text)
-        conditions = conditions_of(tree, field_types)
+        conditions = conditions_of(tree, field_types, NOW)
         expected = [row.email for row in people if matches(tree, row)]
         for order_by in Order:
             position = PagePosition(PEOPLE, order_by=order_by)
@@ -70,7 +70,7 @@ def test_rows_of_an_import_match_the_filters_that_select_them_when_stored(tx: Tr
         text = random_filter(rng)
         if "updatedAt" in text:
             continue
-        conditions = conditions_of(parse(text), field_types)
+        conditions = conditions_of(parse(text), field_types, NOW)
         found = list_subscribers(OURS, tx, conditions, PagePosition(PEOPLE))
         expected = {row.email for row in found.rows}
         matching = {
@@ -150,7 +150,7 @@ def test_pages_by_number_of_an_address_prefix(
     for text in ('email="a*"', f'email="a*" OR email="{in_unicode[:-4]}*"'):
         tree = parse(text)
         expected = [row.id for row in people if matches(tree, row)]
-        filters = conditions_of(tree, {})
+        filters = conditions_of(tree, {}, NOW)
 
         page = list_subscribers(OURS, tx, filters, position)
 
@@ -158,5 +158,5 @@ def test_pages_by_number_of_an_address_prefix(
         assert page.total == len(expected)
 
     tree = parse(f'email="{in_unicode[:-4]}*"')
-    page = list_subscribers(OURS, tx, conditions_of(tree, {}))
+    page = list_subscribers(OURS, tx, conditions_of(tree, {}, NOW))
     assert in_unicode in [row.email for row in page.rows]

@@ -21,6 +21,7 @@ from rosterd.server.rpc.caller import Caller
 from rosterd.server.storage.sqlite.database import SqliteDatabase
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.actors import Actor, ActorType
+from rosterd.server.values.clock import system_clock
 
 from ..behavior.helpers import MISSING_ID
 from ..cases import each
@@ -90,12 +91,12 @@ def test_operation_ends_if_names_change_between_its_count_and_its_creation(
     async def scenario() -> pb.Operation:
         database = SqliteDatabase(tmp_path / "roster.db")
         await database.open()
-        filters = FilterExpressions(database, SegmentFilters())
+        filters = FilterExpressions(database, SegmentFilters(), system_clock)
         read = filters.conditions
 
-        async def conditions(texts: Sequence[str], segment: str) -> Any:
+        async def conditions(texts: Sequence[str], segment: str, q: str) -> Any:
             await database.write(lambda tx: CHANGES[change](tx))
-            return await read(texts, segment)
+            return await read(texts, segment, q)
 
         monkeypatch.setattr(filters, "conditions", conditions)
         service: Any = OperationService(database, filters, lambda _: None)

@@ -30,6 +30,7 @@ FLAGS = {
     "nullTokens": "--null-token",
     "onConflict": "--on-conflict",
     "preset": "--preset",
+    "q": "--search",
     "reason": "--reason",
     "segmentId": "--segment",
     "status": "--status",

@@ -58,6 +58,13 @@ ImportFormat = Annotated[
         " file suffix.",
     ),
 ]
+Search = Annotated[
+    str,
+    typer.Option(
+        metavar="TEXT",
+        help="Only subscribers whose address, name or last name starts with this text.",
+    ),
+]
 Bom = Annotated[
     bool, typer.Option("--bom", help="Start a CSV file with a byte order mark, for Excel.")
 ]

@@ -43,7 +43,7 @@ class ExportMethods:
     async def ExportSubscribers(
         self, request: pb.ExportSubscribersRequest, context: Context
     ) -> AsyncIterator[pb.ExportSubscribersResponse]:
-        account, tree = account_id(), await self._filters.tree_of(request)
+        account, tree = account_id(), await self._filters.export_tree(request)
         is_csv = request.format == Export.CSV
         check_bom(has_bom=request.bom, is_csv=is_csv)
         after = request.after_id or None

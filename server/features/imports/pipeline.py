@@ -87,7 +87,7 @@ class ImportPipeline:
             is_first = self._writer is None
             if is_first:
                 self._start(Options(request))
-                tree = await self._filters.read(request.filter, request.segment_id)
+                tree = await self._filters.read(request.filter, request.segment_id, request.q)
                 self._filter = None if tree == EVERYONE else RowFilter(tree)
             lines = await self._without_header(request)
             # In another thread, so that the event loop and the writer thread do not wait.

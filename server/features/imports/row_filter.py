@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..subscribers.query.evaluation import matches
+from ..subscribers.query.plan import read_in_order
 from ..subscribers.rules import Failure, NewSubscriber, RowError, Validated, is_stricter
 from .store_seen import SeenRows
 
@@ -20,7 +21,7 @@ class RowFilter:
     """
 
     def __init__(self, tree: Any) -> None:
-        self._tree = tree
+        self._tree = read_in_order(tree)
         # By address: rows that match, and the strictest opt-outs of rows that were skipped.
         self._matches, self._opt_outs = SeenRows(), SeenRows()
 

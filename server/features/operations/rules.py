@@ -65,6 +65,15 @@ class BatchRequest(NamedTuple):
         return self.message.get("filter", "")  # type: ignore[no-any-return]
 
     @property
+    def q(self) -> str:
+        return self.message.get("q", "")  # type: ignore[no-any-return]
+
+    @property
+    def is_of_ids(self) -> bool:
+        """Whether the request names the subscribers, instead of conditions that they match."""
+        return not self.texts and not self.q
+
+    @property
     def segment_id(self) -> str:
         # Earlier versions stored the other name.
         return str(self.message.get("segmentId") or self.message.get("segment", ""))

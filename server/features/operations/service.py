@@ -61,12 +61,11 @@ class OperationService(OperationServiceServicer):
         account = account_id()
         action, value = _action(request.action)
         check = ACTIONS[action].check
-        given = [name for name in ("filter", "segment_id", "ids") if getattr(request, name)]
-        if len(given) != 1:
-            code = "INVALID_VALUE" if given else "REQUIRED"
-            raise invalid(
-                "filter", code, "must be set, or else segmentId or ids, but only one of the three"
-            )
+        has_conditions = bool(request.filter or request.segment_id or request.q)
+        if has_conditions == bool(request.ids):
+            if has_conditions:
+                raise invalid("ids", "INVALID_VALUE", "excludes filter, segmentId and q")
+            raise invalid("filter", "REQUIRED", "must be set, or segmentId, q or ids")
         # Read first, to detect a change of the segment or of names after they are read.
         names_before = await self._database.read(partial(name_revision, account))
         texts, ids = await self._filters.texts(request.filter, request.segment_id), None
@@ -74,7 +73,7 @@ class OperationService(OperationServiceServicer):
             ids = sorted(set(request.ids))
             total = len(ids)
         else:
-            tree = await self._filters.conditions(texts, request.segment_id)
+            tree = await self._filters.conditions(texts, request.segment_id, request.q)
             total = await self._database.read(partial(count_matches, account, tree))
         rest = pb.BatchChangeSubscribersRequest()
         rest.CopyFrom(request)

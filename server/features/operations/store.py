@@ -103,12 +103,14 @@ class OperationRow(NamedTuple):
                 "replay": replay,
                 "filter": "",
                 "segmentId": "",
+                "q": "",
             }
         return {
             "type": Type.SUBSCRIBERS_BATCH.name,
             "action": content.message["action"],
             "filter": content.filter,
             "segmentId": content.segment_id,
+            "q": content.q,
         }
 
 

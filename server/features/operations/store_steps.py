@@ -32,7 +32,8 @@ from ...values.ids import is_id
 from ..custom_fields.store import types as custom_field_types
 from ..subscribers.fields import SubscriberRow
 from ..subscribers.models import Subscriber
-from ..subscribers.query.conditions import conditions_of
+from ..subscribers.query.conditions import conditions_of, search_of
+from ..subscribers.query.plan import read_in_order
 from ..subscribers.query.store_pages import find_matches, ids_after
 from ..subscribers.query.syntax import parse
 from ..subscribers.query.tree import EVERYONE, And, joined, within
@@ -224,7 +225,7 @@ class Steps:
         tx: Transaction,
     ) -> OperationRow:
         """Changes selected subscribers. Raises ValidationError if the filter is no longer valid."""
-        tree = _tree(account_id, row, tx) if batch.texts else None
+        tree = None if batch.is_of_ids else _tree(account_id, row, tx)
         if not ids:
             return row
         rows = self._matching(account_id, _at_start(account_id, row, ids, tx), tree, tx)
@@ -298,8 +299,11 @@ def _tree(account_id: str, row: OperationRow, tx: Transaction) -> Any:
 
     Raises ValidationError if a custom field in it does not exist or has another type.
     """
-    tree = joined(And, [parse(text) for text in row.batch.texts])
-    return conditions_of(tree, custom_field_types(account_id, tx))
+    batch, types = row.batch, custom_field_types(account_id, tx)
+    parts = [conditions_of(parse(text), types, row.created_at) for text in batch.texts]
+    if batch.q:
+        parts.append(search_of(batch.q))
+    return read_in_order(joined(And, parts))
 
 
 def _is_taken(row: OperationRow, runner: str, tx: Transaction) -> bool:

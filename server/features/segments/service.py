@@ -129,7 +129,7 @@ class SegmentService(SegmentServiceServicer):
 
 def _check(account_id: str, tree: Any, tx: Transaction) -> None:
     """Raises ValidationError for a filter that does not fit the custom fields of the account."""
-    conditions_of(tree, custom_field_types(account_id, tx))
+    conditions_of(tree, custom_field_types(account_id, tx), tx.now)
 
 
 def _segment(row: store.SegmentRow) -> pb.Segment:

@@ -280,7 +280,10 @@ type Operation struct {
 	// that an earlier version started.
 	Unchanged *int32 `protobuf:"varint,16,opt,name=unchanged,proto3,oneof" json:"unchanged,omitempty"`
 	// Who started the operation, with the name at that time.
-	Actor         *Actor `protobuf:"bytes,17,opt,name=actor,proto3" json:"actor,omitempty"`
+	Actor *Actor `protobuf:"bytes,17,opt,name=actor,proto3" json:"actor,omitempty"`
+	// Search of the request; empty if it has none. It is "erased" if it was the address of a person
+	// whose data was erased.
+	Q             string `protobuf:"bytes,20,opt,name=q,proto3" json:"q,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -448,6 +451,13 @@ func (x *Operation) GetActor() *Actor {
 	return nil
 }
 
+func (x *Operation) GetQ() string {
+	if x != nil {
+		return x.Q
+	}
+	return ""
+}
+
 // Request message for BatchChangeSubscribers.
 type BatchChangeSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -463,7 +473,10 @@ type BatchChangeSubscribersRequest struct {
 	// Whether to change nothing. The operation then runs as usual and reports would_change,
 	// unchanged and failed, which result from the same rules. It has no events, and can be
 	// canceled.
-	DryRun        bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Selects the subscribers whose email address, full name or last name starts with this text, as
+	// in ListSubscribers.
+	Q             string `protobuf:"bytes,6,opt,name=q,proto3" json:"q,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -531,6 +544,13 @@ func (x *BatchChangeSubscribersRequest) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
+}
+
+func (x *BatchChangeSubscribersRequest) GetQ() string {
+	if x != nil {
+		return x.Q
+	}
+	return ""
 }
 
 // The started operation.
@@ -1235,7 +1255,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\rchange_status\x18\x04 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\b\xbaH\x05\x82\x01\x02\x10\x01H\x00R\fchangeStatus\x88\x01\x01\x12\x1b\n" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01B\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\xaf\x0e\n" +
+	"\a_delete\"\xc6\x0e\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
 	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
@@ -1258,7 +1278,8 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\achanged\x18\x0e \x01(\x05B\b\xaa\xb5\x18\x041150H\x00R\achanged\x88\x01\x01\x12&\n" +
 	"\fwould_change\x18\x0f \x01(\x05H\x01R\vwouldChange\x88\x01\x01\x12)\n" +
 	"\tunchanged\x18\x10 \x01(\x05B\x06\xaa\xb5\x18\x0247H\x02R\tunchanged\x88\x01\x01\x12&\n" +
-	"\x05actor\x18\x11 \x01(\v2\x10.roster.v1.ActorR\x05actor\x1a\xa2\x02\n" +
+	"\x05actor\x18\x11 \x01(\v2\x10.roster.v1.ActorR\x05actor\x12\x15\n" +
+	"\x01q\x18\x14 \x01(\tB\a\xaa\xb5\x18\x03adaR\x01q\x1a\xa2\x02\n" +
 	"\x06Action\x12*\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x0f\xaa\xb5\x18\a[\"vip\"]\x80\xb6\x18\x01R\aaddTags\x12%\n" +
 	"\vremove_tags\x18\x02 \x03(\tB\x04\x80\xb6\x18\x01R\n" +
@@ -1295,14 +1316,15 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\b_changedB\x0f\n" +
 	"\r_would_changeB\f\n" +
 	"\n" +
-	"_unchanged\"\xfb\x01\n" +
+	"_unchanged\"\x97\x02\n" +
 	"\x1dBatchChangeSubscribersRequest\x12:\n" +
 	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
 	"\n" +
 	"segment_id\x18\x02 \x01(\tR\tsegmentId\x12#\n" +
 	"\x03ids\x18\x03 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x90N\"\x06r\x04\x10\x01\x18\x1aR\x03ids\x126\n" +
 	"\x06action\x18\x04 \x01(\v2\x16.roster.v1.BatchActionB\x06\xbaH\x03\xc8\x01\x01R\x06action\x12\"\n" +
-	"\adry_run\x18\x05 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\"\x90\x01\n" +
+	"\adry_run\x18\x05 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x12\x1a\n" +
+	"\x01q\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01R\x01q\"\x90\x01\n" +
 	"\x1eBatchChangeSubscribersResponse\x12:\n" +
 	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\x122\n" +
 	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x87\x01\n" +

@@ -1327,18 +1327,34 @@ type ListSubscribersRequest struct {
 	//
 	// A comparison is a field, an operator and a value, for example status = CONFIRMED.
 	// Comparisons are combined with AND, OR, NOT and parentheses. OR binds more tightly than
-	// AND. The fields are email, email.domain, firstName, lastName, status, tags,
-	// customFields.KEY, createdAt, updatedAt, statusChangedAt, confirmedAt and unsubscribedAt.
-	// The operators are =, !=, <, <=, > and >=; only = and != for status and BOOLEAN values. tags
-	// have only the operator :, which matches subscribers with the tag.
+	// AND. The fields are email, email.domain, name, firstName, lastName, status, tags, tagCount,
+	// consentSource, customFields.KEY, createdAt, updatedAt, statusChangedAt, confirmedAt and
+	// unsubscribedAt. The operators are =, !=, <, <=, >, >= and :; only =, != and : for status and
+	// BOOLEAN values. tags have only the operator :, which matches subscribers with the tag. name
+	// is the first and the last name with a space between them.
+	//
+	// The operator : on text matches a text that contains the value, without regard to case:
+	// name:"ada". Characters are the same if Unicode's simple case folding of both is the same
+	// character (CaseFolding.txt, C and S), except that a letter of ASCII is the same as its
+	// other case only. So É is é and Σ is ς, but ß is not ss. Characters are compared as they are
+	// stored, one by one, on every database and for the rows of imports; an address is compared in
+	// lower case, with its domain in Unicode and in IDNA ASCII. Otherwise names and TEXT values are
+	// compared case-sensitively, and ordered by code points. For other types, : is the same as =.
 	//
 	// Text can end with an asterisk to match a prefix. FIELD:* matches subscribers that have a
 	// value. A comparison with a missing value is false, so != and NOT also match subscribers
-	// without a value. Names and TEXT values are compared case-sensitively, and ordered by code
-	// points. At most 50 comparisons and 32 levels of parentheses.
-	// An error contains the column of the fault.
+	// without a value.
+	//
+	// Several values of a field are given in parentheses: status = (CONFIRMED OR BOUNCED), tags:(a
+	// AND NOT b). A time is compared with a date, a timestamp, or daysAgo(30), which is 30 times 24
+	// hours before the request. A value without quotes that is the name of a field, except email
+	// and name, is that field, which must have the same type: updatedAt > confirmedAt.
+	//
+	// At most 50 comparisons, of which each value in parentheses is one, and 32 levels of
+	// parentheses. An error contains the column of the fault.
 	Filter string `protobuf:"bytes,15,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Returns only subscribers of the segment with this identifier.
+	// Returns only subscribers of the segment with this identifier. With filter, a subscriber
+	// must match both.
 	SegmentId string `protobuf:"bytes,16,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
 	// Fields to return (AIP-157), for example email,tags. Fields that only view FULL has can
 	// be named with any view. Default: all fields of the view.
@@ -2973,7 +2989,10 @@ type ImportSubscribersRequest struct {
 	DateFormat DateFormat_Order `protobuf:"varint,17,opt,name=date_format,json=dateFormat,proto3,enum=roster.v1.DateFormat_Order" json:"date_format,omitempty"`
 	// Cells of the CSV file that have no value, such as NULL or n/a, compared without regard to
 	// case and surrounding whitespace. Default: none. At most 20.
-	NullTokens    []string `protobuf:"bytes,18,rep,name=null_tokens,json=nullTokens,proto3" json:"null_tokens,omitempty"`
+	NullTokens []string `protobuf:"bytes,18,rep,name=null_tokens,json=nullTokens,proto3" json:"null_tokens,omitempty"`
+	// Imports only rows whose email address, full name or last name starts with this text, as in
+	// ListSubscribers. With filter or segment_id, a row must match all of them.
+	Q             string `protobuf:"bytes,19,opt,name=q,proto3" json:"q,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3125,6 +3144,13 @@ func (x *ImportSubscribersRequest) GetNullTokens() []string {
 		return x.NullTokens
 	}
 	return nil
+}
+
+func (x *ImportSubscribersRequest) GetQ() string {
+	if x != nil {
+		return x.Q
+	}
+	return ""
 }
 
 // The result of one row.
@@ -3497,8 +3523,11 @@ type ExportSubscribersRequest struct {
 	// restore the text in both cases. Set it to false for programs that read the text as it
 	// is. Default: true.
 	EscapeFormulas *bool `protobuf:"varint,14,opt,name=escape_formulas,json=escapeFormulas,proto3,oneof" json:"escape_formulas,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Returns only subscribers whose email address, full name or last name starts with this text,
+	// as in ListSubscribers.
+	Q             string `protobuf:"bytes,15,opt,name=q,proto3" json:"q,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExportSubscribersRequest) Reset() {
@@ -3627,6 +3656,13 @@ func (x *ExportSubscribersRequest) GetEscapeFormulas() bool {
 		return *x.EscapeFormulas
 	}
 	return false
+}
+
+func (x *ExportSubscribersRequest) GetQ() string {
+	if x != nil {
+		return x.Q
+	}
+	return ""
 }
 
 // Exported subscribers, as records or as lines of CSV.
@@ -4261,7 +4297,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04FAIL\x10\x01\x12\n" +
 	"\n" +
 	"\x06IGNORE\x10\x02\x12\x11\n" +
-	"\rCREATE_FIELDS\x10\x03\"\x94\n" +
+	"\rCREATE_FIELDS\x10\x03\"\xb7\n" +
 	"\n" +
 	"\x18ImportSubscribersRequest\x12P\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2\x19.roster.v1.Row.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01R\n" +
@@ -4291,7 +4327,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\vdate_format\x18\x11 \x01(\x0e2\x1b.roster.v1.DateFormat.OrderB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03DMY\xe0\xb5\x18\x01R\n" +
 	"dateFormat\x12:\n" +
 	"\vnull_tokens\x18\x12 \x03(\tB\x19\xbaH\v\x92\x01\b\x10\x14\"\x04r\x02\x18d\xaa\xb5\x18\a[\"n/a\"]R\n" +
-	"nullTokensJ\x04\b\x02\x10\x03R\x04rows\"\xa5\x03\n" +
+	"nullTokens\x12!\n" +
+	"\x01q\x18\x13 \x01(\tB\x13\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03adaR\x01qJ\x04\b\x02\x10\x03R\x04rows\"\xa5\x03\n" +
 	"\fImportResult\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12=\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x16.roster.v1.Row.OutcomeB\v\xaa\xb5\x18\aCREATEDR\aoutcome\x123\n" +
@@ -4327,7 +4364,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\a_presetJ\x04\b\x05\x10\x06\"\x82\x01\n" +
 	"\x19ImportSubscribersResponse\x121\n" +
 	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\x122\n" +
-	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xea\b\n" +
+	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\x8d\t\n" +
 	"\x18ExportSubscribersRequest\x12H\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x18.roster.v1.Export.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12O\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x19\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMED\xe0\xb5\x18\x01R\x06status\x12\x1d\n" +
@@ -4345,7 +4382,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\ainclude\x18\f \x03(\x0e2+.roster.v1.ExportSubscribersRequest.IncludeB\"\xbaH\x0e\x92\x01\v\x10\n" +
 	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\t[\"LINKS\"]\xe0\xb5\x18\x01R\ainclude\x12\x1b\n" +
 	"\x03bom\x18\r \x01(\bB\t\xaa\xb5\x18\x05falseR\x03bom\x126\n" +
-	"\x0fescape_formulas\x18\x0e \x01(\bB\b\xaa\xb5\x18\x04trueH\x00R\x0eescapeFormulas\x88\x01\x01\"-\n" +
+	"\x0fescape_formulas\x18\x0e \x01(\bB\b\xaa\xb5\x18\x04trueH\x00R\x0eescapeFormulas\x88\x01\x01\x12!\n" +
+	"\x01q\x18\x0f \x01(\tB\x13\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03adaR\x01q\"-\n" +
 	"\aInclude\x12\x17\n" +
 	"\x13INCLUDE_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05LINKS\x10\x01B\x12\n" +

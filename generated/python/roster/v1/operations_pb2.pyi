@@ -269,6 +269,7 @@ class Operation(_message.Message):
     WOULD_CHANGE_FIELD_NUMBER: _builtins.int
     UNCHANGED_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
+    Q_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     type: Global___Operation.Type.ValueType
@@ -307,6 +308,10 @@ class Operation(_message.Message):
     """Number of subscribers processed that already were as the action leaves them, such as those
     that have the tags. Absent for a replay. Like changed and would_change, absent for an operation
     that an earlier version started.
+    """
+    q: _builtins.str
+    """Search of the request; empty if it has none. It is "erased" if it was the address of a person
+    whose data was erased.
     """
     @_builtins.property
     def action(self) -> Global___Operation.Action:
@@ -357,10 +362,11 @@ class Operation(_message.Message):
         would_change: _builtins.int | None = ...,
         unchanged: _builtins.int | None = ...,
         actor: _actors_pb2.Actor | None = ...,
+        q: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "replay", b"replay", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__changed: _TypeAlias = _typing.Literal["changed"]  # noqa: Y015
     _WhichOneofArgType__changed: _TypeAlias = _typing.Literal["_changed", b"_changed"]  # noqa: Y015
@@ -388,6 +394,7 @@ class BatchChangeSubscribersRequest(_message.Message):
     IDS_FIELD_NUMBER: _builtins.int
     ACTION_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
+    Q_FIELD_NUMBER: _builtins.int
     filter: _builtins.str
     """Selects the subscribers that match this expression, as in ListSubscribers."""
     segment_id: _builtins.str
@@ -396,6 +403,10 @@ class BatchChangeSubscribersRequest(_message.Message):
     """Whether to change nothing. The operation then runs as usual and reports would_change,
     unchanged and failed, which result from the same rules. It has no events, and can be
     canceled.
+    """
+    q: _builtins.str
+    """Selects the subscribers whose email address, full name or last name starts with this text, as
+    in ListSubscribers.
     """
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -415,10 +426,11 @@ class BatchChangeSubscribersRequest(_message.Message):
         ids: _abc.Iterable[_builtins.str] | None = ...,
         action: Global___BatchAction | None = ...,
         dry_run: _builtins.bool = ...,
+        q: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "dry_run", b"dry_run", "filter", b"filter", "ids", b"ids", "segment_id", b"segment_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "dry_run", b"dry_run", "filter", b"filter", "ids", b"ids", "q", b"q", "segment_id", b"segment_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -40,7 +40,8 @@ class OperationServiceStub:
     reason, and the others are changed. The operation selects the subscribers that match when they
     are read, of those that were stored at its start. A subscriber that is imported later is not
     selected, also if the import states an earlier time of creation. The filter is that of the
-    segment at the start. It gets the new names of tags that it names. If a tag, custom field or
+    segment at the start, and daysAgo is the time before the start. It gets the new names of tags
+    that it names. If a tag, custom field or
     segment that it names is deleted, the operation ends as FAILED.
 
     A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
@@ -95,7 +96,8 @@ class OperationServiceServicer:
     reason, and the others are changed. The operation selects the subscribers that match when they
     are read, of those that were stored at its start. A subscriber that is imported later is not
     selected, also if the import states an earlier time of creation. The filter is that of the
-    segment at the start. It gets the new names of tags that it names. If a tag, custom field or
+    segment at the start, and daysAgo is the time before the start. It gets the new names of tags
+    that it names. If a tag, custom field or
     segment that it names is deleted, the operation ends as FAILED.
 
     A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
@@ -103,8 +105,9 @@ class OperationServiceServicer:
     """
 
     def BatchChangeSubscribers(self, request, context):
-        """Starts an operation and returns it with the number of selected subscribers. Exactly one
-        of filter, segment_id and ids must be set, and exactly one field of the action. Fails with
+        """Starts an operation and returns it with the number of selected subscribers: those that match
+        filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
+        field of the action must be set. Fails with
         SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
         operations of the account have not ended.
 
@@ -196,7 +199,8 @@ class OperationService:
     reason, and the others are changed. The operation selects the subscribers that match when they
     are read, of those that were stored at its start. A subscriber that is imported later is not
     selected, also if the import states an earlier time of creation. The filter is that of the
-    segment at the start. It gets the new names of tags that it names. If a tag, custom field or
+    segment at the start, and daysAgo is the time before the start. It gets the new names of tags
+    that it names. If a tag, custom field or
     segment that it names is deleted, the operation ends as FAILED.
 
     A dry run evaluates the same rules for each subscriber and changes nothing. It waits for

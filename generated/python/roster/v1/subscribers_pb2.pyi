@@ -708,19 +708,36 @@ class ListSubscribersRequest(_message.Message):
 
     A comparison is a field, an operator and a value, for example status = CONFIRMED.
     Comparisons are combined with AND, OR, NOT and parentheses. OR binds more tightly than
-    AND. The fields are email, email.domain, firstName, lastName, status, tags,
-    customFields.KEY, createdAt, updatedAt, statusChangedAt, confirmedAt and unsubscribedAt.
-    The operators are =, !=, <, <=, > and >=; only = and != for status and BOOLEAN values. tags
-    have only the operator :, which matches subscribers with the tag.
+    AND. The fields are email, email.domain, name, firstName, lastName, status, tags, tagCount,
+    consentSource, customFields.KEY, createdAt, updatedAt, statusChangedAt, confirmedAt and
+    unsubscribedAt. The operators are =, !=, <, <=, >, >= and :; only =, != and : for status and
+    BOOLEAN values. tags have only the operator :, which matches subscribers with the tag. name
+    is the first and the last name with a space between them.
+
+    The operator : on text matches a text that contains the value, without regard to case:
+    name:"ada". Characters are the same if Unicode's simple case folding of both is the same
+    character (CaseFolding.txt, C and S), except that a letter of ASCII is the same as its
+    other case only. So É is é and Σ is ς, but ß is not ss. Characters are compared as they are
+    stored, one by one, on every database and for the rows of imports; an address is compared in
+    lower case, with its domain in Unicode and in IDNA ASCII. Otherwise names and TEXT values are
+    compared case-sensitively, and ordered by code points. For other types, : is the same as =.
 
     Text can end with an asterisk to match a prefix. FIELD:* matches subscribers that have a
     value. A comparison with a missing value is false, so != and NOT also match subscribers
-    without a value. Names and TEXT values are compared case-sensitively, and ordered by code
-    points. At most 50 comparisons and 32 levels of parentheses.
-    An error contains the column of the fault.
+    without a value.
+
+    Several values of a field are given in parentheses: status = (CONFIRMED OR BOUNCED), tags:(a
+    AND NOT b). A time is compared with a date, a timestamp, or daysAgo(30), which is 30 times 24
+    hours before the request. A value without quotes that is the name of a field, except email
+    and name, is that field, which must have the same type: updatedAt > confirmedAt.
+
+    At most 50 comparisons, of which each value in parentheses is one, and 32 levels of
+    parentheses. An error contains the column of the fault.
     """
     segment_id: _builtins.str
-    """Returns only subscribers of the segment with this identifier."""
+    """Returns only subscribers of the segment with this identifier. With filter, a subscriber
+    must match both.
+    """
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers created after this time."""
@@ -1738,6 +1755,7 @@ class ImportSubscribersRequest(_message.Message):
     IGNORE_COLUMNS_FIELD_NUMBER: _builtins.int
     DATE_FORMAT_FIELD_NUMBER: _builtins.int
     NULL_TOKENS_FIELD_NUMBER: _builtins.int
+    Q_FIELD_NUMBER: _builtins.int
     on_conflict: _rows_pb2.Row.OnConflict.ValueType
     """Action for a row if a subscriber already has its email address. Default: FAIL."""
     after_line: _builtins.int
@@ -1783,6 +1801,10 @@ class ImportSubscribersRequest(_message.Message):
     date_format: _rows_pb2.DateFormat.Order.ValueType
     """Order of the day, the month and the year in numeric dates. Default: such dates are not
     accepted, also if the day is greater than 12.
+    """
+    q: _builtins.str
+    """Imports only rows whose email address, full name or last name starts with this text, as in
+    ListSubscribers. With filter or segment_id, a row must match all of them.
     """
     @_builtins.property
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
@@ -1882,10 +1904,11 @@ class ImportSubscribersRequest(_message.Message):
         ignore_columns: _abc.Iterable[_builtins.str] | None = ...,
         date_format: _rows_pb2.DateFormat.Order.ValueType = ...,
         null_tokens: _abc.Iterable[_builtins.str] | None = ...,
+        q: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "date_format", b"date_format", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "lines", b"lines", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "results", b"results", "segment_id", b"segment_id", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "date_format", b"date_format", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "lines", b"lines", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "q", b"q", "results", b"results", "segment_id", b"segment_id", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2155,6 +2178,7 @@ class ExportSubscribersRequest(_message.Message):
     INCLUDE_FIELD_NUMBER: _builtins.int
     BOM_FIELD_NUMBER: _builtins.int
     ESCAPE_FORMULAS_FIELD_NUMBER: _builtins.int
+    Q_FIELD_NUMBER: _builtins.int
     format: _rows_pb2.Export.Format.ValueType
     """Format of the response. If unspecified, the Accept header selects it over HTTP:
     text/csv for CSV, otherwise NDJSON.
@@ -2185,6 +2209,10 @@ class ExportSubscribersRequest(_message.Message):
     apostrophe, and such an address written in angle brackets, as <+x@example.com>. Imports
     restore the text in both cases. Set it to false for programs that read the text as it
     is. Default: true.
+    """
+    q: _builtins.str
+    """Returns only subscribers whose email address, full name or last name starts with this text,
+    as in ListSubscribers.
     """
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
@@ -2225,10 +2253,11 @@ class ExportSubscribersRequest(_message.Message):
         include: _abc.Iterable[Global___ExportSubscribersRequest.Include.ValueType] | None = ...,
         bom: _builtins.bool = ...,
         escape_formulas: _builtins.bool | None = ...,
+        q: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "after_id", b"after_id", "bom", b"bom", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "filter", b"filter", "format", b"format", "include", b"include", "segment_id", b"segment_id", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "after_id", b"after_id", "bom", b"bom", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "filter", b"filter", "format", b"format", "include", b"include", "q", b"q", "segment_id", b"segment_id", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__escape_formulas: _TypeAlias = _typing.Literal["escape_formulas"]  # noqa: Y015
     _WhichOneofArgType__escape_formulas: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas"]  # noqa: Y015

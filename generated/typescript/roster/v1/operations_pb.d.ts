@@ -211,6 +211,14 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
    * @generated from field: roster.v1.Actor actor = 17;
    */
   actor?: Actor | undefined;
+
+  /**
+   * Search of the request; empty if it has none. It is "erased" if it was the address of a person
+   * whose data was erased.
+   *
+   * @generated from field: string q = 20;
+   */
+  q: string;
 };
 
 /**
@@ -454,6 +462,14 @@ export declare type BatchChangeSubscribersRequest = Message<"roster.v1.BatchChan
    * @generated from field: bool dry_run = 5;
    */
   dryRun: boolean;
+
+  /**
+   * Selects the subscribers whose email address, full name or last name starts with this text, as
+   * in ListSubscribers.
+   *
+   * @generated from field: string q = 6;
+   */
+  q: string;
 };
 
 /**
@@ -736,7 +752,8 @@ export declare const WatchOperationResponseSchema: GenMessage<WatchOperationResp
  * reason, and the others are changed. The operation selects the subscribers that match when they
  * are read, of those that were stored at its start. A subscriber that is imported later is not
  * selected, also if the import states an earlier time of creation. The filter is that of the
- * segment at the start. It gets the new names of tags that it names. If a tag, custom field or
+ * segment at the start, and daysAgo is the time before the start. It gets the new names of tags
+ * that it names. If a tag, custom field or
  * segment that it names is deleted, the operation ends as FAILED.
  *
  * A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
@@ -746,8 +763,9 @@ export declare const WatchOperationResponseSchema: GenMessage<WatchOperationResp
  */
 export declare const OperationService: GenService<{
   /**
-   * Starts an operation and returns it with the number of selected subscribers. Exactly one
-   * of filter, segment_id and ids must be set, and exactly one field of the action. Fails with
+   * Starts an operation and returns it with the number of selected subscribers: those that match
+   * filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
+   * field of the action must be set. Fails with
    * SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
    * operations of the account have not ended.
    *

@@ -791,23 +791,39 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
    *
    * A comparison is a field, an operator and a value, for example status = CONFIRMED.
    * Comparisons are combined with AND, OR, NOT and parentheses. OR binds more tightly than
-   * AND. The fields are email, email.domain, firstName, lastName, status, tags,
-   * customFields.KEY, createdAt, updatedAt, statusChangedAt, confirmedAt and unsubscribedAt.
-   * The operators are =, !=, <, <=, > and >=; only = and != for status and BOOLEAN values. tags
-   * have only the operator :, which matches subscribers with the tag.
+   * AND. The fields are email, email.domain, name, firstName, lastName, status, tags, tagCount,
+   * consentSource, customFields.KEY, createdAt, updatedAt, statusChangedAt, confirmedAt and
+   * unsubscribedAt. The operators are =, !=, <, <=, >, >= and :; only =, != and : for status and
+   * BOOLEAN values. tags have only the operator :, which matches subscribers with the tag. name
+   * is the first and the last name with a space between them.
+   *
+   * The operator : on text matches a text that contains the value, without regard to case:
+   * name:"ada". Characters are the same if Unicode's simple case folding of both is the same
+   * character (CaseFolding.txt, C and S), except that a letter of ASCII is the same as its
+   * other case only. So É is é and Σ is ς, but ß is not ss. Characters are compared as they are
+   * stored, one by one, on every database and for the rows of imports; an address is compared in
+   * lower case, with its domain in Unicode and in IDNA ASCII. Otherwise names and TEXT values are
+   * compared case-sensitively, and ordered by code points. For other types, : is the same as =.
    *
    * Text can end with an asterisk to match a prefix. FIELD:* matches subscribers that have a
    * value. A comparison with a missing value is false, so != and NOT also match subscribers
-   * without a value. Names and TEXT values are compared case-sensitively, and ordered by code
-   * points. At most 50 comparisons and 32 levels of parentheses.
-   * An error contains the column of the fault.
+   * without a value.
+   *
+   * Several values of a field are given in parentheses: status = (CONFIRMED OR BOUNCED), tags:(a
+   * AND NOT b). A time is compared with a date, a timestamp, or daysAgo(30), which is 30 times 24
+   * hours before the request. A value without quotes that is the name of a field, except email
+   * and name, is that field, which must have the same type: updatedAt > confirmedAt.
+   *
+   * At most 50 comparisons, of which each value in parentheses is one, and 32 levels of
+   * parentheses. An error contains the column of the fault.
    *
    * @generated from field: string filter = 15;
    */
   filter: string;
 
   /**
-   * Returns only subscribers of the segment with this identifier.
+   * Returns only subscribers of the segment with this identifier. With filter, a subscriber
+   * must match both.
    *
    * @generated from field: string segment_id = 16;
    */
@@ -2033,6 +2049,14 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * @generated from field: repeated string null_tokens = 18;
    */
   nullTokens: string[];
+
+  /**
+   * Imports only rows whose email address, full name or last name starts with this text, as in
+   * ListSubscribers. With filter or segment_id, a row must match all of them.
+   *
+   * @generated from field: string q = 19;
+   */
+  q: string;
 };
 
 /**
@@ -2365,6 +2389,14 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
    * @generated from field: optional bool escape_formulas = 14;
    */
   escapeFormulas?: boolean | undefined;
+
+  /**
+   * Returns only subscribers whose email address, full name or last name starts with this text,
+   * as in ListSubscribers.
+   *
+   * @generated from field: string q = 15;
+   */
+  q: string;
 };
 
 /**

@@ -2,92 +2,83 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import Any
 
 from ....rpc.errors import ValidationError
-from ....values.emails import key_prefix, parse_email
+from ....values.emails import key_prefix
 from ....values.ids import first_id_at
 from ....values.suggestions import did_you_mean
-from ....values.texts import caseless_key, json_name
-from ....values.timestamps import parse_timestamp
+from ....values.texts import caseless_key, fold_case
 from ...custom_fields.rules import TEXT_KEY_LENGTH, DataType
-from .. import fields
-from ..fields import PROFILE, Status, profile_fields
+from ..fields import Status
+from ..rules import search_text
+from . import literals
 from .faults import fault, shown
+from .literals import check_is_text, check_not_prefix, literal_type
+from .operands import (
+    CUSTOM_FIELDS,
+    FIXED,
+    NAMES,
+    VALUE_KINDS,
+    Operand,
+    fields_of,
+    operand_of,
+)
 from .syntax import Comparison
-from .tree import And, Condition, Kind, Not, comparisons, mapped, range_of
+from .tree import ANYONE, And, Condition, Kind, Not, Or, comparisons, mapped, range_of
 
-_CUSTOM_FIELDS = "customFields."
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_VALUE_KINDS = {
-    DataType.TEXT: Kind.TEXT_VALUE,
-    DataType.NUMBER: Kind.NUMBER_VALUE,
-    DataType.BOOLEAN: Kind.BOOLEAN_VALUE,
-    DataType.DATE: Kind.DATE_VALUE,
-}
-# The start of messages about text that is compared with a field of another type.
-_TO_TEXT = "must name a field of type TEXT, or"
-_BOOLEANS = {"true": 1, "false": 0}
-_TIMES = (
-    *("created_at", "updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at"),
-    *profile_fields(fields.Kind.TIME),
-)
-_TIMES_BY_NAME = {alias: name for name in _TIMES for alias in (name, json_name(name))}
-_PROFILE_BY_NAME = {alias: name for name in PROFILE for alias in (name, json_name(name))}
-_NAMES = (
-    *("email", "email.domain", "status", "tags", "customFields"),
-    *map(json_name, (*PROFILE, *_TIMES)),
-)
-# The fields of every account.
-_FIXED = {"email", "email.domain", "status", "tags", *_TIMES_BY_NAME, *_PROFILE_BY_NAME}
 # In the order in which messages list them.
-_ANY_ORDER = ("=", "!=", "<", "<=", ">", ">=", ":")
+_ORDER = ("=", "!=", "<", "<=", ">", ">=")
+_ANY_ORDER = (*_ORDER, ":")
 _EQUALITY = ("=", "!=", ":")
 _OPERATORS = {Kind.TAG: (":",), Kind.BOOLEAN_VALUE: _EQUALITY}
+# The kinds and columns of conditions on texts that are not compared as they are.
+_TEXTS = {"email_key": (Kind.EMAIL, ""), "domain": (Kind.DOMAIN, "email_key")}
+
+
+def search_of(text: str) -> Condition:
+    """Returns the condition of the parameter `q`."""
+    return Condition(
+        Kind.SEARCH, "prefix", (*range_of(key_prefix(text)), *range_of(search_text(text)))
+    )
 
 
 def needs_types(tree: Any) -> bool:
     """Whether a filter has custom fields, or unknown fields for which one may be suggested."""
-    return any(comparison.field not in _FIXED for comparison in comparisons(tree))
+    return any(field not in FIXED for each in comparisons(tree) for field in fields_of(each))
 
 
-def custom_key(field: str) -> str:
-    """Returns the key of a custom field, or "" for other fields."""
-    for prefix in (_CUSTOM_FIELDS, "custom_fields."):
-        if field.startswith(prefix):
-            return field.removeprefix(prefix)
-    return ""
-
-
-def conditions_of(tree: Any, types: Mapping[str, int]) -> Any:
+def conditions_of(tree: Any, types: Mapping[str, int], now: int) -> Any:
     """Returns the conditions of a parsed filter.
 
-    `types` are the data types of the custom fields by key. Raises ValidationError for `filter`.
+    `types` are the data types of the custom fields by key, and `now` is the time in milliseconds
+    that `daysAgo` is before. Raises ValidationError for `filter`.
     """
-    return mapped(tree, lambda comparison: _condition(comparison, types))
+    return mapped(tree, lambda comparison: _condition(comparison, types, now))
 
 
-def _condition(comparison: Comparison, types: Mapping[str, int]) -> Any:
+def _condition(comparison: Comparison, types: Mapping[str, int], now: int) -> Any:
     if comparison.operator == "!=":
-        return Not(_condition(comparison._replace(operator="="), types))
-    name = comparison.field
-    if name in _TIMES_BY_NAME:
-        return _time(comparison, _TIMES_BY_NAME[name])
-    if name == "status":
-        return _status(comparison)
-    if name in _PROFILE_BY_NAME:
-        return _profile(comparison, PROFILE[_PROFILE_BY_NAME[name]])
-    if name == "email.domain":
-        return _text(comparison, Kind.DOMAIN, "email_key")
-    if name in ("email", "tags"):
-        return _text(comparison, {"email": Kind.EMAIL, "tags": Kind.TAG}[name])
-    key = custom_key(name)
-    if not key or key not in types:
+        return Not(_condition(comparison._replace(operator="="), types, now))
+    name, operand = comparison.field, operand_of(comparison.field, types)
+    if operand is None and name not in FIXED:
         raise _unknown(comparison, types)
-    return _custom(comparison, key, DataType(types[key]))
+    is_time = operand is not None and operand.type is DataType.DATE
+    literals.check_function(comparison, is_time=is_time)
+    if operand is None:
+        return _status(comparison) if name == "status" else _text(comparison, Kind.TAG)
+    if len(fields_of(comparison)) > 1:
+        return _fields(comparison, operand, types)
+    if operand.key is not None:
+        return _custom(comparison, operand.type, operand.key, now)
+    if is_time:
+        return _time(comparison, operand.column, now)
+    if operand.type is DataType.TEXT:
+        kind, column = _TEXTS.get(operand.column, (Kind.COLUMN, operand.column))
+        return _text(comparison, kind, column)
+    is_tag_count = operand.column == Kind.TAG_COUNT
+    return _tag_count(comparison) if is_tag_count else _profile(comparison, operand)
 
 
 def _unknown(comparison: Comparison, types: Mapping[str, int]) -> ValidationError:
@@ -95,16 +86,57 @@ def _unknown(comparison: Comparison, types: Mapping[str, int]) -> ValidationErro
     if name in ("customFields", "custom_fields"):
         message = "must name a custom field by its key, such as customFields.plan"
         return fault("UNKNOWN_FIELD", message, comparison.column)
-    hint = did_you_mean(name, [*_NAMES, *(_CUSTOM_FIELDS + key for key in types)])
+    hint = did_you_mean(name, [*NAMES, *(CUSTOM_FIELDS + key for key in types)])
     return fault("UNKNOWN_FIELD", f"names an unknown field: {name}{hint}", comparison.column)
 
 
-def _time(comparison: Comparison, column: str) -> Any:
+def _fields(comparison: Comparison, left: Operand, types: Mapping[str, int]) -> Condition:
+    name = comparison.value
+    right = operand_of(name, types)
+    if right is None:
+        named = comparison._replace(field=name, column=comparison.value_column)
+        raise _unknown(named, types)
+    if right.type is not left.type:
+        message = (
+            f"must compare {shown(comparison.field)} with a field of its type, {left.type.name},"
+            f" not {right.type.name}"
+        )
+        raise fault("INVALID_TYPE", message, comparison.value_column)
+    _check_operator(comparison, _EQUALITY if left.type is DataType.BOOLEAN else _ANY_ORDER)
+    keys = tuple(each.key for each in (left, right) if each.key is not None)
+    return Condition(Kind.FIELDS, comparison.operator, keys, f"{left.column}, {right.column}")
+
+
+def _tag_count(comparison: Comparison) -> Any:
+    """Compares the number of tags. Subscribers without a tag are those that all others leave."""
+    if _is_present(comparison):
+        return ANYONE
+    number = literals.whole_number(comparison)
+    match comparison.operator:
+        case "<":
+            return Not(_at_least(number))
+        case "<=":
+            return Not(_at_least(number + 1))
+        case ">":
+            return _at_least(number + 1)
+        case ">=":
+            return _at_least(number)
+    if number <= 0:
+        return Not(_at_least(1) if number == 0 else ANYONE)
+    return Condition(Kind.TAG_COUNT, "=", (number,))
+
+
+def _at_least(number: int) -> Condition:
+    return Condition(Kind.TAG_COUNT, ">=", (number,)) if number > 0 else ANYONE
+
+
+def _time(comparison: Comparison, column: str, now: int) -> Any:
     """Compares with the milliseconds that the API returns."""
     if _is_present(comparison):
-        is_optional = column not in ("created_at", "updated_at")
-        return Condition(Kind.COLUMN, "present", column=column if is_optional else "id")
-    milliseconds = _milliseconds(comparison)
+        if column in ("created_at", "updated_at"):
+            return ANYONE
+        return Condition(Kind.COLUMN, "present", column=column)
+    milliseconds = literals.milliseconds(comparison, now)
     if column == "created_at":
         # The ID contains the time of creation, and has an index.
         first: Any = first_id_at(milliseconds)
@@ -133,7 +165,7 @@ def _time(comparison: Comparison, column: str) -> Any:
 def _status(comparison: Comparison) -> Any:
     _check_operator(comparison, _EQUALITY)
     if _is_present(comparison):
-        return Condition(Kind.COLUMN, "present", column="id")
+        return ANYONE
     try:
         status = Status[comparison.value.upper()]
     except KeyError:
@@ -141,7 +173,7 @@ def _status(comparison: Comparison) -> Any:
         raise fault(
             "INVALID_VALUE", f"must compare status with one of {names}", comparison.value_column
         ) from None
-    _check_not_prefix(comparison)
+    check_not_prefix(comparison)
     return Condition(Kind.COLUMN, "=", (int(status),), "status")
 
 
@@ -149,55 +181,72 @@ def _text(comparison: Comparison, kind: Kind, column: str = "") -> Any:
     _check_operator(comparison, _OPERATORS.get(kind, _ANY_ORDER))
     if _is_present(comparison):
         return Condition(kind, "present", column=column)
-    if comparison.operator not in _EQUALITY and _literal_type(comparison) is not DataType.TEXT:
+    if comparison.operator not in _EQUALITY and literal_type(comparison) is not DataType.TEXT:
         message = "must quote the value of a text field"
         raise fault("INVALID_TYPE", message, comparison.value_column)
     if comparison.is_prefix:
-        if comparison.operator not in ("=", ":"):
-            _check_not_prefix(comparison)
-        prefix = _PREFIXES.get(kind, str)(comparison.value)
-        if kind is Kind.EMAIL and "@" not in prefix:
-            # The domain is not compared, so only one form of the address is.
-            kind, column = Kind.COLUMN, "email_key"
-        if kind is Kind.DOMAIN and not prefix.isascii():
-            # An incomplete label has no form in ASCII.
-            column = "email_unicode_key"
-        return Condition(kind, "prefix", range_of(prefix), column)
+        return _prefix(comparison, kind, column)
+    if comparison.operator == ":" and kind is not Kind.TAG:
+        return _contains(comparison, kind, column)
     value = _EXACT.get(kind, str)(comparison.value)
     return Condition(kind, _sql(comparison.operator), (value,), column)
 
 
-def _profile(comparison: Comparison, field: fields.Field) -> Any:
-    if field.kind is fields.Kind.TEXT:
-        return _text(comparison, Kind.COLUMN, field.name)
-    is_flag = field.kind is fields.Kind.FLAG
+def _prefix(comparison: Comparison, kind: Kind, column: str) -> Condition:
+    if comparison.operator not in ("=", ":"):
+        check_not_prefix(comparison)
+    prefix = _PARTS.get(kind, str)(comparison.value)
+    if kind is Kind.EMAIL and "@" not in prefix:
+        # The domain is not compared, so only one form of the address is.
+        kind, column = Kind.COLUMN, "email_key"
+    if kind is Kind.DOMAIN and not prefix.isascii():
+        # An incomplete label has no form in ASCII.
+        column = "email_unicode_key"
+    return Condition(kind, "prefix", range_of(prefix), column)
+
+
+def _contains(comparison: Comparison, kind: Kind, column: str) -> Any:
+    """Searches a part of a text without regard to case; in both forms of an address."""
+    part = fold_case(_PARTS.get(kind, str)(comparison.value))
+    if not part:
+        message = f'must contain a text; {shown(comparison.field)} = "" compares with no text'
+        raise fault("INVALID_VALUE", message, comparison.value_column)
+    if kind not in (Kind.EMAIL, Kind.DOMAIN):
+        return Condition(kind, "contains", (part,), column)
+    if kind is Kind.EMAIL:
+        kind = Kind.COLUMN
+    forms = ("email_key", "email_unicode_key")
+    return Or(tuple(Condition(kind, "contains", (part,), form) for form in forms))
+
+
+def _profile(comparison: Comparison, operand: Operand) -> Any:
+    is_flag = operand.type is DataType.BOOLEAN
     _check_operator(comparison, _EQUALITY if is_flag else _ANY_ORDER)
     if _is_present(comparison):
-        return Condition(Kind.COLUMN, "present", column=field.name)
-    _check_not_prefix(comparison)
-    value = _boolean(comparison) if is_flag else _number(comparison)
-    return Condition(Kind.COLUMN, _sql(comparison.operator), (value,), field.name)
+        return Condition(Kind.COLUMN, "present", column=operand.column)
+    check_not_prefix(comparison)
+    value = literals.boolean(comparison) if is_flag else literals.number(comparison)
+    return Condition(Kind.COLUMN, _sql(comparison.operator), (value,), operand.column)
 
 
-def _custom(comparison: Comparison, key: str, data_type: DataType) -> Any:
-    kind = _VALUE_KINDS[data_type]
+def _custom(comparison: Comparison, data_type: DataType, key: str, now: int) -> Any:
+    kind = VALUE_KINDS[data_type]
     _check_operator(comparison, _OPERATORS.get(kind, _ANY_ORDER))
     if _is_present(comparison):
         return Condition(kind, "present", (key,))
     if kind is Kind.TEXT_VALUE:
-        _check_is_text(comparison)
-        if len(comparison.value) >= TEXT_KEY_LENGTH:
-            kind = Kind.LONG_TEXT_VALUE
-        condition = _text(comparison, kind)
+        check_is_text(comparison)
+        is_long = len(comparison.value) >= TEXT_KEY_LENGTH
+        condition = _text(comparison, Kind.LONG_TEXT_VALUE if is_long else kind)
         return condition._replace(values=(key, *condition.values))
-    _check_not_prefix(comparison)
+    check_not_prefix(comparison)
     value: Any
     if kind is Kind.DATE_VALUE:
-        value = _milliseconds(comparison)
+        value = literals.milliseconds(comparison, now)
     elif kind is Kind.NUMBER_VALUE:
-        value = _number(comparison, _TO_TEXT)
+        value = literals.number(comparison, is_custom=True)
     else:
-        value = _boolean(comparison, _TO_TEXT)
+        value = literals.boolean(comparison, is_custom=True)
     return Condition(kind, _sql(comparison.operator), (key, value))
 
 
@@ -219,75 +268,5 @@ def _check_operator(comparison: Comparison, operators: Sequence[str]) -> None:
         raise fault("INVALID_VALUE", message, comparison.column)
 
 
-def _literal_type(comparison: Comparison) -> DataType:
-    """Returns the type of a value: TEXT if it is quoted or a prefix, or has no other type."""
-    value = comparison.value
-    if comparison.is_quoted or comparison.is_prefix:
-        return DataType.TEXT
-    if _NUMBER.fullmatch(value):
-        return DataType.NUMBER
-    if value.lower() in _BOOLEANS:
-        return DataType.BOOLEAN
-    return DataType.TEXT if parse_timestamp(value) is None else DataType.DATE
-
-
-def _check_is_text(comparison: Comparison) -> None:
-    literal = _literal_type(comparison)
-    if literal is not DataType.TEXT:
-        message = f"must quote the value of a TEXT field, or name a field of type {literal.name}"
-        raise fault("INVALID_TYPE", message, comparison.value_column)
-
-
-def _check_not_prefix(comparison: Comparison) -> None:
-    if comparison.is_prefix:
-        message = f"cannot compare {shown(comparison.field)} with a prefix"
-        raise fault("INVALID_VALUE", message, comparison.value_column)
-
-
-def _milliseconds(comparison: Comparison) -> int:
-    _check_not_prefix(comparison)
-    time = parse_timestamp(comparison.value)
-    if time is None:
-        message = (
-            f"must compare {shown(comparison.field)} with a date such as 2026-01-31, or a timestamp"
-            ' such as "2026-01-31T12:00:00Z"'
-        )
-        raise fault("INVALID_FORMAT", message, comparison.value_column)
-    return time
-
-
-def _boolean(comparison: Comparison, must: str = "must") -> int:
-    value = _BOOLEANS.get(comparison.value.lower())
-    if value is None:
-        message = f"{must} compare {shown(comparison.field)} with true or false"
-        raise fault("INVALID_TYPE", message, comparison.value_column)
-    return value
-
-
-def _number(comparison: Comparison, must: str = "must") -> float:
-    is_number = not comparison.is_prefix and _NUMBER.fullmatch(comparison.value)
-    number = float(comparison.value) if is_number else float("nan")
-    if not isfinite(number):
-        message = f"{must} compare {shown(comparison.field)} with a number"
-        raise fault("INVALID_TYPE", message, comparison.value_column)
-    return number
-
-
-def _email(text: str) -> str:
-    """Returns an address, or another text, as it is compared with the keys of addresses."""
-    email = parse_email(text)
-    return key_prefix(text) if email is None else email.key
-
-
-def _domain_prefix(text: str) -> str:
-    return key_prefix(f"@{text}")[1:]
-
-
-def _domain(text: str) -> str:
-    """Returns a domain as it is stored in the keys of addresses."""
-    email = parse_email(f"a@{text}")
-    return text.lower() if email is None else email.key.partition("@")[2]
-
-
-_EXACT = {Kind.EMAIL: _email, Kind.DOMAIN: _domain, Kind.TAG: caseless_key}
-_PREFIXES = {Kind.EMAIL: key_prefix, Kind.DOMAIN: _domain_prefix, Kind.TAG: caseless_key}
+_EXACT = {Kind.EMAIL: literals.email, Kind.DOMAIN: literals.domain, Kind.TAG: caseless_key}
+_PARTS = {Kind.EMAIL: key_prefix, Kind.DOMAIN: literals.domain_part, Kind.TAG: caseless_key}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ....values.emails import unicode_key
 from ....values.ids import first_id_at
-from ..rules import NewSubscriber
+from ....values.texts import fold_case
+from ..rules import NewSubscriber, search_keys
 from ..value_keys import text_keys
+from .operands import VALUE_KINDS
 from .tree import Condition, Kind, is_true
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -54,6 +56,12 @@ def _is_met(condition: Condition, new: NewSubscriber, now: int) -> bool:
             stored = [_column(condition.column, new, now)]
         case Kind.TAG:
             stored = list(new.tags)
+        case Kind.TAG_COUNT:
+            stored = [len(new.tags)]
+        case Kind.FIELDS:
+            keys = iter(values)
+            left, right = (_operand(name, keys, new, now) for name in condition.column.split(", "))
+            values, stored = [right], [] if right is None else [left]
         case kind:
             key, *values = values
             value = _typed(new.values.get(key), kind)
@@ -66,16 +74,38 @@ def _is_met(condition: Condition, new: NewSubscriber, now: int) -> bool:
 
 
 def _column(name: str, new: NewSubscriber, now: int) -> Any:
-    record = new.consent_record
-    if name == "id":
-        return first_id_at(now if record.created_at is None else min(record.created_at, now))
-    if name == "revision":
-        return None
-    if name == "status":
-        return int(new.status)
-    if name == "email_key":
-        return new.email.key
-    return new.profile[name] if name in new.profile else getattr(record, name)
+    record, profile = new.consent_record, new.profile
+    created_at = now if record.created_at is None else min(record.created_at, now)
+    match name:
+        case "id":
+            return first_id_at(created_at)
+        case "created_at":
+            return created_at
+        case "revision" | "updated_at":
+            return None
+        case "status":
+            return int(new.status)
+        case "email_key":
+            return new.email.key
+        case "email_unicode_key":
+            return unicode_key(new.email.key)
+        case "name":
+            return f"{profile['first_name']} {profile['last_name']}".strip(" ")
+        case "name_key" | "last_name_key":
+            return getattr(search_keys(profile["first_name"], profile["last_name"]), name)
+    return profile[name] if name in profile else getattr(record, name)
+
+
+def _operand(name: str, keys: Iterator[str], new: NewSubscriber, now: int) -> Any:
+    """Returns the value of a field that is compared with another one."""
+    match name:
+        case "domain":
+            return new.email.key.rpartition("@")[2]
+        case Kind.TAG_COUNT:
+            return len(new.tags)
+    if name not in VALUE_KINDS.values():
+        return _column(name, new, now)
+    return _typed(new.values.get(next(keys)), Kind(name))
 
 
 def _compared(value: Any, name: str, values: Sequence[Any]) -> bool:
@@ -85,6 +115,8 @@ def _compared(value: Any, name: str, values: Sequence[Any]) -> bool:
     if name == "prefix":
         start, end = values
         return bool(start <= value < end)
+    if name == "contains":
+        return values[0] in fold_case(value)
     return _COMPARISONS[name](value, values[0])
 
 

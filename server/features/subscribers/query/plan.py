@@ -296,6 +296,29 @@ def _with_candidates(tree: Any, count: Count) -> Any:
     return mapped(tree, lambda condition: replaced.get(condition, condition))
 
 
+def read_in_order(tree: Any) -> Any:
+    """Returns a tree to read all matches one after the other, in parts.
+
+    A search is checked in a scan. Its indexes are in the order of the keys, so that each part would
+    read all matches (`export of q (100 %)`).
+    """
+    keys = ("email_key", "email_unicode_key", "name_key", "last_name_key")
+
+    def scanned(condition: Condition) -> Any:
+        if not is_search(condition):
+            return condition
+        email, name = condition.values[:2], condition.values[2:]
+        ranges = (email, email, name, name)
+        return Or(
+            tuple(
+                Condition(Kind.COLUMN, "prefix", range_, key)
+                for key, range_ in zip(keys, ranges, strict=True)
+            )
+        )
+
+    return mapped(tree, scanned)
+
+
 def _marked(condition: Condition) -> Condition | None:
     """Returns a condition as one that few subscribers can match, or None if it has no index.
 

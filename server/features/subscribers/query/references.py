@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ....values.texts import caseless_key
-from .conditions import custom_key
+from .operands import custom_key, fields_of, is_tag_count
 from .syntax import Comparison, parse
 from .tree import comparisons
 
@@ -24,12 +24,19 @@ class Uses(NamedTuple):
 def uses_of(tree: Any) -> Uses:
     """Returns what a parsed filter names. A prefix names no tag."""
     tags = {key for each in comparisons(tree) if (key := _tag_key(each)) is not None}
-    keys = {key for each in comparisons(tree) if (key := custom_key(each.field))}
+    keys = {
+        key for each in comparisons(tree) for field in fields_of(each) if (key := custom_key(field))
+    }
     return Uses(sorted(tags), sorted(keys))
 
 
 def names_tag(comparison: Comparison, key: str) -> bool:
-    """Whether a comparison names the tag of this key, by its name, a prefix or its presence."""
+    """Whether a comparison names the tag of this key, by its name, a prefix or its presence.
+
+    The number of tags names all of them.
+    """
+    if any(map(is_tag_count, fields_of(comparison))):
+        return True
     if comparison.field != "tags":
         return False
     value = caseless_key(comparison.value)

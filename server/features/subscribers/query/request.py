@@ -14,14 +14,15 @@ from ....rpc.messages import created_range, microseconds
 from ....rpc.paging import PageToken, page_of, parse_page_token
 from ....storage.database import Database
 from ....storage.transaction import Transaction
+from ....values.clock import Clock
 from ....values.emails import key_prefix
 from ....values.ids import checked_id
 from ....values.texts import caseless_key, json_name
 from ...custom_fields.store import types as custom_field_types
 from ..fields import SubscriberRow
 from ..rules import check_email, search_text
-from .conditions import conditions_of, needs_types
-from .plan import Order, PagePosition, Planned, plan_of
+from .conditions import conditions_of, needs_types, search_of
+from .plan import Order, PagePosition, Planned, plan_of, read_in_order
 from .syntax import parse
 from .tree import EVERYONE, And, Condition, Kind, joined, range_of
 
@@ -44,19 +45,21 @@ class SegmentFilters(Protocol):
 class FilterExpressions:
     """Reads the conditions of requests of the caller's account."""
 
-    def __init__(self, database: Database, segments: SegmentFilters) -> None:
+    def __init__(self, database: Database, segments: SegmentFilters, clock: Clock) -> None:
         self._database = database
         self._segments = segments
+        self._clock = clock
 
     async def list_query(self, request: pb.ListSubscribersRequest) -> ListQuery:
         """Returns the query of a request.
 
-        Raises the errors of `tree_of`, and ValidationError for a read mask or the token of another
-        list.
+        Raises ValidationError for an invalid address, the errors of `read`, and ValidationError for
+        a read mask or the token of another list.
         """
-        selected, filters = selected_fields(request), await self._filter_of(request)
+        selected = selected_fields(request)
+        filters, in_key = await self._filters_of(request)
         page, (order_by, descending) = page_of(request), _order_of(request)
-        list_key = (filters, order_by, descending)
+        list_key = (in_key, order_by, descending)
         position = PagePosition(page.limit, page.offset, descending=descending, order_by=order_by)
         number = page.number
         if request.page_token:
@@ -65,25 +68,33 @@ class FilterExpressions:
             number = token.page
         return ListQuery(plan_of(filters.tree()), position, number, list_key, selected)
 
-    async def tree_of(self, request: ListRequest) -> Any:
-        """Returns the conditions of a list or export.
+    async def export_tree(self, request: pb.ExportSubscribersRequest) -> Any:
+        """Returns the conditions of an export. Raises the errors of `read`."""
+        filters, _ = await self._filters_of(request)
+        return read_in_order(filters.tree())
 
-        Raises ValidationError for an invalid address, and the errors of `read`.
+    async def _filters_of(self, request: ListRequest) -> tuple[Filter, Filter]:
+        """Returns the parameters of a request, and those that identify its list.
+
+        In these, `daysAgo` is before 1970, so that they are the same for all pages.
         """
-        return (await self._filter_of(request)).tree()
+        texts = await self.texts(request.filter, request.segment_id)
+        if not texts:
+            filters = Filter.of(request)
+            return filters, filters
+        conditions = partial(self.conditions, texts, request.segment_id)
+        filters = Filter.of(request, await conditions())
+        if not any("daysAgo" in text for text in texts):
+            return filters, filters
+        return filters, filters._replace(expression=await conditions(now=0))
 
-    async def _filter_of(self, request: ListRequest) -> Filter:
-        if not request.filter and not request.segment_id:
-            return Filter.of(request)
-        return Filter.of(request, await self.read(request.filter, request.segment_id))
-
-    async def read(self, text: str, segment_id: str) -> Any:
-        """Returns the conditions of a filter and of a segment.
+    async def read(self, text: str, segment_id: str, q: str = "") -> Any:
+        """Returns the conditions of a filter, of a segment and of a search.
 
         Raises ValidationError for `filter` or `segmentId`, SegmentNotFound or SegmentWithoutFilter.
         """
         texts = await self.texts(text, segment_id)
-        return await self.conditions(texts, segment_id) if texts else EVERYONE
+        return await self.conditions(texts, segment_id, q) if texts or q else EVERYONE
 
     async def texts(self, text: str, segment_id: str) -> list[str]:
         """Returns the filter and that of the segment, without empty ones."""
@@ -94,19 +105,24 @@ class FilterExpressions:
             texts.append(await self._database.read(find))
         return texts
 
-    async def conditions(self, texts: Sequence[str], segment_id: str) -> Any:
-        """Returns the conditions of filters that must all match; the last is that of the segment.
+    async def conditions(
+        self, texts: Sequence[str], segment_id: str, q: str = "", *, now: int | None = None
+    ) -> Any:
+        """Returns the conditions of filters and a search, which must all match.
 
-        Raises ValidationError for `filter`, or for `segmentId` if its filter is no longer valid.
+        The last filter is that of the segment. `daysAgo` is before `now`, by default the current
+        time. Raises ValidationError for `filter`, or for `segmentId` if its filter is no longer
+        valid.
         """
+        parts = [search_of(q)] if q else []
         try:
-            return await self._conditions(texts)
+            return joined(And, [await self._conditions(texts, now), *parts])
         except ValidationError as error:
             if not segment_id:
                 raise
             details = error.details
         if len(texts) > 1:
-            await self._conditions(texts[:-1])
+            await self._conditions(texts[:-1], now)
         raise ValidationError(
             [
                 Detail("segmentId", each.code, f"is no longer valid: filter {each.message}")
@@ -114,11 +130,11 @@ class FilterExpressions:
             ]
         )
 
-    async def _conditions(self, texts: Sequence[str]) -> Any:
+    async def _conditions(self, texts: Sequence[str], now: int | None) -> Any:
         tree, types = joined(And, [parse(text) for text in texts]), {}
         if needs_types(tree):
             types = await self._database.read(partial(custom_field_types, account_id()))
-        return conditions_of(tree, types)
+        return conditions_of(tree, types, self._clock() if now is None else now)
 
 
 def _order_of(request: pb.ListSubscribersRequest) -> tuple[Order, bool]:
@@ -175,11 +191,10 @@ class Filter(NamedTuple):
             after = microseconds(request.updated_after)
         if request.HasField("updated_before"):
             before = microseconds(request.updated_before, up=True)
-        if isinstance(request, pb.ListSubscribersRequest):
-            if request.email:
-                email_key = check_email(request.email).key
-            if request.q:
-                prefix, folded_prefix = key_prefix(request.q), search_text(request.q)
+        if isinstance(request, pb.ListSubscribersRequest) and request.email:
+            email_key = check_email(request.email).key
+        if request.q:
+            prefix, folded_prefix = key_prefix(request.q), search_text(request.q)
         return cls(
             request.status or None,
             caseless_key(request.tag) if request.tag else None,

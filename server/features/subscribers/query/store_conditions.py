@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import add, and_, or_
 from typing import Any, NamedTuple
@@ -11,8 +11,10 @@ from peewee import OP, SQL, Expression, Field, ModelSelect, Tuple, fn
 
 from ....storage.statements import Dialect, Fragment, Within, param
 from ...custom_fields.models import CustomValue
+from ...custom_fields.rules import TEXT_KEY_LENGTH
 from ...tags.models import SubscriberTag, Tag
 from ..models import Subscriber
+from .operands import VALUE_KINDS
 from .store_search import in_range, search_ranges
 from .tree import And, Condition, Kind, Not, Or, finds_few, is_status, selects_few
 
@@ -31,7 +33,8 @@ class SubscriberColumns(NamedTuple):
 # Explicit aliases, see `Fragment`.
 ONE = Subscriber.alias("one")
 _OTHER = Subscriber.alias("other")
-_LINK, _TAG, _VALUE = SubscriberTag.alias("link"), Tag.alias("tag"), CustomValue.alias("value")
+_LINK, _TAG = SubscriberTag.alias("link"), Tag.alias("tag")
+_VALUE, _LONG = CustomValue.alias("value"), CustomValue.alias("long")
 SUBSCRIBERS = SubscriberColumns("one", ONE, ONE.id)
 SUBSCRIBERS_WITHOUT_INDEX = SubscriberColumns(
     "one without index", ONE, Expression(ONE.id, OP.CONCAT, SQL("''"))
@@ -110,10 +113,13 @@ def _comparison(
         case Kind.DOMAIN | Kind.RARE_DOMAIN:
             return _in_scan(with_domain(condition, one, dialect))
         case Kind.COLUMN | Kind.ADDRESS:
-            return _column(condition, one, id_, is_required=is_required)
+            return _column(condition, one, id_, dialect, is_required=is_required)
+        case Kind.FIELDS:
+            return _fields(condition, one, id_, dialect)
         case Kind.NAME:
             values = condition.values[2:]
-            compared = _compared(getattr(one, condition.column), condition._replace(values=values))
+            name = getattr(one, condition.column)
+            compared = _compared(name, condition._replace(values=values), dialect)
             candidates = Within(id_, select_candidates(condition, dialect))
             return candidates & compared if is_required else compared
         case Kind.TAG:
@@ -131,19 +137,19 @@ def _email(
     condition: Condition, one: Any, id_: Field, dialect: Dialect, *, is_required: bool
 ) -> Any:
     if condition.operator != "prefix":
-        compared = _compared(one.email_key, condition)
+        compared = _compared(one.email_key, condition, dialect)
         return compared if is_required else _in_scan(compared)
     if not is_required:
         in_unicode = one.email_unicode_key.is_null(False)
-        in_unicode &= _compared(one.email_unicode_key, condition)
-        return _compared(one.email_key, condition) | in_unicode
+        in_unicode &= _compared(one.email_unicode_key, condition, dialect)
+        return _compared(one.email_key, condition, dialect) | in_unicode
     # Joined by OR, no index of the two columns would be used.
     return Within(id_, select_candidates(condition, dialect))
 
 
 def with_domain(condition: Condition, one: Any, dialect: Dialect) -> Any:
     """Returns a condition on the domain that many subscribers can have."""
-    return _compared(dialect.domain_in_scan(getattr(one, condition.column)), condition)
+    return _compared(dialect.domain_in_scan(getattr(one, condition.column)), condition, dialect)
 
 
 def select_with_domain(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
@@ -154,21 +160,56 @@ def select_with_domain(condition: Condition, dialect: Dialect) -> tuple[Field, M
     key = getattr(_OTHER, condition.column)
     # Lets SQLite use the index of addresses with an international domain.
     is_set = key.is_null(False)
-    compared = _compared(dialect.domain_of(key), condition)
+    compared = _compared(dialect.domain_of(key), condition, dialect)
     return _OTHER.id, _select_others(is_set & compared)
 
 
-def _column(condition: Condition, one: Any, id_: Field, *, is_required: bool) -> Any:
+def _column(
+    condition: Condition, one: Any, id_: Field, dialect: Dialect, *, is_required: bool
+) -> Any:
     if condition.column == "id":
-        return _compared(id_, condition)
+        return _compared(id_, condition, dialect)
+    if condition.column == "name":
+        return _in_scan(_compared(_full_name(one), condition, dialect))
     column = getattr(one, condition.column)
-    compared = _compared(column, condition)
+    compared = _compared(column, condition, dialect)
     if not is_required:
         compared = _in_scan(compared)
     if not column.null:
         return compared
     is_set = column.is_null(False)
     return is_set if condition.operator == "present" else is_set & compared
+
+
+def _full_name(one: Any) -> Any:
+    first = Expression(one.first_name, OP.CONCAT, SQL("' '"))
+    return fn.TRIM(Expression(first, OP.CONCAT, one.last_name))
+
+
+def _fields(condition: Condition, one: Any, id_: Field, dialect: Dialect) -> Expression:
+    """Compares two fields. False if one of them is null."""
+    keys = iter(condition.values)
+    left, right = (_operand(name, keys, one, id_, dialect) for name in condition.column.split(", "))
+    return _in_scan(Expression(left, condition.operator, right))
+
+
+def _operand(name: str, keys: Iterator[str], one: Any, id_: Field, dialect: Dialect) -> Any:
+    match name:
+        case "name":
+            return _full_name(one)
+        case "domain":
+            return dialect.domain_of(one.email_key)
+        case "updated_at":
+            return Expression(one.revision, "/", SQL("1000"))
+        case Kind.TAG_COUNT:
+            column, links = _select_links(dialect)
+            return links.select(fn.COUNT(SQL("*"))).where(column == id_)
+    if name not in VALUE_KINDS.values():
+        return getattr(one, name)
+    column, query = _select_values(next(keys))
+    is_text = name == Kind.TEXT_VALUE
+    value = dialect.text_of(_VALUE.value) if is_text else _VALUE.number_key
+    return query.select(value).where(column == id_)
 
 
 def _in_scan(compared: Any) -> Expression:
@@ -202,50 +243,89 @@ def _select_others(condition: Any) -> Any:
 
 
 def selected_ids(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
-    """Returns the query that selects the IDs for a condition on a tag or value, and its column."""
-    return (select_tagged if condition.kind is Kind.TAG else _with_value)(condition, dialect)
+    """Returns the query that selects the IDs for a condition on tags or a value, and its column."""
+    match condition.kind:
+        case Kind.TAG:
+            return select_tagged(condition, dialect)
+        case Kind.TAG_COUNT:
+            column, links = _select_links(dialect)
+            counted = _compared(fn.COUNT(SQL("*")), condition, dialect)
+            return column, links.group_by(column).having(counted)
+    return _with_value(condition, dialect)
 
 
 def select_tagged(
     condition: Condition, dialect: Dialect, link: Any = _LINK
 ) -> tuple[Field, ModelSelect[Any]]:
     """Returns the column of IDs, and the query that selects it."""
+    if condition.operator == "present":
+        column, links = _select_links(dialect, link)
+        return column, links.distinct()
     column = link.subscriber_id
     tagged = link.select(column).where(link.account_id == param("account_id"))
-    if condition.operator == "present":
-        deleted = _TAG.select(_TAG.id).where(
-            (_TAG.account_id == param("account_id")) & (_TAG.name_key < SQL("' '"))
-        )
-        return column, tagged.where(~dialect.within(link.tag_id, deleted)).distinct()
     tags = _TAG.select(_TAG.id).where(
-        (_TAG.account_id == param("account_id")) & _compared(_TAG.name_key, condition)
+        (_TAG.account_id == param("account_id")) & _compared(_TAG.name_key, condition, dialect)
     )
     if condition.operator == "=":
         return column, tagged.where(Expression(link.tag_id, "=", tags))
     return column, tagged.where(Within(link.tag_id, tags)).distinct()
 
 
-def _with_value(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
-    """Returns the column of IDs, and the query that selects it."""
-    key, *values = condition.values
+def _select_links(dialect: Dialect, link: Any = _LINK) -> tuple[Field, ModelSelect[Any]]:
+    """Returns the column of IDs, and the query that selects it once for each tag."""
+    deleted = _TAG.select(_TAG.id).where(
+        (_TAG.account_id == param("account_id")) & (_TAG.name_key < SQL("' '"))
+    )
+    column = link.subscriber_id
+    tagged = link.select(column).where(link.account_id == param("account_id"))
+    return column, tagged.where(~dialect.within(link.tag_id, deleted))
+
+
+def _select_values(key: str) -> tuple[Field, ModelSelect[Any]]:
+    """Returns the column of IDs, and the query that selects it for a custom field."""
     query = _VALUE.select(_VALUE.subscriber_id).where(
         (_VALUE.account_id == param("account_id")) & (_VALUE.key == param(key))
     )
+    return _VALUE.subscriber_id, query
+
+
+def _with_value(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
+    """Returns the column of IDs, and the query that selects it."""
+    key, *values = condition.values
+    column, query = _select_values(key)
     if condition.operator == "present":
-        return _VALUE.subscriber_id, query
+        return column, query
     compared: Any = _VALUE.number_key
     if condition.kind is Kind.TEXT_VALUE:
         compared = _VALUE.text_key
     elif condition.kind is Kind.LONG_TEXT_VALUE:
         compared = dialect.text_of(_VALUE.value)
     condition = condition._replace(values=tuple(values))
-    return _VALUE.subscriber_id, query.where(_compared(compared, condition))
+    matching = _compared(compared, condition, dialect)
+    if condition.operator == "contains" and condition.kind is Kind.TEXT_VALUE:
+        matching |= _contained_in_long(condition, dialect)
+    return column, query.where(matching)
 
 
-def _compared(value: Any, condition: Condition) -> Any:
+def _contained_in_long(condition: Condition, dialect: Dialect) -> Any:
+    """Whether a text contains another one, of which its key has the first characters only.
+
+    The index contains the key. The row is read for a long text only.
+    """
+    same_row = (_LONG.account_id == _VALUE.account_id) & (_LONG.key == _VALUE.key)
+    same_row &= _LONG.subscriber_id == _VALUE.subscriber_id
+    contained = _compared(dialect.text_of(_LONG.value), condition, dialect)
+    is_long = Expression(fn.LENGTH(_VALUE.text_key), "=", SQL(str(TEXT_KEY_LENGTH)))
+    return is_long & fn.EXISTS(_LONG.select(SQL("1")).where(same_row & contained))
+
+
+def _compared(value: Any, condition: Condition, dialect: Dialect) -> Any:
     """Compares a value that is not null. A text is present if it is not empty."""
-    if condition.operator == "present":
-        return Expression(value, "<>", SQL("''"))
-    if condition.operator == "prefix":
-        return in_range(value, *condition.values)
+    match condition.operator:
+        case "present":
+            return Expression(value, "<>", SQL("''"))
+        case "prefix":
+            return in_range(value, *condition.values)
+        case "contains":
+            return _in_scan(dialect.contains(value, condition.values[0]))
     return Expression(value, condition.operator, param(condition.values[0]))

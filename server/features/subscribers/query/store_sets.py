@@ -45,7 +45,7 @@ from .tree import (
 # All except `a OR b` are all except `a`, except `b`. All except `a AND NOT b` are these or `b`.
 _OF_OTHERS = {"UNION": "EXCEPT", "EXCEPT": "UNION"}
 # The kinds of conditions on columns of a subscriber.
-_OF_COLUMNS = frozenset({Kind.EMAIL, Kind.ADDRESS, Kind.DOMAIN, Kind.COLUMN})
+_OF_COLUMNS = frozenset({Kind.EMAIL, Kind.ADDRESS, Kind.DOMAIN, Kind.COLUMN, Kind.FIELDS})
 
 
 class _SetOperation(CompoundSelectQuery):

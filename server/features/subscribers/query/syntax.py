@@ -1,13 +1,17 @@
 """Parses filter expressions to trees of comparisons.
 
-The grammar is that of AIP-160 without functions, and without values that are searched in all
-fields:
+The grammar is that of AIP-160 without values that are searched in all fields:
 
     expression = sequence { "AND" sequence }
     sequence   = factor { factor }
     factor     = term { "OR" term }
     term       = [ "NOT" | "-" ] ( comparison | "(" expression ")" )
-    comparison = FIELD OPERATOR ( TEXT | STRING )
+    comparison = FIELD OPERATOR ( value | "(" arguments ")" )
+    value      = TEXT | STRING | NAME "(" TEXT ")"
+
+The arguments are an expression with values in place of comparisons. Each value is compared, so that
+`a = (b OR c)` is `a = b OR a = c`, and `a != (b OR c)` is `NOT a = (b OR c)`. A minus sign before a
+text is a part of it there.
 
 OR binds more tightly than AND. Expressions without an operator between them are joined by AND. A
 backslash removes the special meaning of the next character in quotes.
@@ -22,7 +26,7 @@ import re
 from typing import Any, NamedTuple
 
 from ....rpc.errors import ValidationError
-from .faults import fault, unexpected
+from .faults import LOGICAL, fault, unexpected
 from .tree import And, Not, Or, joined
 
 MAX_TERMS = 50
@@ -30,10 +34,15 @@ MAX_DEPTH = 32
 _FIELD = r"(?!(?:AND|OR|NOT)\b)[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z0-9_]++)*+"
 _OPERATOR = r"<=|>=|!=|=|<|>|:"
 _STRING = r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'"""
+_VALUE = rf"""(?:(?P<function>[A-Za-z_]\w*+)\((?P<argument>[^()"'<>=!:,]*+)\)
+    |(?P<value>[^\s()"'<>=!:,\\]++|{_STRING}))"""
 _TOKEN = re.compile(
     rf"""\s*+(?:(?P<sign>(?:AND|OR|NOT)\b|[()-])
-    |(?P<comparison>({_FIELD})\s*+({_OPERATOR})\s*+([^\s()"'<>=!:,\\]++|{_STRING})))""",
+    |(?P<field>{_FIELD})\s*+(?P<operator>{_OPERATOR})\s*+(?:{_VALUE}|(?=\()))""",
     re.VERBOSE | re.DOTALL,
+)
+_ARGUMENT = re.compile(
+    rf"""\s*+(?:(?P<sign>(?:AND|OR|NOT)\b|[()]|-(?=["'(]))|{_VALUE})""", re.VERBOSE | re.DOTALL
 )
 # A comparison up to the part that is missing.
 _INCOMPLETE = re.compile(rf"\s*+(?:(?P<field>{_FIELD})\s*+(?:(?P<operator>{_OPERATOR})\s*+)?+)?+")
@@ -46,7 +55,8 @@ class Comparison(NamedTuple):
     """A comparison of a field with a value. Columns are characters from 1.
 
     `is_prefix` is whether the value ends with an asterisk, which it then does not contain.
-    `value_length` is the length of the value in the text, with quotes if `is_quoted`.
+    `value_length` is the length of the value in the text, with quotes if `is_quoted`. If the value
+    is the call of a `function`, it contains the argument.
     """
 
     field: str
@@ -57,6 +67,7 @@ class Comparison(NamedTuple):
     value_column: int
     value_length: int
     is_quoted: bool
+    function: str = ""
 
 
 def parse(text: str) -> Comparison | Not | And | Or:
@@ -78,6 +89,8 @@ class _Parser:
         self._end = 0
         self._terms = 0
         self._follows_text = False
+        # The comparison whose arguments are read.
+        self._compared: re.Match[str] | None = None
         self._advance()
 
     @property
@@ -98,11 +111,13 @@ class _Parser:
     def _unexpected(self) -> ValidationError:
         found = _INCOMPLETE.match(self._text, self._start)
         assert found is not None
-        return unexpected(self._text, found, follows_text=self._follows_text)
+        expected = "value" if self._compared else "comparison"
+        return unexpected(self._text, found, expected, follows_text=self._follows_text)
 
     def _advance(self) -> None:
         self._start = self._end
-        self._token = token = _TOKEN.match(self._text, self._start)
+        tokens = _ARGUMENT if self._compared else _TOKEN
+        self._token = token = tokens.match(self._text, self._start)
         self._sign = token["sign"] if token else None
         self._end = token.end() if token else self._start
 
@@ -126,16 +141,15 @@ class _Parser:
         return joined(Or, terms)
 
     def _term(self, depth: int) -> Any:
-        if self._takes("NOT", "-"):
-            simple = self._simple(depth)
-            return simple.condition if isinstance(simple, Not) else Not(simple)
-        return self._simple(depth)
+        return _negated(self._simple(depth)) if self._takes("NOT", "-") else self._simple(depth)
 
     def _simple(self, depth: int) -> Any:
-        if self._sign is None and self._token is not None:
-            return self._comparison(self._token)
-        if self._sign != "(":
+        token = self._token
+        if token is None or self._sign not in (None, "("):
             raise self._unexpected()
+        if self._sign is None:
+            is_value = self._compared or token["value"] or token["function"]
+            return self._comparison(token) if is_value else self._arguments(token, depth)
         if depth == MAX_DEPTH:
             message = f"must have at most {MAX_DEPTH} levels of parentheses"
             raise fault("TOO_MANY", message, self._end)
@@ -145,20 +159,48 @@ class _Parser:
             raise fault("INVALID_FORMAT", "needs a closing parenthesis", self.column)
         return expression
 
+    def _arguments(self, token: re.Match[str], depth: int) -> Any:
+        self._compared = token
+        self._advance()
+        expression = self._simple(depth)
+        # The next token was read as an argument.
+        self._compared, self._end = None, self._start
+        self._advance()
+        return _negated(expression) if token["operator"] == "!=" else expression
+
     def _comparison(self, token: re.Match[str]) -> Comparison:
-        field, operator, value = token.group(3, 4, 5)
-        start, column = token.start(3) + 1, token.start(5) + 1
         self._terms += 1
         if self._terms > MAX_TERMS:
-            raise fault("TOO_MANY", f"must have at most {MAX_TERMS} comparisons", start)
-        is_quoted = value[0] in "\"'"
-        text = value[1:-1] if is_quoted else value
-        wildcard = _WILDCARD.search(text)
-        if wildcard is not None and wildcard.end() < len(text):
-            message = "can contain * only at the end of a value; \\* is an asterisk"
-            raise fault("INVALID_FORMAT", message, column)
-        is_prefix = wildcard is not None
-        plain = _ESCAPED.sub(r"\1", text[:-1] if is_prefix else text)
+            raise fault("TOO_MANY", f"must have at most {MAX_TERMS} comparisons", self.column)
+        head = self._compared or token
+        is_equal = self._compared and head["operator"] == "!="
+        operator = "=" if is_equal else head["operator"]
+        compared = _value(token, head["field"], operator, head.start("field") + 1)
+        if self._compared and not compared.is_quoted and compared.value.upper() in LOGICAL:
+            message = f"operators are upper case: {compared.value.upper()}"
+            raise fault("INVALID_FORMAT", message, compared.value_column)
         self._advance()
-        self._follows_text = not is_quoted
-        return Comparison(field, operator, plain, is_prefix, start, column, len(value), is_quoted)
+        self._follows_text = not compared.is_quoted
+        return compared
+
+
+def _value(token: re.Match[str], field: str, operator: str, start: int) -> Comparison:
+    """Returns a comparison with the value in a token."""
+    if token["function"]:
+        name, column = token["function"], token.start("function") + 1
+        argument, length = token["argument"].strip(), token.end() + 1 - column
+        return Comparison(field, operator, argument, False, start, column, length, False, name)
+    value, column = token["value"], token.start("value") + 1
+    is_quoted = value[0] in "\"'"
+    text = value[1:-1] if is_quoted else value
+    wildcard = _WILDCARD.search(text)
+    if wildcard is not None and wildcard.end() < len(text):
+        message = "can contain * only at the end of a value; \\* is an asterisk"
+        raise fault("INVALID_FORMAT", message, column)
+    is_prefix = wildcard is not None
+    plain = _ESCAPED.sub(r"\1", text[:-1] if is_prefix else text)
+    return Comparison(field, operator, plain, is_prefix, start, column, len(value), is_quoted)
+
+
+def _negated(condition: Any) -> Any:
+    return condition.condition if isinstance(condition, Not) else Not(condition)

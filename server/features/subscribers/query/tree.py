@@ -31,6 +31,10 @@ class Kind(StrEnum):
     NUMBER_VALUE = "number value"
     BOOLEAN_VALUE = "boolean value"
     DATE_VALUE = "date value"
+    # The number of tags.
+    TAG_COUNT = "tag count"
+    # Two fields, see `fields_compared.py`.
+    FIELDS = "fields"
     # The start and the end of a range of addresses, and of a range of search keys of names.
     SEARCH = "search"
     # After a revision and an ID in the order of both.
@@ -40,9 +44,10 @@ class Kind(StrEnum):
 class Condition(NamedTuple):
     """A condition on a subscriber.
 
-    `operator` is a comparison of SQL, "prefix", or "present". The values of a prefix are the start
-    and the end of a range. `column` is set for the kinds COLUMN, NAME, ADDRESS, DOMAIN and
-    RARE_DOMAIN.
+    `operator` is a comparison of SQL, "prefix", "contains" or "present". The values of a prefix are
+    the start and the end of a range, and the value of "contains" is the result of `fold_case`.
+    `column` is set for the kinds COLUMN, NAME, ADDRESS, DOMAIN and RARE_DOMAIN, and has two names
+    for FIELDS.
     """
 
     kind: Kind
@@ -76,6 +81,8 @@ class Or:
 LAST_CHARACTER = "\U0010ffff"
 # Matches all subscribers.
 EVERYONE = And(())
+# The same as a condition, which NOT can precede.
+ANYONE = Condition(Kind.COLUMN, "present", column="id")
 # Which of two bounds of a column is the closer one, by operator.
 _CLOSER: dict[str, Callable[..., Any]] = {">=": max, "<": min}
 
@@ -186,7 +193,8 @@ def is_search(tree: Any) -> bool:
 
 def is_address_prefix(tree: Any) -> bool:
     """Whether a condition is a prefix that any number of addresses can have."""
-    return is_condition(tree, Kind.COLUMN) and tree.column == "email_key"
+    is_key = is_condition(tree, Kind.COLUMN) and tree.column == "email_key"
+    return is_key and tree.operator == "prefix"
 
 
 def is_domain(tree: Any) -> bool:
