@@ -19,7 +19,7 @@ from ...rpc.uses import Use, UsesOf
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
 from ...values.texts import caseless_key
-from ..subscribers.query.conditions import custom_key
+from ..subscribers.query.operands import custom_key, fields_of
 from ..subscribers.query.references import names_tag, with_renamed_tag
 from ..subscribers.query.syntax import parse
 from ..subscribers.query.tree import comparisons
@@ -132,7 +132,7 @@ def _name_tag(terms: list[Any], name: str) -> bool:
 
 
 def _name_custom_field(terms: list[Any], key: str) -> bool:
-    return any(custom_key(each.field) == key for each in terms)
+    return any(custom_key(field) == key for each in terms for field in fields_of(each))
 
 
 def _uses_of(
