@@ -25,6 +25,7 @@ from rosterd.server.features.accounts import store
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
 from rosterd.server.storage.databases import bring_up_to_date
 from rosterd.server.storage.transaction import Transaction
+from rosterd.server.values.actors import Actor, ActorType
 
 from . import fork_server, reaper
 from .citus import cluster
@@ -212,6 +213,7 @@ def new_account(service: Service, front: Front, *, verified: bool = True) -> Acc
 def insert_account(tx: Transaction, *, verified: bool = True) -> tuple[str, str]:
     """Stores an account with an API key, and returns the ID and the key."""
     secret = make_secret()
+    tx.actor = Actor(ActorType.COMMAND_LINE, name="operator")
     row = store.create_account(f"{uuid4().hex}@example.com", tx, verified=verified)
     store.create_key(row.id, "test", "admin", hash_secret(secret), tx)
     return row.id, secret

@@ -124,7 +124,7 @@ def test_key_states_the_key_that_created_it_also_after_that_was_revoked(account:
 
     first, last = account.ok("ListApiKeys")["apiKeys"]
 
-    assert first["createdBy"] == {"type": "COMMAND_LINE"}
+    assert first["createdBy"] == {"type": "COMMAND_LINE", "name": "operator"}
     assert last == created["apiKey"]
     expected = {"type": "API_KEY", "id": creator["apiKey"]["id"], "name": "deploy"}
     assert last["createdBy"] == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from getpass import getuser
+
 import pytest
 
 from rosterd.server.features.accounts import store
@@ -24,7 +26,7 @@ def test_keys_are_created_listed_rotated_and_revoked(url: str, account_id: str) 
     assert set(key) == {"id", "name", "scope", "createdAt", "createdBy"}
     assert (key["name"], key["scope"]) == ("ci", "read")
     assert is_well_formed(created["secret"])
-    assert key["createdBy"] == {"type": "COMMAND_LINE"}
+    assert key["createdBy"] == {"type": "COMMAND_LINE", "name": getuser()}
     assert json_output(url, "keys", "list", "--account", account_id) == {
         "apiKeys": [{"accountId": account_id, **key}],
         "total": 1,

@@ -14,7 +14,7 @@ from ...storage.transaction import Transaction
 from ...values.actors import Actor, ActorType
 from ...values.clock import iso8601
 from ...values.emails import comparison_key
-from ..audit.store import record_command
+from ..audit.store import command_line, record_command
 from .models import Account, AccountLogo, ApiKey, NamedActor
 from .rules import ADMIN
 
@@ -376,8 +376,8 @@ def create_key(
     expires_at: int | None = None,
 ) -> ApiKeyRow:
     """Stores a new key. Without an actor, the command line creates it."""
-    by = tx.actor
-    creator = (by.id, by.name, by.type) if by else ("", None, None)
+    by = tx.actor or command_line()
+    creator = (by.id, by.name, by.type)
     row = ApiKeyRow(tx.new_id(), name, scope, tx.now, expires_at, None, *creator)
     _KEYS.insert(account_id, row, tx, secret_hash=secret_hash)
     return row

@@ -130,8 +130,7 @@ def record_command(
 ) -> None:
     """Records an action of the command line. The resource is given as the API returns it."""
     resource_id = (after or before or {}).get("id", "")
-    actor = Actor(ActorType.COMMAND_LINE, name=_user_name())
-    row = entry(tx.new_id(), action, actor, resource_id, before=before, after=after)
+    row = entry(tx.new_id(), action, command_line(), resource_id, before=before, after=after)
     add(account_id, [row], tx)
 
 
@@ -160,11 +159,13 @@ def entry(
     )
 
 
-def _user_name() -> str:
+def command_line() -> Actor:
+    """Returns the actor of a command, with the name of the user who runs it."""
     try:
-        return getpass.getuser()
+        name = getpass.getuser()
     except (KeyError, OSError):  # A user of a container can have no name.
-        return ""
+        name = ""
+    return Actor(ActorType.COMMAND_LINE, name=name)
 
 
 def text_of(fields: Fields) -> str:
