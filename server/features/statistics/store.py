@@ -123,8 +123,9 @@ def local_flows(
     begins = [divmod(begin_of(day, zone), QUARTERS_OF_DAY) for day in range(first, last + 2)]
     (start, _), (end, _) = begins[0], begins[-1]
     timed, before = Counter[tuple[int, str]](), Counter[tuple[int, int, str]]()
+    # Positive numbers are days, not quarter hours before 1970.
+    values = {"first": -(end + 1) * QUARTERS_OF_DAY + 1, "last": min(-start * QUARTERS_OF_DAY, -1)}
     for offset in {offset for _, offset in begins}:
-        values = {"first": -(end + 1) * QUARTERS_OF_DAY + 1, "last": -start * QUARTERS_OF_DAY}
         for day, name, total, part in tx.all(
             _OF_QUARTERS, account_id=account_id, quarters=offset, **values
         ):
@@ -139,6 +140,8 @@ def local_flows(
             counts[day, name] = days + parts + untimed[day, name]
     if not any(offset for _, offset in begins):
         return LocalFlows(counts, first)
-    inexact = max((day for (day, _), total in untimed.items() if total), default=start - 1)
+    # The totals have the number of the first day of 1970.
+    untimed_days = (day for (day, _), total in untimed.items() if total and day != TOTALS)
+    inexact = max(untimed_days, default=start - 1)
     exact = (first + index for index, (day, _) in enumerate(begins[:-1]) if day > inexact)
     return LocalFlows(counts, next(exact, None))

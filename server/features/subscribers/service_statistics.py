@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import heapq
 import re
+from collections.abc import Iterator, Mapping
 from datetime import date
 from functools import partial
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from roster.v1 import statistics_pb2 as pb
 from roster.v1.statistics_pb2_grpc import StatisticServiceServicer
@@ -72,10 +74,7 @@ class StatisticService(StatisticServiceServicer):
         account = account_id()
         first = _day("from", request.from_date) if request.from_date else None
         last = _day("to", request.to_date) if request.to_date else None
-        zone = zone_of(request.time_zone) if request.time_zone else None
-        if request.time_zone and zone is None:
-            message = "must be a name of the IANA time zone database, such as Europe/Berlin"
-            raise invalid("timeZone", "INVALID_VALUE", message)
+        zone = _zone(request.time_zone) if request.time_zone else None
 
         def read(tx: Transaction) -> pb.GetDailyStatisticsResponse:
             today = day_of(tx.now) if zone is None else today_in(zone, tx.now)
@@ -84,28 +83,28 @@ class StatisticService(StatisticServiceServicer):
             if not start <= end < start + MAX_DAYS:
                 message = f"must be at most {MAX_DAYS} days before to, and not after it"
                 raise invalid("from", "OUT_OF_RANGE", message)
-            exact_from = None
             if zone is None:
                 flows = store.flows(account, start, end, tx)
-            else:
-                flows, exact_from = store.local_flows(account, start, end, zone, tx)
+                return pb.GetDailyStatisticsResponse(days=_days(start, end, flows))
+            flows, exact_from = store.local_flows(account, start, end, zone, tx)
             return pb.GetDailyStatisticsResponse(
+                days=_days(start, end, flows),
                 exact_from=None if exact_from is None else date_of(exact_from),
-                days=[
-                    pb.DailyStatistics(
-                        date=date_of(day),
-                        net_growth=flows.get((day, Flow.GROWTH), 0),
-                        **{
-                            flow.value: flows.get((day, flow), 0)
-                            for flow in Flow
-                            if flow is not Flow.GROWTH
-                        },
-                    )
-                    for day in range(start, end + 1)
-                ],
             )
 
         return await self._database.read(read)
+
+
+def _days(
+    first: int, last: int, flows: Mapping[tuple[int, str], int]
+) -> Iterator[pb.DailyStatistics]:
+    counted = [flow for flow in Flow if flow is not Flow.GROWTH]
+    for day in range(first, last + 1):
+        yield pb.DailyStatistics(
+            date=date_of(day),
+            net_growth=flows.get((day, Flow.GROWTH), 0),
+            **{flow.value: flows.get((day, flow), 0) for flow in counted},
+        )
 
 
 def _read(account: str, tx: Transaction, *, with_tags: bool) -> _Totals:
@@ -121,6 +120,15 @@ def _read(account: str, tx: Transaction, *, with_tags: bool) -> _Totals:
         named = [id_ for id_ in largest if id_ in names]
         tags = [pb.TagTotal(id=id_, name=names[id_], total=totals[id_]) for id_ in named]
     return _Totals(store.totals(account, STATUS, tx), tags, growth)
+
+
+def _zone(name: str) -> ZoneInfo:
+    """Returns a time zone. Raises ValidationError."""
+    zone = zone_of(name)
+    if zone is None:
+        message = "must be a name of the IANA time zone database, such as Europe/Berlin"
+        raise invalid("timeZone", "INVALID_VALUE", message)
+    return zone
 
 
 def _day(field: str, text: str) -> int:
