@@ -31,6 +31,8 @@ PREFIX = "ROSTER_"
 # The API key of commands that call a running service. It is not a setting of the service.
 API_KEY = f"{PREFIX}API_KEY"
 URL = f"{PREFIX}URL"
+# The new key of `roster secret-key rotate`.
+NEW_SECRET_KEY = f"{PREFIX}NEW_SECRET_KEY"
 # The end of the name of a variable that names a file with the value of a secret setting.
 FILE = "_FILE"
 # Buckets are stored in memory, so a restart would reset a limit over more than a day.
@@ -320,9 +322,9 @@ class Settings:
     secret_key = Setting(
         "",
         str,
-        "32 bytes in base64, from which the keys for encryption and address hashes are derived."
-        " Default with SQLite: a key generated in a file next to the database. Required with"
-        " PostgreSQL.",
+        "32 bytes in base64. It encrypts the stored data keys, which are used for webhook secrets,"
+        " links and hashes of addresses. Default with SQLite: a key generated in a file next to"
+        " the database. Required with PostgreSQL.",
         DATABASE,
         is_secret=True,
     )
@@ -488,7 +490,11 @@ SETTINGS: Mapping[str, Setting[Any]] = {
 # The maximum number of characters in the file of a secret.
 _MAX_SECRET = 10_000
 # The variables whose value a file can contain.
-SECRETS = (API_KEY, *(row.environment for row in SETTINGS.values() if row.is_secret))
+SECRETS = (
+    API_KEY,
+    NEW_SECRET_KEY,
+    *(row.environment for row in SETTINGS.values() if row.is_secret),
+)
 
 
 def read_secret_files(environment: MutableMapping[str, str]) -> None:
@@ -554,7 +560,7 @@ def unknown_variables(environment: Mapping[str, str]) -> dict[str, str | None]:
 
     Variables that Kubernetes sets are omitted.
     """
-    known = [API_KEY, URL, *(setting.environment for setting in SETTINGS.values())]
+    known = [API_KEY, NEW_SECRET_KEY, URL, *(setting.environment for setting in SETTINGS.values())]
     known += [f"{name}{FILE}" for name in SECRETS]
     # The common prefix is removed: it would make all names similar.
     names = {name.removeprefix(PREFIX): name for name in known}

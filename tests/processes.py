@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rosterd.server.security.encryption import parse_key
+from rosterd.server.serving.secret_key import available_data_keys
 from rosterd.server.storage.postgres.connection import connect, transaction
 from rosterd.server.storage.sqlite import file
 from rosterd.server.storage.transaction import Transaction
@@ -83,11 +83,13 @@ class Service:
         """The database file of a service on SQLite."""
         return Path(self.database_url.removeprefix("sqlite:///"))
 
-    def secret_key_bytes(self) -> bytes:
-        text = self.secret_key or Path(f"{self.database}.key").read_text()
-        key = parse_key(text)
-        assert key is not None
-        return key
+    def data_key(self) -> bytes:
+        """Returns the key from which those of all purposes are derived."""
+        location = parse_database_url(self.database_url)
+        with self.unit_of_work() as tx:
+            keys = available_data_keys(self.secret_key, location, tx)
+        assert keys is not None
+        return keys.keys
 
     def traces(self) -> list[str]:
         """Returns the lines of its log with unexpected errors."""

@@ -6,13 +6,13 @@ import hmac
 
 
 def signed_token(
-    secret_key: bytes, account_id: str, subscriber_id: str, email_key: str, expiry: str = ""
+    data_key: bytes, account_id: str, subscriber_id: str, email_key: str, expiry: str = ""
 ) -> str:
     """Returns a token that unsubscribes, or one that confirms until an expiry.
 
     The expiry is the first ten characters of an ID of its time.
     """
     signed = f"{'c' if expiry else 'u'}{account_id}{subscriber_id}{expiry}"
-    key = hmac.digest(secret_key, b"link", "sha256")
+    key = hmac.digest(data_key, b"link", "sha256")
     mac = hmac.digest(key, f"{signed}\0{email_key}".encode(), "sha256").hex()
     return f"{signed}{mac[:32]}"

@@ -115,8 +115,7 @@ def _verify(
     began = time.monotonic()
     with interruptible("Interrupted."), ByteProgress() as progress:
         drill = rehearse_restore(backup, progress.show)
-    fingerprint, report = drill.key_fingerprint, drill.report
-    has_key = fingerprint is None or has_backup_key(secret_key, database, fingerprint)
+    report, has_key = drill.report, has_backup_key(secret_key, database, drill.key_fingerprints)
     seconds, age = time.monotonic() - began, round((datetime.now(UTC) - created_at).total_seconds())
     if json:
         counts = {"ageSeconds": age, "bytes": drill.size, "rows": drill.rows}

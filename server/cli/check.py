@@ -14,10 +14,9 @@ from ..features.suppressions.store import Suppressions
 from ..maintenance.check import Report, check_database
 from ..security.encryption import Encryption
 from ..serving.console import CommandError, ExitCode, console, pluralized
-from ..serving.secret_key import available_key, check_secret_key
+from ..serving.secret_key import available_data_keys, check_secret_key
 from ..storage.databases import Begin, transactions
 from ..storage.findings import REPAIRABLE, Finding
-from ..storage.installation import key_fingerprint
 from ..values.database_url import DatabaseLocation
 from .common.endings import interruptible
 from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey
@@ -64,9 +63,8 @@ def check(
 def _suppressions(begin: Begin, setting: str, location: DatabaseLocation) -> Suppressions | None:
     """Returns None if the secret key is not available. Raises StorageError for another key."""
     with begin(read_only=True) as tx:
-        fingerprint = key_fingerprint(tx)
-    key = available_key(setting, location, fingerprint) if fingerprint else None
-    return None if key is None else Suppressions(Encryption(key))
+        keys = available_data_keys(setting, location, tx)
+    return None if keys is None else Suppressions(Encryption(*keys))
 
 
 def lines(report: Report) -> Iterator[str]:

@@ -45,9 +45,9 @@ def restore(
         raise CommandError(f"{file} is the database itself.", ExitCode.USAGE)
     has_key = True
 
-    def accept(fingerprint: str | None) -> None:
+    def accept(fingerprints: list[str]) -> None:
         nonlocal has_key
-        has_key = fingerprint is None or has_backup_key(secret_key, database, fingerprint)
+        has_key = has_backup_key(secret_key, database, fingerprints)
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

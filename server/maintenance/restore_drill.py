@@ -14,11 +14,11 @@ from .check import Report, check_database
 
 
 class Drill(NamedTuple):
-    """A restored backup: its size in bytes and rows, its secret key, and what the check found."""
+    """A restored backup: its size in bytes and rows, its secret keys, and what the check found."""
 
     size: int
     rows: int
-    key_fingerprint: str | None
+    key_fingerprints: list[str]
     report: Report
 
 
@@ -27,12 +27,12 @@ def rehearse_restore(backup: Path, report_progress: ReportProgress) -> Drill:
 
     Raises StorageError if the backup cannot be restored.
     """
-    fingerprints: list[str | None] = []
+    fingerprints: list[str] = []
     with TemporaryDirectory(prefix="roster-restore-") as folder:
         database = Path(folder) / "roster.db"
-        restored = restore(backup, database, fingerprints.append, report_progress)
+        restored = restore(backup, database, fingerprints.extend, report_progress)
         url = f"sqlite:///{database}"
         bring_up_to_date(url, lambda _: None)
         with transactions(url) as begin:
             report = check_database(begin, database)
-        return Drill(restored.size, count_rows(database), fingerprints[0], report)
+        return Drill(restored.size, count_rows(database), fingerprints, report)

@@ -23,18 +23,21 @@ PURGE_INTERVAL = 3_600.0
 REMOVAL_INTERVAL = 1.0
 BACKFILL_INTERVAL = 10.0
 KEY_USE_INTERVAL = 60.0
+DATA_KEY_INTERVAL = 30.0
 
 
 @asynccontextmanager
 async def run_maintenance(
     database: Database,
+    reload_keys: Callable[[], Awaitable[int]],
     backups: BackupSchedule | None = None,
     report: Callable[[object], object] = str,
     store_key_uses: Callable[[], Awaitable[int]] | None = None,
 ) -> AsyncIterator[Counter[str]]:
     """Runs the periodic tasks of an open database during a block. Yields failed runs by task.
 
-    `report` receives the progress of migrations that change stored rows.
+    `reload_keys` reads the data keys again. `report` receives the progress of migrations that
+    change stored rows.
 
     Several processes can run them at the same time, but only one can create backups.
     """
@@ -57,6 +60,7 @@ async def run_maintenance(
     tasks.append(
         PeriodicTask("backfill", BACKFILL_INTERVAL, partial(run_backfills, database, report))
     )
+    tasks.append(PeriodicTask("secret key", DATA_KEY_INTERVAL, reload_keys))
     if backups is not None:
         tasks.append(PeriodicTask("backup", CHECK_INTERVAL, backups.run))
     if store_key_uses is not None:

@@ -1,8 +1,12 @@
-"""Encrypts and hashes data with the secret key of an installation.
+"""Encrypts and hashes data with the data keys of an installation.
+
+The data keys are stored encrypted with the secret key. The first one (32 bytes) is for everything;
+those after it are for links only, and replace it there: the numbers in links count from 0, the data
+key itself.
 
 Data that is only compared is stored as a keyed hash (HMAC-SHA256). Confidential data is
 stored encrypted (AES-256-GCM). Short data that is not stored, such as the token of a link, is
-encrypted without a nonce (AES-SIV). Each purpose has its own key, derived from the secret key.
+encrypted without a nonce (AES-SIV). Each purpose has its own key, derived from a data key.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import binascii
 import hmac
 import os
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
@@ -38,20 +43,34 @@ def parse_key(text: str) -> bytes | None:
     return key if len(key) == KEY_BYTES else None
 
 
-class Encryption:
-    """Encrypts and hashes with the secret key of an installation (32 bytes).
+class LinkKeys(NamedTuple):
+    """The keys of links by number, and the number of the key of new links."""
 
-    The key can be set later, before the first use.
+    keys: tuple[Encryption, ...]
+    current: int
+
+
+class Encryption:
+    """Encrypts and hashes with the data keys of an installation, or with one key.
+
+    The keys can be set later, before the first use.
     """
 
-    def __init__(self, key: bytes | None = None) -> None:
-        self._key = key
+    link_keys: LinkKeys
+
+    def __init__(self, keys: bytes = b"", link_key: int = 0) -> None:
+        self._key = b""
         self._derived: dict[str, bytes] = {}
         self._siv_by_purpose: dict[str, AESSIV] = {}
+        if keys:
+            self.set_keys(keys, link_key)
 
-    def set_key(self, key: bytes) -> None:
-        assert self._key is None
+    def set_keys(self, keys: bytes, link_key: int) -> None:
+        """Sets the data keys. Later calls can add keys of links, and change that of new links."""
+        key, *others = (keys[at : at + KEY_BYTES] for at in range(0, len(keys), KEY_BYTES))
+        assert self._key in (b"", key)
         self._key = key
+        self.link_keys = LinkKeys((self, *map(Encryption, others)), link_key)
 
     def fingerprint(self) -> str:
         """Returns a hash that identifies the key, without revealing it."""
@@ -90,14 +109,14 @@ class Encryption:
 
     def _siv(self, purpose: str) -> AESSIV:
         if purpose not in self._siv_by_purpose:
-            assert self._key is not None
+            assert self._key
             key = hmac.digest(self._key, purpose.encode(), "sha512")
             self._siv_by_purpose[purpose] = AESSIV(key)
         return self._siv_by_purpose[purpose]
 
     def _derive(self, purpose: str) -> bytes:
         if purpose not in self._derived:
-            assert self._key is not None
+            assert self._key
             self._derived[purpose] = hmac.digest(self._key, purpose.encode(), "sha256")
         return self._derived[purpose]
 

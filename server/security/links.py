@@ -12,7 +12,8 @@ A token contains only letters and digits: it is in base 64, with 00, 01 and 02 f
                         email key (16 bytes)
 
 An unsubscribe link contains the address, so it works even if the subscriber was deleted. A
-confirmation link works until it expires, or the address or the status changes.
+confirmation link works until it expires, the address or the status changes, or new links have
+another key. Links that unsubscribe work with all keys.
 
 Earlier versions issued tokens with a MAC that covers the current address:
 
@@ -48,8 +49,9 @@ MAX_TOKEN_LENGTH = 420
 
 # Each purpose of `Encryption` has its own key.
 _ENCRYPTED, _SIGNED = "link token", "link"
-# High 4 bits: the version. Low 4 bits: the number of the secret key.
-_VERSION_AND_KEY = b"\x10"
+# The version is the high 4 bits of a token's first byte, the number of the key the low 4 bits.
+_VERSION = 1
+MAX_LINK_KEYS = 16
 _HEAD = struct.Struct(">B16s16s")
 _CONFIRM = struct.Struct(">QQ16s")
 # Longer email keys are compressed. They are rare: lower case can be longer in UTF-8.
@@ -145,11 +147,13 @@ class Links:
         if not self._public_url:
             raise PublicUrlNotSet
         ids = (_account_bytes(account_id), id_bytes(subscriber_id))
+        keys, current = self._encryption.link_keys
+        version_and_key = bytes([_VERSION << 4 | current])
         # The length of the text depends on the encrypted bytes. If it is too long, which can happen
         # for addresses of nearly the maximum length, the next number of the purpose is tried.
         for number in range(purpose, 256):
             data = _HEAD.pack(number, *ids) + rest
-            text = _text(_VERSION_AND_KEY + self._encryption.encrypt_siv(_ENCRYPTED, data))
+            text = _text(version_and_key + keys[current].encrypt_siv(_ENCRYPTED, data))
             if len(text) <= MAX_TOKEN_LENGTH:
                 break
         return f"{self._public_url}/{path}/{text}"
@@ -162,22 +166,22 @@ class Links:
         text = _ADDED.sub("", text)
         match = _SIGNED_SHAPE.fullmatch(text)
         if match is not None:
-            return _signed_token(text, *[each for each in match.groups() if each is not None])
+            groups = [each for each in match.groups() if each is not None]
+            return self._ended_if_outdated(_signed_token(text, *groups), 0)
         data = _bytes(text) if len(text) <= MAX_TOKEN_LENGTH else b""
-        if data[:1] != _VERSION_AND_KEY:
+        version, number = divmod(data[0], 16) if data else (0, 0)
+        keys = self._encryption.link_keys.keys
+        if version != _VERSION or number >= len(keys):
             return None
         try:
-            data = self._encryption.open_siv(_ENCRYPTED, data[1:])
+            return self._ended_if_outdated(_encrypted_token(keys[number], data[1:]), number)
         except DecryptionError:
             return None
-        number, account, subscriber = _HEAD.unpack_from(data)
-        purpose, rest = Purpose(min(number, Purpose.UNSUBSCRIBE)), data[_HEAD.size :]
-        ids = (str(ULID.from_bytes(account)), str(ULID.from_bytes(subscriber)))
-        if purpose is Purpose.CONFIRM:
-            return Token(purpose, *ids, None, *_CONFIRM.unpack(rest))
-        if rest.startswith(_COMPRESSED):
-            rest = zlib.decompress(rest[1:])
-        return Token(purpose, *ids, rest.decode())
+
+    def _ended_if_outdated(self, token: Token, key: int) -> Token:
+        """Returns the token, expired if it confirms and its key is older than that of new links."""
+        is_outdated = key < self._encryption.link_keys.current
+        return token._replace(expires_at=0) if is_outdated and token.expires_at else token
 
     def is_for(self, token: Token, email_key: str) -> bool:
         """Returns whether a token without an email key was created for the address."""
@@ -190,6 +194,19 @@ class Links:
 def unsubscribe_headers(url: str) -> dict[str, str]:
     """Returns the header fields of a mail for one-click unsubscription (RFC 8058)."""
     return {"List-Unsubscribe": f"<{url}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+
+
+def _encrypted_token(key: Encryption, encrypted: bytes) -> Token:
+    """Returns the content of an encrypted token. Raises DecryptionError."""
+    data = key.open_siv(_ENCRYPTED, encrypted)
+    number, account, subscriber = _HEAD.unpack_from(data)
+    purpose, rest = Purpose(min(number, Purpose.UNSUBSCRIBE)), data[_HEAD.size :]
+    ids = (str(ULID.from_bytes(account)), str(ULID.from_bytes(subscriber)))
+    if purpose is Purpose.CONFIRM:
+        return Token(purpose, *ids, None, *_CONFIRM.unpack(rest))
+    if rest.startswith(_COMPRESSED):
+        rest = zlib.decompress(rest[1:])
+    return Token(purpose, *ids, rest.decode())
 
 
 def _signed_token(text: str, account_id: str, subscriber_id: str, time: str, mac: str) -> Token:

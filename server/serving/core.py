@@ -30,7 +30,7 @@ from ..storage.transaction import Transaction
 from ..values.database_url import DatabaseLocation, PostgresUrl
 from .newest_ids import starting_past_newest
 from .options import ProcessOptions, backup_schedule, egress_policy
-from .secret_key import check_key, find_key
+from .secret_key import check_key, find_keys, reload_keys
 from .webhook_delivery import deliver
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ class Core:
         settings, database, stack = self._settings, self.database, self._stack
         await self._open_database()
         await stack.enter_async_context(starting_past_newest(database))
-        self._encryption.set_key(
-            await find_key(settings.secret_key, settings.database_url, database)
+        self._encryption.set_keys(
+            *await find_keys(settings.secret_key, settings.database_url, database)
         )
         await start_background_work(
             settings,
@@ -149,8 +149,10 @@ async def start_background_work(
     if key_uses is not None:
         store_key_uses = key_uses.store
         stack.push_async_callback(store_key_uses)
+    location = settings.database_url
+    reload = partial(reload_keys, settings.secret_key, location, database, encryption)
     failures = await stack.enter_async_context(
-        run_maintenance(database, backups, database.report_migration, store_key_uses)
+        run_maintenance(database, reload, backups, database.report_migration, store_key_uses)
     )
     exposition.add(of_maintenance(failures))
     if backups is not None:

@@ -46,7 +46,7 @@ from .options import PortOptions, ProcessOptions, UpstreamOptions, egress_policy
 from .ports import listen_grpc, listen_http
 from .process import Lifecycle, Service
 from .ready import Ready
-from .secret_key import check_key, find_key
+from .secret_key import check_key, find_keys
 
 # Seconds for which a process serves after it has reported that it is not ready.
 DRAIN_SECONDS = 0.5
@@ -178,7 +178,8 @@ class BackgroundWorker:
                 database.on_outdated = lifecycle.fail
                 await database.open(partial(check_key, settings.secret_key, location))
                 stack.push_async_callback(database.close)
-                encryption = Encryption(await find_key(settings.secret_key, location, database))
+                keys = await find_keys(settings.secret_key, location, database)
+                encryption = Encryption(*keys)
                 steps = Steps(Suppressions(encryption), ReplayStore())
                 await start_background_work(
                     settings,

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Work = Callable[["Transaction"], Result]
-# Receives the fingerprint of a secret key. Raises StorageError if the key is not available.
-AcceptKey = Callable[[str], object]
+# Receives the fingerprints of the secret keys that open a database. Raises StorageError if none of
+# them is available.
+AcceptKey = Callable[[Collection[str]], object]
 Run = Callable[[Callable[[Work[Any]], Work[Any]]], Awaitable[Result]]
 
 

@@ -37,7 +37,7 @@ from playhouse.migrations import Migration, MigrationError, Runner
 from . import schema_version as versions
 from .backfill import Backfill, advance, count_rows
 from .database import AcceptKey, StorageError
-from .installation import SECRET_KEY, Installation
+from .installation import IN_TABLE, SECRET_KEY, DataKeys, Installation
 from .schema_version import number_of
 
 log = logging.getLogger(__name__)
@@ -145,11 +145,11 @@ def migrate(
         names = [migration.name for migration in due]
         if not names:
             return []
-        fingerprint = _key_fingerprint(database)
-        if fingerprint is not None:
+        fingerprints = _key_fingerprints(database)
+        if fingerprints:
             if accept_key is None:
                 raise _outdated("the database", names)
-            accept_key(fingerprint)
+            accept_key(fingerprints)
         if is_new:
             log.info("creating the tables of a new database")
         runner.History.create_table()
@@ -247,12 +247,14 @@ def _create_index(name: str, target: str, database: Database) -> None:
     database.execute_sql(f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} {target}")
 
 
-def _key_fingerprint(database: Database) -> str | None:
+def _key_fingerprints(database: Database) -> list[str]:
     if not database.table_exists(Installation._meta.table_name):
-        return None
+        return []
     query = Installation.select(Installation.value).where(Installation.name == SECRET_KEY)
     value: str | None = query.bind(database).scalar()
-    return value
+    if value != IN_TABLE:
+        return [value] if value else []
+    return [row.fingerprint for row in DataKeys.select(DataKeys.fingerprint).bind(database)]
 
 
 def tables_in_dependency_order(database: Database) -> list[str]:

@@ -16,6 +16,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO, TextIO
@@ -129,6 +130,12 @@ class AtomicFile:
             if os.path.samestat(os.fstat(self.file.fileno()), self.path.stat()):
                 return
         raise OSError(errno.EBUSY, "another process is writing it")
+
+
+def kept_name(file: Path) -> Path:
+    """Returns a new name in the same folder, under which a file is kept when it is replaced."""
+    timestamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    return file.with_name(f"{file.name}.replaced-{timestamp}")
 
 
 def sync_folder(folder: Path) -> None:

@@ -94,7 +94,7 @@ def unsubscribe_token(account: Account, subscriber: str) -> str:
 
 def signed_unsubscribe_token(account: Account, subscriber: dict[str, Any]) -> str:
     """Returns the token of a link that an earlier version created."""
-    key = account.service.secret_key_bytes()
+    key = account.service.data_key()
     return signed_token(key, account.id, subscriber["id"], subscriber["email"])
 
 

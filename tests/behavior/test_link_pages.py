@@ -216,7 +216,7 @@ def ended_links(account: Account) -> dict[str, str]:
     names = ("expired", "deleted", "moved", "bounced", "unsubscribed")
     people = {name: create_subscriber(account, f"{name}@example.com") for name in names}
     links = {name: confirm_link(account, person["id"]) for name, person in people.items()}
-    secret = Encryption(account.service.secret_key_bytes())
+    secret = Encryption(account.service.data_key())
     url = Links(secret, "http://x").confirm_url(
         account.id, people["expired"]["id"], "expired@example.com", 0, 1
     )

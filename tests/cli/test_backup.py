@@ -13,12 +13,12 @@ import apsw
 import pytest
 
 from rosterd.server.features.accounts import store
-from rosterd.server.security.encryption import Encryption, make_key, parse_key
+from rosterd.server.security.encryption import make_key, parse_key
 from rosterd.server.serving.console import ExitCode
-from rosterd.server.serving.secret_key import key_file
+from rosterd.server.serving.secret_key import DataKeys, encrypt_keys, key_file
 from rosterd.server.storage.backups.create import back_up
 from rosterd.server.storage.databases import unit_of_work
-from rosterd.server.storage.installation import save_key_fingerprint
+from rosterd.server.storage.installation import save_keys
 
 from ..processes import Service, environment, limited, run_command
 from .commands import FREE, error_line, in_new_process, json_output, roster
@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
     path.with_name("roster.db.key").write_text(key)
     add(path, "first@example.com")
     with unit_of_work(f"sqlite:///{path}") as tx:
-        save_key_fingerprint(Encryption(parse_key(key) or b"").fingerprint(), tx)
+        save_keys(encrypt_keys(parse_key(key) or b"", DataKeys(bytes(32))), tx)
     return path
 
 

@@ -16,10 +16,11 @@ from playhouse.migrations import Runner
 
 from rosterd.server.security.encryption import Encryption, make_key, parse_key
 from rosterd.server.serving.console import ExitCode
-from rosterd.server.serving.secret_key import find_key
+from rosterd.server.serving.secret_key import find_keys
 from rosterd.server.storage import migrate
 from rosterd.server.storage.database import StorageError
-from rosterd.server.storage.installation import SECRET_KEY, Installation, key_fingerprint
+from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.installation import SECRET_KEY, Installation, stored_keys
 from rosterd.server.storage.postgres import connection
 from rosterd.server.storage.sqlite.database import SqliteDatabase
 from rosterd.server.storage.sqlite.file import connect, prepare
@@ -53,33 +54,25 @@ def opened(path: Path, setting: str = "") -> Encryption:
         database = SqliteDatabase(path)
         await database.open()
         try:
-            return Encryption(await find_key(setting, path, database))
+            return Encryption(*await find_keys(setting, path, database))
         finally:
             await database.close()
 
     return asyncio.run(run())
 
 
-def stored_fingerprint(path: Path) -> str | None:
-    """Returns the fingerprint stored in a database."""
-
-    async def run() -> str | None:
-        database = SqliteDatabase(path)
-        await database.open()
-        try:
-            return await database.read(key_fingerprint)
-        finally:
-            await database.close()
-
-    return asyncio.run(run())
+def fingerprints(path: Path) -> list[str]:
+    """Returns the fingerprints of the secret keys that open a database."""
+    with unit_of_work(f"sqlite:///{path}") as tx:
+        return [keys.fingerprint for keys in stored_keys(tx)]
 
 
 def key_error(path: Path, setting: str = "") -> str:
-    """Returns the error of a rejected key, and checks that the stored fingerprint is unchanged."""
-    before = stored_fingerprint(path)
+    """Returns the error of a rejected key, and checks that the stored keys are unchanged."""
+    before = fingerprints(path)
     with pytest.raises(StorageError) as caught:
         opened(path, setting)
-    assert stored_fingerprint(path) == before
+    assert fingerprints(path) == before
     return str(caught.value)
 
 
@@ -107,14 +100,21 @@ def test_key_is_not_stored_in_the_database(path: Path, file: Path) -> None:
         assert not [form for form in (key.encode(), raw, raw.hex().encode()) if form in content]
 
 
+def test_data_keys_of_a_new_database_do_not_follow_from_its_secret_key(tmp_path: Path) -> None:
+    key = make_key()
+
+    one, other = (opened(tmp_path / name, key) for name in ("a.db", "b.db"))
+
+    secret = Encryption(parse_key(key) or b"")
+    assert len({each.fingerprint() for each in (one, other, secret)}) == 3
+
+
 def test_key_of_the_setting_is_used_and_not_written_to_a_file(path: Path, file: Path) -> None:
     key = make_key()
 
     fingerprint = opened(path, key).fingerprint()
 
-    assert (
-        fingerprint == Encryption(parse_key(key) or b"").fingerprint() == stored_fingerprint(path)
-    )
+    assert fingerprints(path) == [Encryption(parse_key(key) or b"").fingerprint()]
     assert not file.exists()
     assert opened(path, key).fingerprint() == fingerprint
 

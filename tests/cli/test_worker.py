@@ -18,7 +18,9 @@ from rosterd.server.features.webhooks.store import NewWebhook
 from rosterd.server.rpc.idempotency.store import RETENTION_MILLISECONDS, StoredResponseRow, put
 from rosterd.server.security.encryption import Encryption, parse_key
 from rosterd.server.serving.console import ExitCode
+from rosterd.server.serving.secret_key import DataKeys, encrypt_keys
 from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.installation import save_keys
 from rosterd.server.storage.postgres.database import PostgresDatabase
 
 from ..components import Component, launch
@@ -70,8 +72,10 @@ def start(url: str, postgres: Postgres, log: Path) -> Component:
 
 def create_webhook(url: str, key: str, receiver: Receiver) -> tuple[str, str]:
     """Creates a webhook. Returns the account ID and the secret."""
-    secret, secrets = make_secret(), Secrets(Encryption(parse_key(key) or b""))
+    secret, data_key = make_secret(), bytes(range(32))
+    secrets = Secrets(Encryption(data_key))
     with unit_of_work(url) as tx:
+        save_keys(encrypt_keys(parse_key(key) or b"", DataKeys(data_key)), tx)
         (account_id,) = [row.id for row in accounts.list_accounts(tx)]
         new = NewWebhook(receiver.url, "", ("tag.*",), enabled=True)
         webhooks.create(

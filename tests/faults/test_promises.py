@@ -17,7 +17,7 @@ MORE_REPETITIONS = {
     "P9 consent": 40,
     "P11 operations": 4,
     "P11 on PostgreSQL": 4,
-    "P13 versions": 2,
+    "P13 versions": 3,
 }
 
 
@@ -31,6 +31,8 @@ MORE_REPETITIONS = {
 def test_promise_is_kept(name: str, repetitions: int) -> None:
     (promise,) = (each for each in PROMISES if each.name == name)
 
+    if missing := promise.needs():
+        pytest.skip(missing)
     assert promise.broken(promise.run(repetitions)) == []
 
 

@@ -67,6 +67,11 @@ UNBOUND = {
     "features.webhooks.delivery.store_queue._OLDEST_EVENT": "backlog of all accounts, on each node",
     "storage.installation._FIND": "one row per installation; reference table",
     "storage.installation._INSERT": "one row per installation; reference table",
+    "storage.installation._UPDATE": "one row per installation; reference table",
+    "storage.installation._LOCK": "one row per installation; reference table",
+    "storage.installation._ALL_KEYS": "data keys of the installation; reference table",
+    "storage.installation._INSERT_KEYS": "data keys of the installation; reference table",
+    "storage.installation._DELETE_KEYS": "data keys of the installation; reference table",
 }
 # The same of every resource: once at start, and deleted rows of all accounts, on each node.
 UNBOUND_OF_RESOURCES = ("_newest", "_accounts")

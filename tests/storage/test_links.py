@@ -157,3 +157,40 @@ def test_every_token_that_does_not_work_takes_two_statements(tx: Transaction) ->
 def at(now: int) -> Any:
     """Returns a transaction at another time."""
     return SimpleNamespace(now=now)
+
+
+def test_links_of_a_previous_key_unsubscribe_and_do_not_confirm(tx: Transaction) -> None:
+    row = subscriber(tx)
+    encryption = Encryption(bytes(range(32)))
+    links = Links(encryption, "https://news.example.com")
+
+    def texts() -> list[str]:
+        urls = urls_of(OURS, row, links, tx.now, can_confirm=True)
+        return [url.rpartition("/")[2] for url in urls if url]
+
+    def outcomes(texts: list[str]) -> list[bool]:
+        return [_is_found(LinkStore(links, SUPPRESSIONS), links.token(text), tx) for text in texts]
+
+    expiry = first_id_at(tx.now + CONFIRM_TIME)[:10]
+    by_hand = [
+        signed_token(bytes(range(32)), OURS, row.id, row.email_key, end) for end in (expiry, "")
+    ]
+    previous = texts()
+    keys = bytes(range(64))
+    # A process that uses the previous key for new links accepts those of others.
+    encryption.set_keys(keys, 0)
+    assert texts() == previous
+    encryption.set_keys(keys, 1)
+    new = texts()
+    assert outcomes(previous) == outcomes(by_hand) == [False, True]
+    encryption.set_keys(keys, 0)
+    assert outcomes(previous) == outcomes(new) == [True, True]
+    assert [Links(ENCRYPTION).token(text) for text in new] == [None, None]
+
+
+def _is_found(store: LinkStore, token: Token | None, tx: Transaction) -> bool:
+    try:
+        store.find(token, tx)
+    except LinkNotFound:
+        return False
+    return True

@@ -21,7 +21,7 @@ from rosterd.server.storage.sqlite.file import connect, prepare
 from .helpers import modules_named
 
 # Reference tables on Citus, which need no account.
-REFERENCE_TABLES = {"account", "api_key", "installation"}
+REFERENCE_TABLES = {"account", "api_key", "data_keys", "installation"}
 HISTORY = "schema_migration"
 # Indexes whose expressions depend on the database.
 WITHOUT_MODEL = {"subscriber_by_domain", "subscriber_by_mailbox"}

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
-import re
-import shutil
 import subprocess
 import sys
-import tarfile
 import tomllib
 from pathlib import Path
 
@@ -16,6 +12,7 @@ import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
 from ..documents import ROOT
+from ..releases import commit_of, extract, versions
 from .proto_comments import IMAGE, lines_of_comments
 
 GENERATED = ROOT / "generated"
@@ -53,26 +50,9 @@ def test_clients_have_the_version_of_the_service() -> None:
 
 
 def test_released_definitions_are_those_of_the_newest_version(tmp_path: Path) -> None:
-    newest = re.search(r"^## \[(\d\S*)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert newest
-    git = shutil.which("git") or pytest.skip("git is not installed")
-    # A checkout may have no tags.
-    by_subject = ("log", "-1", "--format=%H", f"--grep=^Release {re.escape(newest[1])}$")
-    for find in (("rev-parse", "--verify", f"refs/tags/v{newest[1]}"), by_subject):
-        found = subprocess.run([git, *find], cwd=ROOT, capture_output=True, text=True, timeout=60)
-        if commit := found.stdout.strip():
-            break
-    else:
-        pytest.skip(f"this checkout does not have the commit of {newest[1]}")
-    archived = subprocess.run(
-        [git, "archive", commit, "protos", "pyproject.toml"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-        timeout=60,
-    )
-    with tarfile.open(fileobj=io.BytesIO(archived.stdout)) as files:
-        files.extractall(tmp_path, filter="data")
+    newest, *_ = versions()
+    commit = commit_of(newest) or pytest.skip(f"this checkout does not have {newest}")
+    extract(commit, tmp_path, "protos", "pyproject.toml")
 
     image = tmp_path / "image.binpb"
     subprocess.run(

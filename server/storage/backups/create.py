@@ -31,7 +31,10 @@ ReportProgress = Callable[[str, int, int], None]
 
 
 class Backup(NamedTuple):
-    """A backup; `created_at` in milliseconds since 1970, `size` in bytes."""
+    """A backup; `created_at` in milliseconds since 1970, `size` in bytes.
+
+    `key_fingerprint` is that of its newest secret key.
+    """
 
     file: Path
     created_at: int
@@ -50,7 +53,8 @@ def back_up(
     with replace_atomically(target) as part:
         created_at = clock()
         copy(source, part, report_progress)
-        return Backup(target, created_at, part.size, check_part(part, source, report_progress))
+        newest = next(iter(check_part(part, source, report_progress)), None)
+        return Backup(target, created_at, part.size, newest)
 
 
 def stream_backup(source: Path, target: str, report_progress: ReportProgress) -> Backup:
@@ -95,8 +99,8 @@ def _vacuum(database: APSWDatabase, part: AtomicFile) -> None:
         raise BackupWriteError(f"{part.path} cannot be written: {error}.") from error
 
 
-def check_part(part: AtomicFile, name: Path, report_progress: ReportProgress) -> str | None:
-    """Verifies a partial file, and returns the fingerprint of its secret key.
+def check_part(part: AtomicFile, name: Path, report_progress: ReportProgress) -> list[str]:
+    """Verifies a partial file, and returns the fingerprints of its secret keys.
 
     Raises StorageError, with `name` in its message.
     """

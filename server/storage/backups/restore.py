@@ -16,14 +16,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
 from ..database import StorageError
-from ..output_file import AtomicFile, sync_folder
+from ..output_file import AtomicFile, kept_name, sync_folder
 from ..sqlite.file import BUSY_SECONDS, file_lock, make_folder
 from .atomic_file import replace_atomically
 from .create import ReportProgress, check_part, copy
@@ -31,7 +30,6 @@ from .verify import identify, open_for_reading
 
 # Suffixes of the files that SQLite would apply to a database.
 _LOGS = ("-wal", "-shm", "-journal")
-_TIMESTAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
 class Restored(NamedTuple):
@@ -45,12 +43,12 @@ class Restored(NamedTuple):
 def restore(
     backup: Path,
     database: Path,
-    accept: Callable[[str | None], None],
+    accept: Callable[[list[str]], object],
     report_progress: ReportProgress,
 ) -> Restored:
     """Replaces a database with a backup.
 
-    `accept` receives the fingerprint of the backup's secret key. Raises StorageError, without
+    `accept` receives the fingerprints of the backup's secret keys. Raises StorageError, without
     effect, if the database is in use, the backup is not valid, or `accept` raises it.
     """
     make_folder(database)
@@ -71,7 +69,7 @@ def restore(
 def _replace(database: Path, part: AtomicFile) -> Restored:
     """Prepares the replacement: links the old database under another name."""
     size, is_whole = part.size, False
-    kept = database.with_name(f"{database.name}.replaced-{datetime.now(UTC).strftime(_TIMESTAMP)}")
+    kept = kept_name(database)
     has_old = database.is_file()
     if has_old:
         part.copy_permissions(database)

@@ -19,7 +19,7 @@ from playhouse.apsw_ext import APSWDatabase
 from ...values.clock import system_clock
 from ...values.ids import Ids
 from ..database import StorageError
-from ..installation import key_fingerprint, unfinished_copy_of
+from ..installation import stored_keys, unfinished_copy_of
 from ..migrate import HISTORY, pending
 from ..sqlite.file import DIALECT, check_exists, connect
 from ..transaction import Transaction
@@ -56,8 +56,8 @@ def _unreadable(path: Path, error: Exception) -> StorageError:
     return StorageError(f"{path} cannot be read: {cause or error}.")
 
 
-def identify(database: APSWDatabase, name: Path) -> str | None:
-    """Returns the fingerprint of the secret key of an open database, or None.
+def identify(database: APSWDatabase, name: Path) -> list[str]:
+    """Returns the fingerprints of the secret keys that open a database, the newest first.
 
     Raises StorageError, with `name` in its message, if it is not a Roster database, its
     schema is newer than this version, or it is an unfinished copy.
@@ -67,12 +67,12 @@ def identify(database: APSWDatabase, name: Path) -> str | None:
         raise StorageError(f"{name} is not a Roster database.")
     pending(database)
     if "installation" not in tables:
-        return None
+        return []
     tx = Transaction(database, DIALECT, system_clock, Ids(system_clock))
     original = unfinished_copy_of(tx)
     if original is not None:
         raise StorageError(f"{name} is an unfinished copy of {original}.")
-    return key_fingerprint(tx)
+    return [keys.fingerprint for keys in stored_keys(tx)]
 
 
 def file_errors(path: Path) -> list[str]:

@@ -1,8 +1,8 @@
 """Distributes the tables of a PostgreSQL database over the nodes of a Citus cluster.
 
 Account tables are distributed by `account_id` and co-located: all rows of an account are on
-one node. `account`, `api_key` and `installation` are reference tables, copied to every node,
-because authentication reads an API key before the account is known.
+one node. `account`, `api_key`, `data_keys` and `installation` are reference tables, copied to every
+node, because authentication reads an API key before the account is known.
 
 The tables that migrations add to a distributed database are distributed after the last migration;
 after an interruption, the next start distributes them.
@@ -28,7 +28,7 @@ from ..migrate import Report, migrate, pending, tables_in_dependency_order
 from ..postgres import schema
 from ..postgres.connection import PLANNER_SETTINGS, without_services
 
-REFERENCE_TABLES = ("account", "api_key", "installation")
+REFERENCE_TABLES = ("account", "api_key", "data_keys", "installation")
 ACCOUNT = "account_id"
 
 # Excludes local tables that Citus manages, which are distributed like other local tables. The

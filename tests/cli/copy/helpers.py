@@ -33,11 +33,12 @@ from rosterd.server.features.webhooks.delivery.store_results import (
 from rosterd.server.features.webhooks.endpoints.signing import Secrets, make_secret
 from rosterd.server.features.webhooks.store import NewWebhook
 from rosterd.server.rpc.idempotency.store import StoredResponseRow, put
+from rosterd.server.serving.secret_key import DataKeys, encrypt_keys
 from rosterd.server.storage.copy.copy import Copied, Copy, ReportProgress
 from rosterd.server.storage.copy.opening import open_endpoints
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.databases import reading, unit_of_work
-from rosterd.server.storage.installation import save_key_fingerprint
+from rosterd.server.storage.installation import save_keys
 from rosterd.server.storage.migrate import OWN_TABLES
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.database_url import PostgresUrl, parse_database_url
@@ -94,7 +95,7 @@ def create_everything(
 
     `hook` is the URL of its webhook, which has unfinished deliveries.
     """
-    save_key_fingerprint(ENCRYPTION.fingerprint(), tx)
+    save_keys(encrypt_keys(bytes(32), DataKeys(bytes(range(32)))), tx)
     account_id = accounts.create_account("ada@example.com", tx, verified=True).id
     other = accounts.create_account("bob@example.com", tx, verified=False, display_name="Bob").id
     accounts.set_logo(account_id, "image/png", bytes(range(256)), tx)

@@ -16,7 +16,7 @@ from rosterd.server.features.subscribers.store_changes import add_tags
 from rosterd.server.features.tags import store as tags
 from rosterd.server.features.tags.rules import distinct
 from rosterd.server.rpc.paging import Page
-from rosterd.server.serving.secret_key import find_key
+from rosterd.server.serving.secret_key import find_keys
 from rosterd.server.storage.copy import endpoint
 from rosterd.server.storage.copy.copy import Copy
 from rosterd.server.storage.copy.opening import open_endpoints
@@ -148,7 +148,7 @@ def test_unfinished_copy_is_neither_served_nor_copied(databases: Databases, sour
         database = SqliteDatabase(path)
         await database.open()
         try:
-            await find_key("", path, database)
+            await find_keys("", path, database)
         finally:
             await database.close()
 

@@ -411,7 +411,7 @@ def run(count: int, folder: Path, **settings: str) -> Results:
         record_all_events(target)
         _create_custom_field(target)
         account = account_in(service.database_url)
-        signed = partial(_signed_token, service.secret_key_bytes(), account)
+        signed = partial(_signed_token, service.data_key(), account)
         sequences = Sequences(target, created_key(target), count, signed)
         with ThreadPoolExecutor(WORKERS) as pool:
             tasks = [pool.submit(sequences.work) for _ in range(WORKERS)]
@@ -435,10 +435,10 @@ def run(count: int, folder: Path, **settings: str) -> Results:
 
 
 def _signed_token(
-    secret_key: bytes, account: str, subscriber: str, address: str, *, is_confirm: bool
+    data_key: bytes, account: str, subscriber: str, address: str, *, is_confirm: bool
 ) -> str:
     expiry = str(ULID.from_timestamp(time.time() + 30 * 24 * 3600))[:10] if is_confirm else ""
-    return signed_token(secret_key, account, subscriber, address, expiry)
+    return signed_token(data_key, account, subscriber, address, expiry)
 
 
 def _create_custom_field(target: Target) -> None:

@@ -146,7 +146,15 @@ PROMISES = (
     Promise(
         "P12 on PostgreSQL", on_postgres(hostile.run), 5, 30, hostile.AT_MOST, hostile.AT_LEAST
     ),
-    Promise("P13 versions", versions.run, 4, 100, versions.AT_MOST, versions.AT_LEAST),
+    Promise(
+        "P13 versions",
+        versions.run,
+        6,
+        100,
+        versions.AT_MOST,
+        versions.AT_LEAST,
+        versions.needs,
+    ),
     # Repetitions are requests for each operation.
     Promise("P7 property-based requests", property_based.run, 5, 2000, property_based.AT_MOST),
 )

@@ -31,7 +31,8 @@ class LinkServiceStub:
 
     A link contains a token of about 100 letters and digits, at most 420, which is encrypted and
     not stored. A link that confirms expires after 30 days, and stops working with the first
-    change of the address or the status. After it has confirmed, it can be repeated.
+    change of the address or the status, or if the operator replaces the key of links. After it
+    has confirmed, it can be repeated.
 
     A link that unsubscribes never stops working. It unsubscribes its subscriber, also after a
     change of the address. If the subscriber was deleted, it unsubscribes the subscriber that has
@@ -70,7 +71,8 @@ class LinkServiceServicer:
 
     A link contains a token of about 100 letters and digits, at most 420, which is encrypted and
     not stored. A link that confirms expires after 30 days, and stops working with the first
-    change of the address or the status. After it has confirmed, it can be repeated.
+    change of the address or the status, or if the operator replaces the key of links. After it
+    has confirmed, it can be repeated.
 
     A link that unsubscribes never stops working. It unsubscribes its subscriber, also after a
     change of the address. If the subscriber was deleted, it unsubscribes the subscriber that has
@@ -142,7 +144,8 @@ class LinkService:
 
     A link contains a token of about 100 letters and digits, at most 420, which is encrypted and
     not stored. A link that confirms expires after 30 days, and stops working with the first
-    change of the address or the status. After it has confirmed, it can be repeated.
+    change of the address or the status, or if the operator replaces the key of links. After it
+    has confirmed, it can be repeated.
 
     A link that unsubscribes never stops working. It unsubscribes its subscriber, also after a
     change of the address. If the subscriber was deleted, it unsubscribes the subscriber that has
