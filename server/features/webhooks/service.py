@@ -22,7 +22,7 @@ from ...values.clock import Clock
 from ...values.ids import checked_id
 from ..accounts.rules import WRITE, allows
 from ..events import store_reading as events
-from . import messages, store
+from . import messages, store, store_health
 from .delivery import store_test_deliveries
 from .delivery.sender import Sender
 from .delivery.store_leases import LeasedDelivery
@@ -92,6 +92,13 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
             limit=page.limit,
             next_page_token=token_of(following),
         )
+
+    async def GetWebhookHealth(
+        self, request: pb.GetWebhookHealthRequest, _context: Context
+    ) -> pb.GetWebhookHealthResponse:
+        account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
+        report = await self._database.read(partial(store_health.health, account, webhook_id))
+        return pb.GetWebhookHealthResponse(health=messages.health(report))
 
     async def UpdateWebhook(
         self, request: pb.UpdateWebhookRequest, _context: Context

@@ -7,10 +7,12 @@ import random
 import unicodedata
 from collections.abc import Callable
 
+import orjson
+
 from ....security.encryption import DecryptionError
 from ....values.clock import Clock
 from ....values.sampling import Sampling
-from ..egress.client import Client
+from ..egress.client import HEADERS, Client
 from ..egress.outcome import FAILED, TIMED_OUT, Outcome
 from ..egress.resolver import LookupNotStarted
 from ..endpoints.signing import Secrets, sign
@@ -47,7 +49,8 @@ class Sender:
         Raises LookupNotStarted if no attempt was made, which a test delivery counts as a timeout.
         """
         delivery, started_at = leased.delivery, self._clock()
-        outcome = await self._post(account_id, leased, started_at)
+        headers = self._headers(account_id, leased, started_at)
+        outcome = await self._post(leased, headers)
         if outcome.error or self._sampling.selects_next():
             _log(account_id, delivery, outcome)
         return FinishedAttempt(
@@ -60,9 +63,11 @@ class Sender:
             outcome.retry_after,
             self._rng(),
             None if leased.is_test else leased.webhook.url,
+            orjson.dumps(headers).decode() if headers else "",
         )
 
-    async def _post(self, account_id: str, leased: LeasedDelivery, now: int) -> Outcome:
+    def _headers(self, account_id: str, leased: LeasedDelivery, now: int) -> dict[str, str]:
+        """Returns the headers of a request, or none if it cannot be signed."""
         webhook = leased.webhook
         try:
             secrets = [
@@ -72,10 +77,14 @@ class Sender:
         except DecryptionError:
             about = {"accountId": account_id, "webhookId": webhook.id}
             log.critical("secret of a webhook cannot be decrypted", extra=about)
+            return {}
+        return HEADERS | sign(leased.delivery.event_id, now, leased.envelope, secrets)
+
+    async def _post(self, leased: LeasedDelivery, headers: dict[str, str]) -> Outcome:
+        if not headers:
             return Outcome(None, FAILED, None, 0, b"")
-        headers = sign(leased.delivery.event_id, now, leased.envelope, secrets)
         try:
-            return await self._client.post(webhook.url, leased.envelope.encode(), headers)
+            return await self._client.post(leased.webhook.url, leased.envelope.encode(), headers)
         except LookupNotStarted:
             if not leased.is_test:
                 raise
