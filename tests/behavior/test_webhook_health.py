@@ -23,7 +23,7 @@ def health_of(account: Account, webhook: Row) -> dict[str, Any]:
 
 
 @pytest.mark.each_database
-def test_health_tells_what_failed_and_what_waits(account: Account, receiver: Receiver) -> None:
+def test_health_includes_what_failed_and_what_waits(account: Account, receiver: Receiver) -> None:
     webhook = create_webhook(account, receiver.url)
     assert health_of(account, webhook) == {
         "webhookId": webhook["id"],

@@ -12,6 +12,8 @@ from roster.v1.webhooks_pb2 import Webhook
 from ...rpc.messages import timestamp
 from ..events.rules import LINKS
 from .delivery.store_deliveries import AttemptRow, DeliveryRow
+from .egress.client import HEADERS
+from .endpoints.signing import signed_headers
 from .endpoints.store_reading import WebhookRow
 from .store_health import HealthReport, LatestAttempt
 
@@ -37,7 +39,8 @@ def delivery(row: DeliveryRow) -> pb.WebhookDelivery:
     )
 
 
-def attempt(row: AttemptRow) -> pb.WebhookAttempt:
+def attempt(event_id: str, row: AttemptRow) -> pb.WebhookAttempt:
+    """Builds an attempt of a delivery of the event."""
     return pb.WebhookAttempt(
         number=row.number,
         started_at=timestamp(row.started_at),
@@ -45,9 +48,15 @@ def attempt(row: AttemptRow) -> pb.WebhookAttempt:
         http_status=row.http_status,
         error=row.error or None,
         response_body=row.response_body,
-        request_headers=orjson.loads(row.request_headers) if row.request_headers else None,
+        request_headers=_request_headers(event_id, row) if row.request_headers else None,
         next_attempt_at=_time(row.next_attempt_at),
     )
+
+
+def _request_headers(event_id: str, row: AttemptRow) -> dict[str, str]:
+    """Returns all headers of the request. Those that are not stored follow from the attempt."""
+    signed = signed_headers(event_id, row.started_at)
+    return {**HEADERS, **signed, **orjson.loads(row.request_headers or "{}")}
 
 
 def health(row: HealthReport) -> pb.WebhookHealth:

@@ -138,7 +138,8 @@ class DeliveryAttempt(Model):
 
     `position` numbers the attempts of an account in the order in which they finish, so a tail
     misses none. `response_body` is the beginning of the response body, escaped. `request_headers`
-    is a JSON object, and empty if the request could not be signed.
+    is a JSON object with those that do not follow from the attempt, and empty if the request could
+    not be signed.
     """
 
     account_id = TextField()

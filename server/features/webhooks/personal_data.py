@@ -40,7 +40,8 @@ class PersonalData:
             if row.sequence > sequence:
                 yield row.sequence, "", event(account_id, row.envelope, with_links=False)
             for stored in deliveries_of(account_id, row.sequence, tx, after):
-                attempts = map(attempt, attempts_of(account_id, stored.id, tx))
+                rows = attempts_of(account_id, stored.id, tx)
+                attempts = [attempt(stored.event_id, row) for row in rows]
                 message = pb.PersonalDelivery(delivery=delivery(stored), attempts=attempts)
                 yield row.sequence, stored.id, message
 

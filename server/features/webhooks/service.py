@@ -169,7 +169,8 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         def conclude(tx: Transaction) -> pb.TestWebhookResponse:
             delivery, attempt = store_test_deliveries.conclude(account, finished, tx)
             return pb.TestWebhookResponse(
-                delivery=messages.delivery(delivery), attempt=messages.attempt(attempt)
+                delivery=messages.delivery(delivery),
+                attempt=messages.attempt(delivery.event_id, attempt),
             )
 
         response: pb.TestWebhookResponse = await self._database.conclude(conclude)

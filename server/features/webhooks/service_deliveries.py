@@ -98,9 +98,11 @@ class DeliveryMethods:
         account, delivery_id = account_id(), checked_id(request.id, WebhookDeliveryNotFound)
 
         def get(tx: Transaction) -> pb.GetWebhookDeliveryResponse:
+            found = deliveries.find(account, delivery_id, tx)
+            attempts = deliveries.attempts_of(account, delivery_id, tx)
             return pb.GetWebhookDeliveryResponse(
-                delivery=delivery(deliveries.find(account, delivery_id, tx)),
-                attempts=[attempt(row) for row in deliveries.attempts_of(account, delivery_id, tx)],
+                delivery=delivery(found),
+                attempts=[attempt(found.event_id, row) for row in attempts],
             )
 
         return await self._database.read(get)
@@ -140,7 +142,8 @@ class DeliveryMethods:
         await accept(context)
         async for record in self._tails.follow(caller, webhook_id, position):
             yield pb.TailWebhookDeliveriesResponse(
-                delivery=delivery(record.delivery), attempt=attempt(record.attempt)
+                delivery=delivery(record.delivery),
+                attempt=attempt(record.delivery.event_id, record.attempt),
             )
 
 

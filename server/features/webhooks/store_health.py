@@ -9,17 +9,19 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from peewee import SQL, fn
+from peewee import SQL, Select, fn
 
-from ...storage.statements import Statement, param
+from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
 from ...values.ids import timestamp_of
 from .delivery.store_queue import HAS_DUE_TIME, TO_WEBHOOK
 from .endpoints.store_reading import WebhookRow, find
 from .models import PENDING, Delivery, DeliveryAttempt
 
-# Milliseconds in which attempts are counted, and the number of attempts that are returned.
+# Milliseconds in which attempts are counted, and the maximum number of these.
 PERIOD = 24 * 3_600_000
+MAX_COUNTED = 100_000
+# Attempts that are returned.
 MAX_ATTEMPTS = 50
 
 _OF_WEBHOOK = (DeliveryAttempt.account_id == param("account_id")) & (
@@ -71,11 +73,18 @@ class HealthReport(NamedTuple):
         return next((attempt for attempt in self.attempts if attempt.error), None)
 
 
-_ATTEMPTS_SINCE = Statement(
-    lambda _: DeliveryAttempt.select(
-        fn.COUNT(SQL("*")), fn.COUNT(fn.NULLIF(DeliveryAttempt.error, SQL("''")))
-    ).where(_OF_WEBHOOK & (DeliveryAttempt.started_at > param("since")))
-)
+def _counts_since(_: Dialect) -> Select:
+    errors = (
+        DeliveryAttempt.select(fn.NULLIF(DeliveryAttempt.error, SQL("''")).alias("error"))
+        .where(_OF_WEBHOOK & (DeliveryAttempt.started_at > param("since")))
+        .order_by(DeliveryAttempt.started_at.desc())
+        .limit(param("limit"))
+        .alias("latest")
+    )
+    return Select([errors], [fn.COUNT(SQL("*")), fn.COUNT(errors.c.error)])
+
+
+_COUNTS_SINCE = Statement(_counts_since)
 _LATEST_ATTEMPTS = Statement(
     lambda _: (
         DeliveryAttempt.select(*(getattr(DeliveryAttempt, name) for name in LatestAttempt._fields))
@@ -103,7 +112,8 @@ def health(account_id: str, webhook_id: str, tx: Transaction) -> HealthReport:
     """Returns the health of a webhook. Raises WebhookNotFound. Five statements."""
     webhook = find(account_id, webhook_id, tx)
     of_webhook = {"account_id": account_id, "webhook_id": webhook_id}
-    ((number, failed),) = tx.all(_ATTEMPTS_SINCE, **of_webhook, since=tx.now - PERIOD)
+    since = tx.now - PERIOD
+    ((number, failed),) = tx.all(_COUNTS_SINCE, **of_webhook, since=since, limit=MAX_COUNTED)
     ((waiting, oldest),) = tx.all(_WAITING, **of_webhook)
     due_at = tx.scalar(_NEXT_DUE_AT, **of_webhook) if webhook.enabled else None
     latest = tx.all(_LATEST_ATTEMPTS, **of_webhook, limit=MAX_ATTEMPTS)

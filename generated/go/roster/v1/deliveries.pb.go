@@ -515,10 +515,10 @@ type WebhookHealth struct {
 	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
 	// State of the webhook.
 	State WebhookHealth_State `protobuf:"varint,2,opt,name=state,proto3,enum=roster.v1.WebhookHealth_State" json:"state,omitempty"`
-	// Number of attempts that started within the last 24 hours and succeeded. Test deliveries are
-	// included.
+	// Number of attempts that started within the last 24 hours and succeeded. Of more than 100,000
+	// attempts, the latest 100,000 are counted. Those of test deliveries are included.
 	SucceededAttempts int32 `protobuf:"varint,3,opt,name=succeeded_attempts,json=succeededAttempts,proto3" json:"succeeded_attempts,omitempty"`
-	// Number of attempts that started within the last 24 hours and failed.
+	// Number of attempts that started within the last 24 hours and failed, counted likewise.
 	FailedAttempts int32 `protobuf:"varint,4,opt,name=failed_attempts,json=failedAttempts,proto3" json:"failed_attempts,omitempty"`
 	// Share of these attempts that succeeded, from 0 to 1. Absent without attempts.
 	SuccessRate *float64 `protobuf:"fixed64,5,opt,name=success_rate,json=successRate,proto3,oneof" json:"success_rate,omitempty"`

@@ -398,11 +398,11 @@ class WebhookHealth(_message.Message):
     state: Global___WebhookHealth.State.ValueType
     """State of the webhook."""
     succeeded_attempts: _builtins.int
-    """Number of attempts that started within the last 24 hours and succeeded. Test deliveries are
-    included.
+    """Number of attempts that started within the last 24 hours and succeeded. Of more than 100,000
+    attempts, the latest 100,000 are counted. Those of test deliveries are included.
     """
     failed_attempts: _builtins.int
-    """Number of attempts that started within the last 24 hours and failed."""
+    """Number of attempts that started within the last 24 hours and failed, counted likewise."""
     success_rate: _builtins.float
     """Share of these attempts that succeeded, from 0 to 1. Absent without attempts."""
     waiting: _builtins.int

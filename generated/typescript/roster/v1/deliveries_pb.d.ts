@@ -315,15 +315,15 @@ export declare type WebhookHealth = Message<"roster.v1.WebhookHealth"> & {
   state: WebhookHealth_State;
 
   /**
-   * Number of attempts that started within the last 24 hours and succeeded. Test deliveries are
-   * included.
+   * Number of attempts that started within the last 24 hours and succeeded. Of more than 100,000
+   * attempts, the latest 100,000 are counted. Those of test deliveries are included.
    *
    * @generated from field: int32 succeeded_attempts = 3;
    */
   succeededAttempts: number;
 
   /**
-   * Number of attempts that started within the last 24 hours and failed.
+   * Number of attempts that started within the last 24 hours and failed, counted likewise.
    *
    * @generated from field: int32 failed_attempts = 4;
    */

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import orjson
 
@@ -15,11 +15,14 @@ from ....values.sampling import Sampling
 from ..egress.client import HEADERS, Client
 from ..egress.outcome import FAILED, TIMED_OUT, Outcome
 from ..egress.resolver import LookupNotStarted
-from ..endpoints.signing import Secrets, sign
+from ..endpoints.signing import SIGNATURE, Secrets, sign
 from .store_leases import Lease, LeasedDelivery
 from .store_results import FinishedAttempt
 
 log = logging.getLogger(__name__)
+
+# The headers that differ between attempts, or between versions of the service.
+_STORED = ("User-Agent", SIGNATURE)
 
 
 class Sender:
@@ -63,7 +66,7 @@ class Sender:
             outcome.retry_after,
             self._rng(),
             None if leased.is_test else leased.webhook.url,
-            orjson.dumps(headers).decode() if headers else "",
+            _stored(headers),
         )
 
     def _headers(self, account_id: str, leased: LeasedDelivery, now: int) -> dict[str, str]:
@@ -89,6 +92,11 @@ class Sender:
             if not leased.is_test:
                 raise
             return Outcome(None, TIMED_OUT, None, 0, b"")
+
+
+def _stored(headers: Mapping[str, str]) -> str:
+    """Returns the JSON of the headers that do not follow from the attempt; empty without any."""
+    return orjson.dumps({name: headers[name] for name in _STORED}).decode() if headers else ""
 
 
 def _log(account_id: str, delivery: Lease, outcome: Outcome) -> None:
