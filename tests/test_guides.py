@@ -102,7 +102,9 @@ def test_documents_run_in_order_on_one_account(tmp_path: Path) -> None:
                 if f":{ports[RECEIVER_PORT]}/" in webhook["url"]
             )
             wait_for(
-                account, webhook, lambda found: "nextAttemptAt" in found[0] and found[0]["attempts"]
+                account,
+                webhook,
+                lambda found: "nextAttemptAt" in found[0] and found[0]["attemptCount"],
             )
 
     numbers = itertools.count()

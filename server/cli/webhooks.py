@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import orjson
 import typer
@@ -19,8 +20,11 @@ from .common.service_client import ServiceClient, line_blocks, run
 _DATA = b"data: "
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="List webhooks, and print delivery attempts."
+    no_args_is_help=True,
+    add_completion=False,
+    help="List webhooks, their health and deliveries, and print delivery attempts.",
 )
+Webhook = Annotated[str, typer.Option(metavar="ID", help="Only this webhook.")]
 
 
 @app.command(name="list")
@@ -40,11 +44,71 @@ def list_(url: Url = LOCAL_URL, api_key: ApiKey = "", json: Json = False) -> Non
 
 
 @app.command()
-def tail(
+def health(
+    url: Url = LOCAL_URL, api_key: ApiKey = "", webhook: Webhook = "", json: Json = False
+) -> None:
+    """Print the success of the last 24 hours of each webhook, what waits, and what failed."""
+    rows = run(_health(url, api_key, webhook))
+    if json:
+        print_json_list("health", rows)
+        return
+    columns = ("id", "state", "24 h", "waiting", "failing since", "last error", "next attempt")
+    print_table(columns, [*map(_health_cells, rows)])
+
+
+@app.command()
+def deliveries(
     url: Url = LOCAL_URL,
     api_key: ApiKey = "",
-    webhook: Annotated[str, typer.Option(metavar="ID", help="Only attempts to this webhook.")] = "",
+    webhook: Webhook = "",
+    state: Annotated[str, typer.Option(help="Only in this state, such as FAILED.")] = "",
+    event_type: Annotated[
+        str, typer.Option(help="Only of this event type, or of a group such as subscriber.*.")
+    ] = "",
+    event_id: Annotated[str, typer.Option(metavar="ID", help="Only of this event.")] = "",
+    subscriber_id: Annotated[
+        str,
+        typer.Option(
+            "--subscriber", metavar="ID", help="Only about this subscriber: ID or email address."
+        ),
+    ] = "",
+    http_status: Annotated[
+        str, typer.Option(metavar="STATUS", help="Only with an attempt that got this status.")
+    ] = "",
+    since: Annotated[
+        str, typer.Option(metavar="TIMESTAMP", help="Only created at this time or later.")
+    ] = "",
+    until: Annotated[
+        str, typer.Option(metavar="TIMESTAMP", help="Only created before this time.")
+    ] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of deliveries.")] = 20,
     json: Json = False,
+) -> None:
+    """List the deliveries to all webhooks, newest first."""
+    filters = {
+        "webhookId": webhook,
+        "state": state,
+        "eventType": event_type,
+        "eventId": event_id,
+        "subscriberId": subscriber_id,
+        "httpStatus": http_status,
+        "since": since,
+        "until": until,
+    }
+    given = {name: value for name, value in filters.items() if value}
+    rows = run(_deliveries(url, api_key, given, limit))
+    if json:
+        print_json_list("deliveries", rows)
+        return
+    print_table(
+        ("id", "created", "type", "state", "attempts", "next attempt", "webhook"),
+        [*map(_delivery_cells, rows)],
+    )
+
+
+@app.command()
+def tail(
+    url: Url = LOCAL_URL, api_key: ApiKey = "", webhook: Webhook = "", json: Json = False
 ) -> None:
     """Print a line for each delivery attempt, when the attempt ends.
 
@@ -74,9 +138,50 @@ async def _webhooks(url: str, api_key: str) -> list[dict[str, Any]]:
 
 async def _list(client: ServiceClient) -> list[dict[str, Any]]:
     page = await client.get("/api/webhooks", limit="100")
-    if not isinstance(page, dict) or not isinstance(page.get("webhooks"), list):
+    return list(_member(client, page, "webhooks", list))
+
+
+def _member(client: ServiceClient, body: Any, name: str, kind: type) -> Any:
+    """Returns a member of a response. Raises CommandError if it has another type."""
+    if not isinstance(body, dict) or not isinstance(body.get(name), kind):
         raise client.not_roster()
-    return list(page["webhooks"])
+    return body[name]
+
+
+async def _health(url: str, api_key: str, webhook: str) -> list[dict[str, Any]]:
+    async with ServiceClient(url, api_key) as client:
+        ids = [webhook] if webhook else [row["id"] for row in await _list(client)]
+        paths = [f"/api/webhooks/{quote(id_, safe='')}/health" for id_ in ids]
+        return [_member(client, await client.get(path), "health", dict) for path in paths]
+
+
+def _health_cells(row: dict[str, Any]) -> tuple[str, ...]:
+    succeeded = row["succeededAttempts"]
+    number = succeeded + row["failedAttempts"]
+    share = f"{succeeded} of {number} ({row['successRate']:.1%})" if number else "no attempts"
+    last = [row.get(name, "") for name in ("failingSince", "lastError", "nextAttemptAt")]
+    return row["webhookId"], str(row["state"]).lower(), share, str(row["waiting"]), *last
+
+
+async def _deliveries(
+    url: str, api_key: str, filters: dict[str, str], limit: int
+) -> list[dict[str, Any]]:
+    """Returns the first deliveries. A page can be shorter than its limit, so all are followed."""
+    rows: list[dict[str, Any]] = []
+    async with ServiceClient(url, api_key) as client:
+        query = {**filters, "limit": str(min(limit, 100))}
+        while len(rows) < limit:
+            body, token = await client.get_page("/api/webhook-deliveries", query)
+            rows += _member(client, body, "deliveries", list)
+            if not token:
+                break
+            query["pageToken"] = token
+    return rows[:limit]
+
+
+def _delivery_cells(row: dict[str, Any]) -> tuple[str, ...]:
+    names = ("id", "createdAt", "eventType", "state", "attemptCount", "nextAttemptAt", "webhookId")
+    return tuple(str(row.get(name, "")) for name in names)
 
 
 async def _print_attempts(url: str, api_key: str, webhook: str, *, as_json: bool) -> None:

@@ -10,12 +10,13 @@ a transaction that also records it. They either expand or contract the schema:
   on request, or to a new database; an expanding migration after it, of a later release, is applied
   together with it.
 
-A file defines one of these. None holds a lock for a time that depends on the number of rows:
+A file defines one of these, or both. None holds a lock for a time that depends on the number of
+rows:
 
 - `up(migrator, db)`: short statements. On PostgreSQL they wait for locks for a fraction of a second
   and are repeated as a whole, so that the calls that wait for them are delayed no longer.
 - `indexes(db)`: indexes by name, with what follows CREATE INDEX name, such as
-  "ON subscriber (account_id, id)". PostgreSQL builds them while services write.
+  "ON subscriber (account_id, id)". PostgreSQL builds them while services write, before `up` runs.
 
 With `up`, it can also define `backfill`, which changes the rows of a TABLE in chunks while services
 run; see `backfill.py`.
@@ -238,7 +239,7 @@ def _can_retry(error: PeeweeException) -> bool:
 
 def _create_index(name: str, target: str, database: Database) -> None:
     if not isinstance(database, PostgresqlDatabase):
-        database.execute_sql(f"CREATE INDEX IF NOT EXISTS {name} {target}")
+        database.execute_sql(f'CREATE INDEX IF NOT EXISTS "{name}" {target}')
         return
     # An interrupted build leaves an index that is not valid.
     is_invalid = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%s) AND NOT indisvalid"

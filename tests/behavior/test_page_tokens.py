@@ -97,6 +97,9 @@ LISTS: dict[str, Listed] = {
         lambda account, _: account.ok("TestWebhook", **webhook_of(account)),
         parent=webhook_of,
     ),
+    "ListAllWebhookDeliveries": Listed(
+        lambda account, _: account.ok("TestWebhook", **webhook_of(account))
+    ),
     "ListSubscribers": Listed(
         creating("CreateSubscriber", email=lambda number: f"{9 - number}@example.com"),
         deleting("DeleteSubscriber"),
@@ -121,6 +124,10 @@ FILTERS: dict[str, list[Request]] = {
         {"createdAfter": "2020-01-01T00:00:00Z"},
     ],
     "ListWebhookDeliveries": [{"eventType": "webhook.test"}, {"state": "PENDING"}],
+    "ListAllWebhookDeliveries": [
+        *({"eventType": "webhook.test"}, {"state": "FAILED"}, {"httpStatus": 503}),
+        *({"since": "2020-01-01T00:00:00Z"}, {"subscriberId": "01M7Y2MPAQ036JVMBN3RCKGA5K"}),
+    ],
     "ListSubscribers": [{"order": "desc"}, {"tag": "on ada"}],
 }
 # The start of the tokens that a release issued, which must be valid in every later one.

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from standardwebhooks import Webhook
 
 from rosterd.server.features.webhooks.rules import FAILURES_BEFORE_PAUSE, MIN_PAUSE
 
@@ -18,9 +19,11 @@ from .deliveries import (
     create_webhook,
     deliveries,
     events_of,
+    set_failed,
     wait_for,
     wait_for_states,
 )
+from .helpers import MISSING_ID, create_subscriber
 
 BROKEN = Reply(503, b"out of \xff order")
 
@@ -45,15 +48,41 @@ def test_delivery_and_its_attempt_have_exactly_the_documented_keys(
     assert set(response.body) == {"delivery", "attempts"}
     assert response.body["delivery"] == delivery
     assert set(delivery) == {
-        *("id", "webhookId", "eventId", "eventType", "state", "attempts", "createdAt"),
-        "endedAt",
+        *("id", "webhookId", "eventId", "eventType", "state", "attemptCount", "createdAt"),
+        *("endedAt", "attempts"),
     }
     assert (delivery["webhookId"], delivery["eventId"]) == (webhook["id"], request.event["id"])
-    assert (delivery["eventType"], delivery["attempts"]) == ("tag.created", 1)
+    assert (delivery["eventType"], delivery["attemptCount"]) == ("tag.created", 1)
+    # The name that attemptCount had.
+    assert delivery["attempts"] == delivery["attemptCount"]
     (attempt,) = response.body["attempts"]
-    assert set(attempt) == {"number", "startedAt", "durationMs", "httpStatus", "responseBody"}
+    assert set(attempt) == {
+        *("number", "startedAt", "durationMs", "httpStatus", "requestHeaders", "responseBody")
+    }
     assert (attempt["number"], attempt["httpStatus"], attempt["responseBody"]) == (1, 200, "ok")
     assert delivery["createdAt"] <= attempt["startedAt"] <= delivery["endedAt"]
+
+
+def test_attempt_includes_the_request_headers_as_sent(account: Account, receiver: Receiver) -> None:
+    created = account.ok("CreateWebhook", url=receiver.url)
+    webhook = created["webhook"]
+    account.ok("RotateWebhookSecret", id=webhook["id"])
+    create_tags(account, "vip")
+    (delivery,) = wait_for_states(account, webhook, "SUCCEEDED")
+    (request,) = receiver.received
+
+    (attempt,) = account.ok("GetWebhookDelivery", id=delivery["id"])["attempts"]
+
+    shown = {name.lower(): value for name, value in attempt["requestHeaders"].items()}
+    assert request.headers == {
+        **shown,
+        "host": request.headers["host"],
+        "content-length": str(len(request.body)),
+    }
+    # The previous secret signs too.
+    assert len(shown["webhook-signature"].split()) == 2
+    assert Webhook(created["secret"]).verify(request.body, shown) == request.event
+    assert created["secret"].removeprefix("whsec_") not in str(attempt)
 
 
 def test_failed_attempt_includes_the_time_of_the_next_attempt(
@@ -63,14 +92,14 @@ def test_failed_attempt_includes_the_time_of_the_next_attempt(
     receiver.replies = [BROKEN]
     create_tags(account, "vip")
 
-    (delivery,) = wait_for(account, webhook, lambda items: items and items[0]["attempts"] == 1)
+    (delivery,) = wait_for(account, webhook, lambda items: items and items[0]["attemptCount"] == 1)
 
     assert delivery["state"] == "PENDING"
     assert "endedAt" not in delivery
     (attempt,) = account.ok("GetWebhookDelivery", id=delivery["id"])["attempts"]
     assert (attempt["httpStatus"], attempt["error"]) == (503, "HTTP 503")
     assert attempt["responseBody"] == "out of \\xff order"
-    assert delivery["nextAttemptAt"] > attempt["startedAt"]
+    assert delivery["nextAttemptAt"] == attempt["nextAttemptAt"] > attempt["startedAt"]
     account.ok("UpdateWebhook", id=webhook["id"], enabled=False)
     (delivery,) = deliveries(account, webhook, state="PENDING")
     assert "nextAttemptAt" not in delivery
@@ -87,7 +116,9 @@ def test_next_attempt_is_at_the_end_of_a_pause_or_when_a_request_ends_it(
     receiver.replies = [BROKEN] * 20
     create_tags(account, *map(str, range(FAILURES_BEFORE_PAUSE)))
     failed = wait_for(
-        account, webhook, lambda items: sum(i["attempts"] for i in items) >= FAILURES_BEFORE_PAUSE
+        account,
+        webhook,
+        lambda items: sum(i["attemptCount"] for i in items) >= FAILURES_BEFORE_PAUSE,
     )
 
     retried = account.ok("RetryWebhookDelivery", id=failed[0]["id"])["delivery"]
@@ -140,7 +171,7 @@ def test_delivery_filters_are_combined(account: Account, receiver: Receiver) -> 
     receiver.replies = [BROKEN]
     account.ok("DeleteTag", id=tag["id"])
     deleted, created = wait_for(
-        account, webhook, lambda items: [f["attempts"] for f in items] == [1, 1]
+        account, webhook, lambda items: [f["attemptCount"] for f in items] == [1, 1]
     )
 
     expected: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
@@ -165,11 +196,67 @@ def test_delivery_filters_are_combined(account: Account, receiver: Receiver) -> 
     assert [(f, deliveries(account, webhook, **f)) for f, _ in expected] == expected
 
 
+@pytest.mark.each_database
+def test_deliveries_to_all_webhooks_are_found_by_every_filter(
+    account: Account, receiver: Receiver
+) -> None:
+    first = create_webhook(account, receiver.url, eventTypes=["tag.*"])
+    second = create_webhook(account, f"{receiver.url}/other", eventTypes=["subscriber.*"])
+    gone = create_webhook(account, f"{receiver.url}/gone")
+    tag = account.ok("CreateTag", name="vip")["tag"]
+    (created,) = wait_for_states(account, first, "SUCCEEDED")
+    receiver.replies = [BROKEN] * 2
+    account.ok("DeleteTag", id=tag["id"])
+    for webhook in (gone, first):
+        deleted, _ = wait_for(
+            account, webhook, lambda items: [i["attemptCount"] for i in items] == [1, 1]
+        )
+    ada = create_subscriber(account)
+    (of_ada,) = wait_for_states(account, second, "SUCCEEDED")
+    account.ok("DeleteWebhook", id=gone["id"])
+    set_failed(account, deleted)
+    (deleted, _) = deliveries(account, first)
+
+    expected: list[tuple[dict[str, Any], list[Row]]] = [
+        ({}, [of_ada, deleted, created]),
+        ({"webhookId": first["id"]}, [deleted, created]),
+        ({"state": "SUCCEEDED"}, [of_ada, created]),
+        ({"state": "FAILED"}, [deleted]),
+        ({"state": "FAILED", "webhookId": second["id"]}, []),
+        ({"state": "PENDING"}, []),
+        ({"eventType": "tag.*"}, [deleted, created]),
+        ({"eventType": "tag.created", "state": "FAILED"}, []),
+        ({"eventId": deleted["eventId"]}, [deleted]),
+        ({"eventId": deleted["eventId"], "httpStatus": 503}, [deleted]),
+        ({"eventId": deleted["eventId"], "httpStatus": 200}, []),
+        ({"subscriberId": "ADA@example.com"}, [of_ada]),
+        ({"subscriberId": ada["id"], "httpStatus": 200}, [of_ada]),
+        ({"subscriberId": ada["id"], "eventId": deleted["eventId"]}, []),
+        ({"subscriberId": MISSING_ID}, []),
+        ({"httpStatus": 503}, [deleted]),
+        ({"httpStatus": 503, "state": "SUCCEEDED"}, []),
+        ({"httpStatus": 503, "webhookId": second["id"]}, []),
+        ({"httpStatus": 200}, [of_ada, created]),
+        ({"httpStatus": 200, "state": "SUCCEEDED", "eventType": "tag.*"}, [created]),
+        ({"httpStatus": 204}, []),
+        ({"since": deleted["createdAt"]}, [of_ada, deleted]),
+        ({"until": deleted["createdAt"]}, [created]),
+        ({"since": deleted["createdAt"], "until": of_ada["createdAt"]}, [deleted]),
+        ({"since": "2020-01-01T00:00:00Z", "httpStatus": 503}, [deleted]),
+        ({"until": created["createdAt"], "httpStatus": 503}, []),
+    ]
+    listed = [(given, account.ok("ListAllWebhookDeliveries", **given)) for given, _ in expected]
+    assert [(given, page["deliveries"]) for given, page in listed] == expected
+    assert [page["total"] for _, page in listed] == [len(rows) for _, rows in expected]
+    account.fails("WebhookNotFound", "ListAllWebhookDeliveries", webhookId=gone["id"])
+    account.fails("SubscriberNotFound", "ListAllWebhookDeliveries", subscriberId="eve@example.com")
+
+
 def test_retried_delivery_is_sent_immediately(account: Account, receiver: Receiver) -> None:
     webhook = create_webhook(account, receiver.url)
     receiver.replies = [BROKEN]
     create_tags(account, "vip")
-    (before,) = wait_for(account, webhook, lambda items: items and items[0]["attempts"] == 1)
+    (before,) = wait_for(account, webhook, lambda items: items and items[0]["attemptCount"] == 1)
 
     response = account.call("RetryWebhookDelivery", id=before["id"])
 
@@ -201,4 +288,4 @@ def test_retry_does_not_change_a_delivery_that_is_being_sent(
     (delivery,) = wait_for_states(account, webhook, "SUCCEEDED")
     assert [item["state"] for item in retried] == ["SENDING"]
     assert "nextAttemptAt" not in retried[0]
-    assert (delivery["attempts"], len(receiver.received)) == (1, 1)
+    assert (delivery["attemptCount"], len(receiver.received)) == (1, 1)

@@ -68,7 +68,7 @@ def test_tail_returns_failures_with_the_current_delivery(
         record = next(records)
 
     assert [record["delivery"]] == deliveries(account, webhook, eventType="tag.created")
-    assert (record["delivery"]["state"], record["delivery"]["attempts"]) == ("PENDING", 1)
+    assert (record["delivery"]["state"], record["delivery"]["attemptCount"]) == ("PENDING", 1)
     assert (record["attempt"]["httpStatus"], record["attempt"]["error"]) == (503, "HTTP 503")
 
 

@@ -130,12 +130,12 @@ def test_test_delivery_sends_a_signed_event_and_returns_the_result(
     assert account.ok("ListEvents")["events"] == [event]
     delivery, attempt = response.body["delivery"], response.body["attempt"]
     assert set(delivery) == {
-        *("id", "webhookId", "eventId", "eventType", "state", "attempts", "createdAt"),
-        "endedAt",
+        *("id", "webhookId", "eventId", "eventType", "state", "attemptCount", "createdAt"),
+        *("endedAt", "attempts"),
     }
     assert (delivery["webhookId"], delivery["eventId"]) == (webhook["id"], event["id"])
     assert (delivery["eventType"], delivery["state"]) == ("webhook.test", "SUCCEEDED")
-    assert delivery["attempts"] == attempt["number"] == 1
+    assert delivery["attemptCount"] == attempt["number"] == 1
     assert (attempt["httpStatus"], attempt["responseBody"]) == (200, "ok")
     assert "error" not in attempt
     stored_delivery = account.ok("GetWebhookDelivery", id=delivery["id"])
@@ -150,7 +150,7 @@ def test_failed_test_delivery_is_not_retried_and_does_not_change_the_webhook_hea
 
     body = account.ok("TestWebhook", id=webhook["id"])
 
-    assert (body["delivery"]["state"], body["delivery"]["attempts"]) == ("FAILED", 1)
+    assert (body["delivery"]["state"], body["delivery"]["attemptCount"]) == ("FAILED", 1)
     assert "nextAttemptAt" not in body["delivery"]
     assert (body["attempt"]["httpStatus"], body["attempt"]["error"]) == (410, "HTTP 410")
     assert body["attempt"]["responseBody"] == "gone \\xff\\x00"

@@ -17,7 +17,7 @@ from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.serving.console import ExitCode
 
 from ..behavior.deliveries import create_tags, create_webhook, deliveries, wait_for
-from ..behavior.helpers import MISSING_ID, create_field
+from ..behavior.helpers import MISSING_ID, create_field, create_subscriber
 from ..components import free_port
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver, Reply
@@ -170,7 +170,7 @@ def test_list_prints_webhooks_and_their_state(http_account: Account, receiver: R
     third = create_webhook(http_account, receiver.url, eventTypes=["custom_field.*"])
     receiver.replies = [Reply(503)]
     create_field(http_account, "Plan")
-    wait_for(http_account, third, lambda items: items and items[0]["attempts"] == 1)
+    wait_for(http_account, third, lambda items: items and items[0]["attemptCount"] == 1)
     third = http_account.ok("GetWebhook", id=third["id"])["webhook"]
 
     done, plain = (transfer(http_account, "webhooks", "list", *more) for more in ((), ("--json",)))
@@ -183,3 +183,47 @@ def test_list_prints_webhooks_and_their_state(http_account: Account, receiver: R
         [third["id"], "paused", receiver.url, "custom_field.*"],
     ]
     assert json.loads(plain.stdout) == {"webhooks": [first, second, third], "total": 3}
+
+
+def test_health_prints_what_failed_and_what_waits(
+    http_account: Account, receiver: Receiver
+) -> None:
+    working = create_webhook(http_account, receiver.url, eventTypes=["tag.deleted"])
+    failing = create_webhook(http_account, f"{receiver.url}/failing")
+    receiver.replies = [Reply(503)]
+    create_tags(http_account, "a")
+    wait_for(http_account, failing, lambda items: items and items[0]["attemptCount"] == 1)
+    health = [
+        http_account.ok("GetWebhookHealth", id=webhook["id"])["health"]
+        for webhook in (working, failing)
+    ]
+
+    done = transfer(http_account, "webhooks", "health")
+    plain = transfer(http_account, "webhooks", "health", "--webhook", failing["id"], "--json")
+
+    first, second = (re.split(r"  +", line.strip()) for line in done.stdout.splitlines()[1:])
+    assert first == [working["id"], "healthy", "no attempts", "0"]
+    times = health[1]["failingSince"], health[1]["nextAttemptAt"]
+    state = [failing["id"], "failing", "0 of 1 (0.0%)", "1"]
+    assert second == [*state, times[0], "HTTP 503", times[1]]
+    assert json.loads(plain.stdout) == {"health": health[1:], "total": 1}
+
+
+def test_deliveries_prints_those_that_match_on_all_pages(
+    http_account: Account, receiver: Receiver
+) -> None:
+    webhook = create_webhook(http_account, receiver.url, eventTypes=["tag.created"])
+    number = 101
+    create_tags(http_account, *map(str, range(number)))
+    receiver.wait_for(number)
+    create_subscriber(http_account)
+    words = ("--webhook", webhook["id"], "--event-type", "tag.*", "--since", "2020-01-01T00:00:00Z")
+
+    done = transfer(http_account, "webhooks", "deliveries", *words, "--limit", "200", "--json")
+    table = transfer(http_account, "webhooks", "deliveries", *words, "--limit", "1")
+    wrong = transfer(http_account, "webhooks", "deliveries", "--http-status", "42")
+
+    listed = json.loads(done.stdout)["deliveries"]
+    assert len({delivery["id"] for delivery in listed}) == number
+    assert [line.split()[0] for line in table.stdout.splitlines()[1:]] == [listed[0]["id"]]
+    assert (wrong.returncode, "--http-status" in wrong.stderr) == (ExitCode.REJECTED, True)

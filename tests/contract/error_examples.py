@@ -230,6 +230,8 @@ class Recorder:
         if reason == "SEGMENT_NOT_FOUND" and operation.rpc == "BatchChangeSubscribers":
             batch = {"segmentId": MISSING, "action": {"delete": True}}
             return send(account, account.key, body=json.dumps(batch).encode())
+        if reason == "SUBSCRIBER_NOT_FOUND" and operation.rpc == "ListAllWebhookDeliveries":
+            return send(account, account.key, query=f"?subscriberId={MISSING_EMAIL}")
         names = {"SEGMENT_NOT_FOUND": "segmentId", "WEBHOOK_NOT_FOUND": "webhookId"}
         plural = "s" if operation.rpc == "GetStatistics" else ""
         query = "" if is_about_missing else f"?{names[reason]}{plural}={MISSING}"

@@ -68,6 +68,9 @@ _REPLACED = (
         "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     ),
     (re.compile(r'(?<="durationMs":)\d+'), "84"),
+    (re.compile(r'(?<="webhook-timestamp":")\d+'), str(int(NOW.timestamp()))),
+    (re.compile(r'(?<="webhook-signature":")[^"]+'), f"v1,{'A' * 43}="),
+    (re.compile(r"(?<=Roster-Webhooks/)[\w.]+"), "0.2.0"),
     (re.compile(r'(?<="rate":)[1-9][\d.]*'), "9500"),
 )
 
@@ -90,7 +93,7 @@ def prepare(account: Account, name: str, webhook_url: str = UNREACHABLE) -> dict
         return _tokens(account, ids["subscribers"])
     if resource == "operations":
         ids[resource] = _operation(account)
-    if "deliveries" in path:
+    if "deliveries" in path or name == "GetWebhookHealth":
         delivery = account.ok("TestWebhook", id=ids["webhooks"])["delivery"]
         ids["webhook-deliveries"] = delivery["id"]
     return {IDS[0]: ids[resource]} if resource in ids else {}

@@ -203,7 +203,7 @@ def header_of(message: Descriptor) -> str:
 
 
 # Records and pages, which have no editors, and all that is stored about a person.
-WITHOUT_ETAG = {"HttpBody", "Link", "WebhookDelivery"}
+WITHOUT_ETAG = {"HttpBody", "Link", "WebhookDelivery", "WebhookHealth"}
 WITHOUT_ETAG_IN = {"GetSubscriberPersonalData"}
 
 

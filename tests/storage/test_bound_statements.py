@@ -90,6 +90,7 @@ MAKERS = {
     "features.subscribers.query.store_search._sorting",
     "features.webhooks.delivery.store_pages._page",
     "features.webhooks.delivery.store_pages._count",
+    "features.webhooks.delivery.store_pages._nth_of_each",
     "storage.account_rows.__init__",
     "storage.references.__init__",
     "storage.resource.__init__",

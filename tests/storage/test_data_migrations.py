@@ -213,7 +213,7 @@ def test_rows_of_renamed_tables_and_columns_are_kept(stored: Stored) -> None:
         assert event.id == "evt_1"
         ((delivered, attempt),) = deliveries.attempts_after(OURS, "", 2, 1, tx).records
         assert delivered.event_type == "tag.created"
-        assert attempt == deliveries.AttemptRow(1, 5, 84, 503, "answered 503", "busy")
+        assert attempt == deliveries.AttemptRow(1, 5, 84, 503, "answered 503", "busy", None, None)
 
 
 def test_running_replays_become_operations_that_continue(stored: Stored) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import orjson
 import uvloop
+import yarl
 
 from ...config import API_KEY, URL
 from ...serving.console import CommandError, ExitCode
@@ -96,6 +97,13 @@ class ServiceClient:
         """Returns the JSON value at a path."""
         async with self.request("GET", path, query) as response:
             return await self._json(response)
+
+    async def get_page(self, path: str, query: Mapping[str, str]) -> tuple[Any, str]:
+        """Returns the JSON value of a page and the token of the next page; empty on the last."""
+        async with self.request("GET", path, query) as response:
+            link = response.links.get("next")
+            token = yarl.URL(str(link["url"])).query.get("pageToken", "") if link else ""
+            return await self._json(response), token
 
     async def post(self, path: str, body: Any) -> Any:
         """Sends a JSON value to a path and returns the JSON value of the response."""

@@ -112,6 +112,13 @@ Delivery.add_index(
     Delivery.account_id,
     Delivery.webhook_id,
     Delivery.id,
+    name="delivery_pending",
+    where=Delivery.status == PENDING,
+)
+Delivery.add_index(
+    Delivery.account_id,
+    Delivery.webhook_id,
+    Delivery.id,
     name="delivery_being_sent",
     unique=True,
     where=Delivery.status == SENDING,
@@ -130,7 +137,9 @@ class DeliveryAttempt(Model):
     """One attempt, with its start, duration and response.
 
     `position` numbers the attempts of an account in the order in which they finish, so a tail
-    misses none. `response_body` is the beginning of the response body, escaped.
+    misses none. `response_body` is the beginning of the response body, escaped. `request_headers`
+    is a JSON object with those that do not follow from the attempt, and empty if the request could
+    not be signed.
     """
 
     account_id = TextField()
@@ -143,9 +152,31 @@ class DeliveryAttempt(Model):
     http_status = SmallIntegerField(null=True)
     error = TextField()
     response_body = TextField()
+    request_headers = TextField(null=True)
+    next_attempt_at = BigIntegerField(null=True)
 
     class Meta:
         table_name = "delivery_attempt"
         primary_key = CompositeKey("account_id", "delivery_id", "number")
         indexes = ((("account_id", "position"), True),)
         without_rowid = True
+
+
+# Contains what the health of a webhook counts.
+DeliveryAttempt.add_index(
+    DeliveryAttempt.account_id,
+    DeliveryAttempt.webhook_id,
+    DeliveryAttempt.started_at,
+    DeliveryAttempt.error,
+    name="delivery_attempt_by_start",
+)
+DeliveryAttempt.add_index(
+    DeliveryAttempt.account_id,
+    DeliveryAttempt.webhook_id,
+    DeliveryAttempt.http_status,
+    DeliveryAttempt.delivery_id,
+    # SQLite prefers an index that contains the column of its condition.
+    DeliveryAttempt.error,
+    name="delivery_attempt_failed",
+    where=DeliveryAttempt.error != SQL("''"),
+)

@@ -14,7 +14,7 @@ from ...storage.transaction import Transaction
 from ..events.store_subscriber import events_about, remove_from_operation_events, remove_person
 from ..operations.store_persons import remove_from_operations
 from ..subscribers.store_history import Person
-from .delivery.store_deliveries import attempts_of, deliveries_of, remove_responses
+from .delivery.store_deliveries import attempts_of, deliveries_of, remove_requests_and_responses
 from .messages import attempt, delivery, event
 
 # Per transaction.
@@ -40,7 +40,8 @@ class PersonalData:
             if row.sequence > sequence:
                 yield row.sequence, "", event(account_id, row.envelope, with_links=False)
             for stored in deliveries_of(account_id, row.sequence, tx, after):
-                attempts = map(attempt, attempts_of(account_id, stored.id, tx))
+                rows = attempts_of(account_id, stored.id, tx)
+                attempts = [attempt(stored.event_id, row) for row in rows]
                 message = pb.PersonalDelivery(delivery=delivery(stored), attempts=attempts)
                 yield row.sequence, stored.id, message
 
@@ -81,7 +82,7 @@ class PersonalData:
         remove_from_operations(account_id, addresses, tx)
         _remove_from_events(account_id, person.id, first, None, tx)
         for row in remove_from_operation_events(account_id, addresses, tx):
-            remove_responses(account_id, row.sequence, tx)
+            remove_requests_and_responses(account_id, row.sequence, tx)
 
 
 def _remove_from_events(
@@ -92,4 +93,4 @@ def _remove_from_events(
         if end is not None and row.sequence >= end:
             return
         remove_person(account_id, row, tx)
-        remove_responses(account_id, row.sequence, tx)
+        remove_requests_and_responses(account_id, row.sequence, tx)

@@ -22,7 +22,7 @@ from ...values.clock import Clock
 from ...values.ids import checked_id
 from ..accounts.rules import WRITE, allows
 from ..events import store_reading as events
-from . import messages, store
+from . import messages, store, store_health
 from .delivery import store_test_deliveries
 from .delivery.sender import Sender
 from .delivery.store_leases import LeasedDelivery
@@ -93,6 +93,13 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
             next_page_token=token_of(following),
         )
 
+    async def GetWebhookHealth(
+        self, request: pb.GetWebhookHealthRequest, _context: Context
+    ) -> pb.GetWebhookHealthResponse:
+        account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
+        report = await self._database.read(partial(store_health.health, account, webhook_id))
+        return pb.GetWebhookHealthResponse(health=messages.health(report))
+
     async def UpdateWebhook(
         self, request: pb.UpdateWebhookRequest, _context: Context
     ) -> pb.UpdateWebhookResponse:
@@ -162,7 +169,8 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         def conclude(tx: Transaction) -> pb.TestWebhookResponse:
             delivery, attempt = store_test_deliveries.conclude(account, finished, tx)
             return pb.TestWebhookResponse(
-                delivery=messages.delivery(delivery), attempt=messages.attempt(attempt)
+                delivery=messages.delivery(delivery),
+                attempt=messages.attempt(delivery.event_id, attempt),
             )
 
         response: pb.TestWebhookResponse = await self._database.conclude(conclude)

@@ -11,12 +11,13 @@ from ...rpc.errors import WebhookDeliveryNotFound, WebhookNotFound, invalid
 from ...rpc.etags import with_etag
 from ...rpc.idempotency.idempotent_database import IdempotentDatabase
 from ...rpc.messages import Context, created_range, first_id_at_or_after, milliseconds
-from ...rpc.paging import page_in, token_of
+from ...rpc.paging import Page, page_in, token_of
 from ...rpc.streams import accept
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
 from ...values.ids import checked_id
 from ..operations.messages import operation
+from ..subscribers import store_reading as subscribers
 from .delivery import store_deliveries as deliveries
 from .delivery import store_pages as pages
 from .delivery import store_replays as replays
@@ -47,8 +48,7 @@ class DeliveryMethods:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
         filters = _filter(request)
         page = page_in(repr((webhook_id, filters)), request)
-        after = page.token.after if page.token else None
-        position = pages.PagePosition(page.limit, page.offset, after)
+        position = _position(page)
 
         def get(tx: Transaction) -> pages.DeliveryPage:
             find(account, webhook_id, tx)
@@ -64,15 +64,45 @@ class DeliveryMethods:
             next_page_token=token_of(following),
         )
 
+    async def ListAllWebhookDeliveries(
+        self, request: pb.ListAllWebhookDeliveriesRequest, _context: Context
+    ) -> pb.ListAllWebhookDeliveriesResponse:
+        account, search = account_id(), _search(request)
+        person = request.subscriber_id and subscribers.check_reference(request.subscriber_id)
+        page = page_in(f"webhook deliveries {(search, request.subscriber_id)!r}", request)
+        position = _position(page)
+
+        def get(tx: Transaction) -> tuple[list[deliveries.DeliveryRow], str | None]:
+            if search.webhook_id is not None:
+                find(account, search.webhook_id, tx)
+            about = person
+            # An identifier can be that of a deleted subscriber.
+            if not isinstance(about, str):
+                about = subscribers.find(account, about, tx).id
+            chosen = search._replace(subscriber_id=about or None)
+            return pages.page_of_all(account, chosen, position, tx)
+
+        rows, after = await self._database.read(get)
+        is_all = page.number == 1 and after is None
+        return pb.ListAllWebhookDeliveriesResponse(
+            deliveries=map(delivery, rows),
+            total=len(rows) if is_all else None,
+            page=page.number,
+            limit=page.limit,
+            next_page_token=token_of(page.following(after) if after else None),
+        )
+
     async def GetWebhookDelivery(
         self, request: pb.GetWebhookDeliveryRequest, _context: Context
     ) -> pb.GetWebhookDeliveryResponse:
         account, delivery_id = account_id(), checked_id(request.id, WebhookDeliveryNotFound)
 
         def get(tx: Transaction) -> pb.GetWebhookDeliveryResponse:
+            found = deliveries.find(account, delivery_id, tx)
+            attempts = deliveries.attempts_of(account, delivery_id, tx)
             return pb.GetWebhookDeliveryResponse(
-                delivery=delivery(deliveries.find(account, delivery_id, tx)),
-                attempts=[attempt(row) for row in deliveries.attempts_of(account, delivery_id, tx)],
+                delivery=delivery(found),
+                attempts=[attempt(found.event_id, row) for row in attempts],
             )
 
         return await self._database.read(get)
@@ -111,8 +141,30 @@ class DeliveryMethods:
         await accept(context)
         async for record in self._tails.follow(caller, webhook_id, position):
             yield pb.TailWebhookDeliveriesResponse(
-                delivery=delivery(record.delivery), attempt=attempt(record.attempt)
+                delivery=delivery(record.delivery),
+                attempt=attempt(record.delivery.event_id, record.attempt),
             )
+
+
+def _position(page: Page) -> pages.PagePosition:
+    return pages.PagePosition(page.limit, page.offset, page.token.after if page.token else None)
+
+
+def _search(request: pb.ListAllWebhookDeliveriesRequest) -> pages.Search:
+    """Returns the filters of a list request except the subscriber.
+
+    Raises ValidationError or WebhookNotFound.
+    """
+    filters = pages.Filter(
+        status=request.state or None,
+        event_types=check_filter("eventType", request.event_type) or None,
+        event_id=request.event_id or None,
+        first_id=first_id_at_or_after(request.since) if request.HasField("since") else None,
+        end_id=first_id_at_or_after(request.until) if request.HasField("until") else None,
+    )
+    webhook_id = request.webhook_id and checked_id(request.webhook_id, WebhookNotFound)
+    http_status = request.http_status if request.HasField("http_status") else None
+    return pages.Search(filters, webhook_id or None, http_status=http_status)
 
 
 def _filter(request: pb.ListWebhookDeliveriesRequest) -> pages.Filter:

@@ -8,7 +8,7 @@ import pytest
 
 from rosterd.server.features.webhooks.delivery import store_deliveries
 from rosterd.server.features.webhooks.delivery import store_pages as pages
-from rosterd.server.features.webhooks.delivery.store_pages import Filter
+from rosterd.server.features.webhooks.delivery.store_pages import Filter, Search
 from rosterd.server.features.webhooks.models import Delivery, DeliveryQueue
 from rosterd.server.features.webhooks.rules import RETRY_DELAYS, DeliveryState
 from rosterd.server.storage.databases import unit_of_work
@@ -20,6 +20,8 @@ from .worker import ACCOUNT_ID, Location, execute, running_worker
 
 URL = "http://127.0.0.1:1/"
 ROWS, RARE = 3_000, 500
+# The IDs of failed deliveries to two webhooks, newest first.
+FAILED_IDS = [f"{webhook}{x:025}" for webhook in "BA" for x in range(ROWS - RARE + 2, 0, -RARE)]
 
 
 async def test_retry_restarts_the_schedule_of_a_failed_delivery(location: Location) -> None:
@@ -65,12 +67,29 @@ def fill(tx: Transaction) -> None:
                 f" {status}, 1, 1, 1, {due_at}, 1, NULL FROM n",
                 tx,
             )
+            execute(
+                f"INSERT INTO webhook VALUES ('{account}', '{webhook}', '', '', '[]', 1, 0, '',"
+                " NULL, NULL, 0, 0, NULL, 0, 0, 0)",
+                tx,
+            )
         execute(
-            "INSERT INTO event (account_id, sequence, id, event_type, envelope, created_at)"
-            " SELECT account_id, sequence, event_id, event_type, '{}', 1 FROM delivery"
-            f" WHERE account_id = '{account}' AND webhook_id = 'A'",
+            "INSERT INTO event (account_id, sequence, id, event_type, envelope, created_at,"
+            " subscriber_id) SELECT account_id, sequence, event_id, event_type, '{}', 1, sequence"
+            f" FROM delivery WHERE account_id = '{account}' AND webhook_id = 'A'",
             tx,
         )
+        execute(
+            "INSERT INTO delivery_attempt SELECT account_id, id, 1, row_number() OVER (),"
+            " webhook_id, 1, 1, iif(status = 4, 503, 200), iif(status = 4, 'HTTP 503', ''), '',"
+            " NULL, NULL"
+            f" FROM delivery WHERE account_id = '{account}'",
+            tx,
+        )
+
+
+EACH_POSITION = pytest.mark.parametrize(
+    "position", [pages.PagePosition(5), pages.PagePosition(5, after="Z")], ids=["number", "token"]
+)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +105,7 @@ def fill(tx: Transaction) -> None:
         Filter(first_id=f"A{ROWS - 5:025}"),
     ],
 )
-@pytest.mark.parametrize(
-    "position", [pages.PagePosition(5), pages.PagePosition(5, after="Z")], ids=["number", "token"]
-)
+@EACH_POSITION
 def test_sqlite_finds_filtered_deliveries_without_a_scan(
     many_deliveries: str, filters: Filter, position: pages.PagePosition
 ) -> None:
@@ -104,3 +121,64 @@ def test_sqlite_finds_filtered_deliveries_without_a_scan(
     assert listing.machine_steps < ROWS
     # Without a filter, all deliveries of the webhook are counted in an index.
     assert count.machine_steps < ROWS or filters == Filter()
+
+
+@pytest.mark.parametrize(
+    ("search", "count"),
+    [
+        (Search(), 6),
+        (Search(webhook_id="A"), 6),
+        (Search(Filter(DeliveryState.PENDING)), 6),
+        (Search(Filter(DeliveryState.SENDING)), 6),
+        (Search(Filter(DeliveryState.FAILED)), 6),
+        (Search(Filter(DeliveryState.FAILED), webhook_id="B"), 6),
+        (Search(Filter(first_id=f"B{ROWS - 2:025}")), 3),
+        (Search(Filter(event_id=f"evt_{7:026}")), 2),
+        (Search(Filter(DeliveryState.SUCCEEDED), subscriber_id="7"), 2),
+        (Search(subscriber_id="7", http_status=200), 2),
+        # These are checked for a limited number of deliveries.
+        (Search(Filter(DeliveryState.SUCCEEDED)), 6),
+        (Search(Filter(event_types=["tag.deleted"])), 0),
+        (Search(Filter(DeliveryState.FAILED, ["tag.created"])), 6),
+        (Search(http_status=503), 6),
+        (Search(Filter(DeliveryState.FAILED), http_status=503), 6),
+        (Search(Filter(DeliveryState.PENDING), http_status=503), 0),
+        (Search(http_status=200), 6),
+        (Search(http_status=204), 0),
+    ],
+)
+@EACH_POSITION
+def test_sqlite_reads_few_deliveries_for_a_page_of_all_webhooks(
+    many_deliveries: str,
+    search: Search,
+    count: int,
+    position: pages.PagePosition,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pages, "MAX_READ", 40)
+    with unit_of_work(many_deliveries) as tx:
+        recording = RecordingTransaction(tx)
+        rows, _ = pages.page_of_all(ACCOUNT_ID, search, position, recording)
+
+    assert len(rows) == min(count, 5)
+    assert len(recording.recorded) <= 3
+    assert sum(step.machine_steps for step in recording.recorded) < ROWS
+
+
+@pytest.mark.parametrize("search", [Search(http_status=503), Search(Filter(event_types=["x"]))])
+def test_pages_of_all_webhooks_continue_where_reading_ended(
+    many_deliveries: str, search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "MAX_READ", 4)
+    expected = FAILED_IDS if search.http_status else []
+    found, position, number = [], pages.PagePosition(2), 0
+    with unit_of_work(many_deliveries) as tx:
+        while True:
+            rows, after = pages.page_of_all(ACCOUNT_ID, search, position, tx)
+            found += [row.id for row in rows]
+            if after is None:
+                break
+            position, number = pages.PagePosition(2, after=after), number + 1
+
+    assert found == expected
+    assert number >= len(expected) / 2

@@ -87,6 +87,67 @@ func (WebhookDelivery_State) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_deliveries_proto_rawDescGZIP(), []int{1, 0}
 }
 
+// The state of a webhook.
+type WebhookHealth_State int32
+
+const (
+	// Never returned.
+	WebhookHealth_STATE_UNSPECIFIED WebhookHealth_State = 0
+	// The last attempt succeeded, or there was none.
+	WebhookHealth_HEALTHY WebhookHealth_State = 1
+	// The last attempt failed.
+	WebhookHealth_FAILING WebhookHealth_State = 2
+	// Several attempts in a row failed, and nothing is sent before next_attempt_at.
+	WebhookHealth_PAUSED WebhookHealth_State = 3
+	// Nothing is sent, because a client or the service disabled the webhook.
+	WebhookHealth_DISABLED WebhookHealth_State = 4
+)
+
+// Enum value maps for WebhookHealth_State.
+var (
+	WebhookHealth_State_name = map[int32]string{
+		0: "STATE_UNSPECIFIED",
+		1: "HEALTHY",
+		2: "FAILING",
+		3: "PAUSED",
+		4: "DISABLED",
+	}
+	WebhookHealth_State_value = map[string]int32{
+		"STATE_UNSPECIFIED": 0,
+		"HEALTHY":           1,
+		"FAILING":           2,
+		"PAUSED":            3,
+		"DISABLED":          4,
+	}
+)
+
+func (x WebhookHealth_State) Enum() *WebhookHealth_State {
+	p := new(WebhookHealth_State)
+	*p = x
+	return p
+}
+
+func (x WebhookHealth_State) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WebhookHealth_State) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_deliveries_proto_enumTypes[1].Descriptor()
+}
+
+func (WebhookHealth_State) Type() protoreflect.EnumType {
+	return &file_roster_v1_deliveries_proto_enumTypes[1]
+}
+
+func (x WebhookHealth_State) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WebhookHealth_State.Descriptor instead.
+func (WebhookHealth_State) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_deliveries_proto_rawDescGZIP(), []int{3, 0}
+}
+
 // A change of an account's data: the JSON body of a webhook delivery.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -215,6 +276,11 @@ type WebhookDelivery struct {
 	// State of the delivery.
 	State WebhookDelivery_State `protobuf:"varint,5,opt,name=state,proto3,enum=roster.v1.WebhookDelivery_State" json:"state,omitempty"`
 	// Number of finished attempts.
+	AttemptCount int32 `protobuf:"varint,11,opt,name=attempt_count,json=attemptCount,proto3" json:"attempt_count,omitempty"`
+	// The same number. Deprecated: use attempt_count. A response with an attempt list names that
+	// attempts.
+	//
+	// Deprecated: Marked as deprecated in roster/v1/deliveries.proto.
 	Attempts int32 `protobuf:"varint,6,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	// Earliest time of the next attempt. Absent if none is scheduled.
 	NextAttemptAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=next_attempt_at,json=nextAttemptAt,proto3" json:"next_attempt_at,omitempty"`
@@ -294,6 +360,14 @@ func (x *WebhookDelivery) GetState() WebhookDelivery_State {
 	return WebhookDelivery_STATE_UNSPECIFIED
 }
 
+func (x *WebhookDelivery) GetAttemptCount() int32 {
+	if x != nil {
+		return x.AttemptCount
+	}
+	return 0
+}
+
+// Deprecated: Marked as deprecated in roster/v1/deliveries.proto.
 func (x *WebhookDelivery) GetAttempts() int32 {
 	if x != nil {
 		return x.Attempts
@@ -344,7 +418,16 @@ type WebhookAttempt struct {
 	// succeeded.
 	Error *string `protobuf:"bytes,5,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	// Start of the response body, at most 2 KiB. Bytes that are not text are escaped.
-	ResponseBody  string `protobuf:"bytes,6,opt,name=response_body,json=responseBody,proto3" json:"response_body,omitempty"`
+	ResponseBody string `protobuf:"bytes,6,opt,name=response_body,json=responseBody,proto3" json:"response_body,omitempty"`
+	// Headers of the request by name, without Host and Content-Length. webhook-signature is the
+	// signature that was sent: receivers accept it for five minutes after started_at, and only with
+	// this webhook-id and body. The secret cannot be computed from it. Empty if the request could
+	// not be signed, if the person in the event was erased, or if an earlier version of the service
+	// made the attempt. If the connection failed, the headers were not sent.
+	RequestHeaders map[string]string `protobuf:"bytes,7,rep,name=request_headers,json=requestHeaders,proto3" json:"request_headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Earliest time of the next attempt, as scheduled when this one finished. A pause of the webhook
+	// can delay it, and RetryWebhookDelivery can replace it. Absent if none was scheduled.
+	NextAttemptAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=next_attempt_at,json=nextAttemptAt,proto3" json:"next_attempt_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -421,6 +504,258 @@ func (x *WebhookAttempt) GetResponseBody() string {
 	return ""
 }
 
+func (x *WebhookAttempt) GetRequestHeaders() map[string]string {
+	if x != nil {
+		return x.RequestHeaders
+	}
+	return nil
+}
+
+func (x *WebhookAttempt) GetNextAttemptAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextAttemptAt
+	}
+	return nil
+}
+
+// The health of a webhook, counted from its deliveries and attempts by each request.
+type WebhookHealth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the webhook.
+	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
+	// State of the webhook.
+	State WebhookHealth_State `protobuf:"varint,2,opt,name=state,proto3,enum=roster.v1.WebhookHealth_State" json:"state,omitempty"`
+	// Number of attempts that started within the last 24 hours and succeeded. Of more than 100,000
+	// attempts, the latest 100,000 are counted. Those of test deliveries are included.
+	SucceededAttempts int32 `protobuf:"varint,3,opt,name=succeeded_attempts,json=succeededAttempts,proto3" json:"succeeded_attempts,omitempty"`
+	// Number of attempts that started within the last 24 hours and failed, counted likewise.
+	FailedAttempts int32 `protobuf:"varint,4,opt,name=failed_attempts,json=failedAttempts,proto3" json:"failed_attempts,omitempty"`
+	// Share of these attempts that succeeded, from 0 to 1. Absent without attempts.
+	SuccessRate *float64 `protobuf:"fixed64,5,opt,name=success_rate,json=successRate,proto3,oneof" json:"success_rate,omitempty"`
+	// Number of deliveries in state PENDING, which wait for an attempt.
+	Waiting int32 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Time of creation of the oldest of them. Absent if none waits.
+	OldestWaitingAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=oldest_waiting_at,json=oldestWaitingAt,proto3" json:"oldest_waiting_at,omitempty"`
+	// Time since which every attempt has failed. Absent if the last attempt succeeded.
+	FailingSince *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=failing_since,json=failingSince,proto3" json:"failing_since,omitempty"`
+	// HTTP status of the last failed attempt. Absent if the webhook is not failing or there was no
+	// response.
+	LastHttpStatus *int32 `protobuf:"varint,9,opt,name=last_http_status,json=lastHttpStatus,proto3,oneof" json:"last_http_status,omitempty"`
+	// Why that attempt failed. Absent if the webhook is not failing.
+	LastError *string `protobuf:"bytes,10,opt,name=last_error,json=lastError,proto3,oneof" json:"last_error,omitempty"`
+	// Earliest time of the next attempt. Absent if no delivery waits or the webhook is disabled.
+	NextAttemptAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=next_attempt_at,json=nextAttemptAt,proto3" json:"next_attempt_at,omitempty"`
+	// The latest 50 attempts, newest first, of at most the last 14 days.
+	LatestAttempts []*WebhookHealth_Attempt `protobuf:"bytes,12,rep,name=latest_attempts,json=latestAttempts,proto3" json:"latest_attempts,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *WebhookHealth) Reset() {
+	*x = WebhookHealth{}
+	mi := &file_roster_v1_deliveries_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookHealth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookHealth) ProtoMessage() {}
+
+func (x *WebhookHealth) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_deliveries_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookHealth.ProtoReflect.Descriptor instead.
+func (*WebhookHealth) Descriptor() ([]byte, []int) {
+	return file_roster_v1_deliveries_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *WebhookHealth) GetWebhookId() string {
+	if x != nil {
+		return x.WebhookId
+	}
+	return ""
+}
+
+func (x *WebhookHealth) GetState() WebhookHealth_State {
+	if x != nil {
+		return x.State
+	}
+	return WebhookHealth_STATE_UNSPECIFIED
+}
+
+func (x *WebhookHealth) GetSucceededAttempts() int32 {
+	if x != nil {
+		return x.SucceededAttempts
+	}
+	return 0
+}
+
+func (x *WebhookHealth) GetFailedAttempts() int32 {
+	if x != nil {
+		return x.FailedAttempts
+	}
+	return 0
+}
+
+func (x *WebhookHealth) GetSuccessRate() float64 {
+	if x != nil && x.SuccessRate != nil {
+		return *x.SuccessRate
+	}
+	return 0
+}
+
+func (x *WebhookHealth) GetWaiting() int32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *WebhookHealth) GetOldestWaitingAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OldestWaitingAt
+	}
+	return nil
+}
+
+func (x *WebhookHealth) GetFailingSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FailingSince
+	}
+	return nil
+}
+
+func (x *WebhookHealth) GetLastHttpStatus() int32 {
+	if x != nil && x.LastHttpStatus != nil {
+		return *x.LastHttpStatus
+	}
+	return 0
+}
+
+func (x *WebhookHealth) GetLastError() string {
+	if x != nil && x.LastError != nil {
+		return *x.LastError
+	}
+	return ""
+}
+
+func (x *WebhookHealth) GetNextAttemptAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextAttemptAt
+	}
+	return nil
+}
+
+func (x *WebhookHealth) GetLatestAttempts() []*WebhookHealth_Attempt {
+	if x != nil {
+		return x.LatestAttempts
+	}
+	return nil
+}
+
+// One of the latest attempts.
+type WebhookHealth_Attempt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the delivery.
+	DeliveryId string `protobuf:"bytes,1,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	// Number of the attempt in its delivery, starting at 1.
+	Number int32 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	// Time at which the attempt started.
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// Duration in milliseconds.
+	DurationMs int32 `protobuf:"varint,4,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
+	// HTTP status of the response. Absent if there was no response.
+	HttpStatus *int32 `protobuf:"varint,5,opt,name=http_status,json=httpStatus,proto3,oneof" json:"http_status,omitempty"`
+	// Why the attempt failed. Absent if it succeeded.
+	Error         *string `protobuf:"bytes,6,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookHealth_Attempt) Reset() {
+	*x = WebhookHealth_Attempt{}
+	mi := &file_roster_v1_deliveries_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookHealth_Attempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookHealth_Attempt) ProtoMessage() {}
+
+func (x *WebhookHealth_Attempt) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_deliveries_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookHealth_Attempt.ProtoReflect.Descriptor instead.
+func (*WebhookHealth_Attempt) Descriptor() ([]byte, []int) {
+	return file_roster_v1_deliveries_proto_rawDescGZIP(), []int{3, 0}
+}
+
+func (x *WebhookHealth_Attempt) GetDeliveryId() string {
+	if x != nil {
+		return x.DeliveryId
+	}
+	return ""
+}
+
+func (x *WebhookHealth_Attempt) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *WebhookHealth_Attempt) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *WebhookHealth_Attempt) GetDurationMs() int32 {
+	if x != nil {
+		return x.DurationMs
+	}
+	return 0
+}
+
+func (x *WebhookHealth_Attempt) GetHttpStatus() int32 {
+	if x != nil && x.HttpStatus != nil {
+		return *x.HttpStatus
+	}
+	return 0
+}
+
+func (x *WebhookHealth_Attempt) GetError() string {
+	if x != nil && x.Error != nil {
+		return *x.Error
+	}
+	return ""
+}
+
 var File_roster_v1_deliveries_proto protoreflect.FileDescriptor
 
 const file_roster_v1_deliveries_proto_rawDesc = "" +
@@ -436,7 +771,7 @@ const file_roster_v1_deliveries_proto_rawDesc = "" +
 	"\x05actor\x18\b \x01(\v2\x10.roster.v1.ActorR\x05actor\x12\xb0\x01\n" +
 	"\x04data\x18\x05 \x01(\v2\x17.google.protobuf.StructB\x82\x01\xbaH\x03\xc8\x01\x01\xaa\xb5\x18x{\"tag\": {\"id\": \"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"name\": \"vip\", \"description\": \"\", \"createdAt\": \"2026-11-21T03:33:16.247Z\"}}R\x04data\x12H\n" +
 	"\bprevious\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x13\xaa\xb5\x18\x0f{\"name\": \"VIP\"}R\bpreviousB\r\n" +
-	"\v_account_id\"\x9b\x06\n" +
+	"\v_account_id\"\xc9\x06\n" +
 	"\x0fWebhookDelivery\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12=\n" +
 	"\n" +
@@ -444,8 +779,9 @@ const file_roster_v1_deliveries_proto_rawDesc = "" +
 	"\bevent_id\x18\x03 \x01(\tB\"\xaa\xb5\x18\x1eevt_01M7Y2MPAQ036JVMBN3RCKGA5KR\aeventId\x12.\n" +
 	"\n" +
 	"event_type\x18\x04 \x01(\tB\x0f\xaa\xb5\x18\vtag.updatedR\teventType\x12C\n" +
-	"\x05state\x18\x05 \x01(\x0e2 .roster.v1.WebhookDelivery.StateB\v\xaa\xb5\x18\aPENDINGR\x05state\x12!\n" +
-	"\battempts\x18\x06 \x01(\x05B\x05\xaa\xb5\x18\x011R\battempts\x12`\n" +
+	"\x05state\x18\x05 \x01(\x0e2 .roster.v1.WebhookDelivery.StateB\v\xaa\xb5\x18\aPENDINGR\x05state\x12*\n" +
+	"\rattempt_count\x18\v \x01(\x05B\x05\xaa\xb5\x18\x011R\fattemptCount\x12#\n" +
+	"\battempts\x18\x06 \x01(\x05B\a\xaa\xb5\x18\x011\x18\x01R\battempts\x12`\n" +
 	"\x0fnext_attempt_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:21.247ZR\rnextAttemptAt\x12F\n" +
 	"\foperation_id\x18\b \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5HH\x00R\voperationId\x88\x01\x01\x12]\n" +
 	"\n" +
@@ -459,7 +795,7 @@ const file_roster_v1_deliveries_proto_rawDesc = "" +
 	"\tSUCCEEDED\x10\x03\x12\n" +
 	"\n" +
 	"\x06FAILED\x10\x04B\x0f\n" +
-	"\r_operation_id\"\xe0\x02\n" +
+	"\r_operation_id\"\x81\x06\n" +
 	"\x0eWebhookAttempt\x12\x1d\n" +
 	"\x06number\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x06number\x12]\n" +
 	"\n" +
@@ -469,9 +805,54 @@ const file_roster_v1_deliveries_proto_rawDesc = "" +
 	"\vhttp_status\x18\x04 \x01(\x05B\a\xaa\xb5\x18\x03503H\x00R\n" +
 	"httpStatus\x88\x01\x01\x12'\n" +
 	"\x05error\x18\x05 \x01(\tB\f\xaa\xb5\x18\bHTTP 503H\x01R\x05error\x88\x01\x01\x125\n" +
-	"\rresponse_body\x18\x06 \x01(\tB\x10\xaa\xb5\x18\fout of orderR\fresponseBodyB\x0e\n" +
+	"\rresponse_body\x18\x06 \x01(\tB\x10\xaa\xb5\x18\fout of orderR\fresponseBody\x12\xf9\x01\n" +
+	"\x0frequest_headers\x18\a \x03(\v2-.roster.v1.WebhookAttempt.RequestHeadersEntryB\xa0\x01\xaa\xb5\x18\x9b\x01{\"webhook-id\": \"evt_01M7Y2MPAQ036JVMBN3RCKGA5K\", \"webhook-timestamp\": \"1795231996\", \"webhook-signature\": \"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=\"}R\x0erequestHeaders\x12`\n" +
+	"\x0fnext_attempt_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:21.247ZR\rnextAttemptAt\x1aA\n" +
+	"\x13RequestHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
 	"\f_http_statusB\b\n" +
-	"\x06_errorB\x02P\x01b\x06proto3"
+	"\x06_error\"\x99\n" +
+	"\n" +
+	"\rWebhookHealth\x12=\n" +
+	"\n" +
+	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\x12A\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x1e.roster.v1.WebhookHealth.StateB\v\xaa\xb5\x18\aFAILINGR\x05state\x126\n" +
+	"\x12succeeded_attempts\x18\x03 \x01(\x05B\a\xaa\xb5\x18\x03990R\x11succeededAttempts\x12/\n" +
+	"\x0ffailed_attempts\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0210R\x0efailedAttempts\x120\n" +
+	"\fsuccess_rate\x18\x05 \x01(\x01B\b\xaa\xb5\x18\x040.99H\x00R\vsuccessRate\x88\x01\x01\x12 \n" +
+	"\awaiting\x18\x06 \x01(\x05B\x06\xaa\xb5\x18\x0241R\awaiting\x12d\n" +
+	"\x11oldest_waiting_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\x0foldestWaitingAt\x12]\n" +
+	"\rfailing_since\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\ffailingSince\x126\n" +
+	"\x10last_http_status\x18\t \x01(\x05B\a\xaa\xb5\x18\x03503H\x01R\x0elastHttpStatus\x88\x01\x01\x120\n" +
+	"\n" +
+	"last_error\x18\n" +
+	" \x01(\tB\f\xaa\xb5\x18\bHTTP 503H\x02R\tlastError\x88\x01\x01\x12`\n" +
+	"\x0fnext_attempt_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:21.247ZR\rnextAttemptAt\x12I\n" +
+	"\x0flatest_attempts\x18\f \x03(\v2 .roster.v1.WebhookHealth.AttemptR\x0elatestAttempts\x1a\xe3\x02\n" +
+	"\aAttempt\x12?\n" +
+	"\vdelivery_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\n" +
+	"deliveryId\x12\x1d\n" +
+	"\x06number\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011R\x06number\x12]\n" +
+	"\n" +
+	"started_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tstartedAt\x12'\n" +
+	"\vduration_ms\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0284R\n" +
+	"durationMs\x12-\n" +
+	"\vhttp_status\x18\x05 \x01(\x05B\a\xaa\xb5\x18\x03503H\x00R\n" +
+	"httpStatus\x88\x01\x01\x12'\n" +
+	"\x05error\x18\x06 \x01(\tB\f\xaa\xb5\x18\bHTTP 503H\x01R\x05error\x88\x01\x01B\x0e\n" +
+	"\f_http_statusB\b\n" +
+	"\x06_error\"R\n" +
+	"\x05State\x12\x15\n" +
+	"\x11STATE_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aHEALTHY\x10\x01\x12\v\n" +
+	"\aFAILING\x10\x02\x12\n" +
+	"\n" +
+	"\x06PAUSED\x10\x03\x12\f\n" +
+	"\bDISABLED\x10\x04B\x0f\n" +
+	"\r_success_rateB\x13\n" +
+	"\x11_last_http_statusB\r\n" +
+	"\v_last_errorB\x02P\x01b\x06proto3"
 
 var (
 	file_roster_v1_deliveries_proto_rawDescOnce sync.Once
@@ -485,32 +866,44 @@ func file_roster_v1_deliveries_proto_rawDescGZIP() []byte {
 	return file_roster_v1_deliveries_proto_rawDescData
 }
 
-var file_roster_v1_deliveries_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_roster_v1_deliveries_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_roster_v1_deliveries_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_roster_v1_deliveries_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_roster_v1_deliveries_proto_goTypes = []any{
 	(WebhookDelivery_State)(0),    // 0: roster.v1.WebhookDelivery.State
-	(*Event)(nil),                 // 1: roster.v1.Event
-	(*WebhookDelivery)(nil),       // 2: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),        // 3: roster.v1.WebhookAttempt
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
-	(*Actor)(nil),                 // 5: roster.v1.Actor
-	(*structpb.Struct)(nil),       // 6: google.protobuf.Struct
+	(WebhookHealth_State)(0),      // 1: roster.v1.WebhookHealth.State
+	(*Event)(nil),                 // 2: roster.v1.Event
+	(*WebhookDelivery)(nil),       // 3: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),        // 4: roster.v1.WebhookAttempt
+	(*WebhookHealth)(nil),         // 5: roster.v1.WebhookHealth
+	nil,                           // 6: roster.v1.WebhookAttempt.RequestHeadersEntry
+	(*WebhookHealth_Attempt)(nil), // 7: roster.v1.WebhookHealth.Attempt
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*Actor)(nil),                 // 9: roster.v1.Actor
+	(*structpb.Struct)(nil),       // 10: google.protobuf.Struct
 }
 var file_roster_v1_deliveries_proto_depIdxs = []int32{
-	4, // 0: roster.v1.Event.timestamp:type_name -> google.protobuf.Timestamp
-	5, // 1: roster.v1.Event.actor:type_name -> roster.v1.Actor
-	6, // 2: roster.v1.Event.data:type_name -> google.protobuf.Struct
-	6, // 3: roster.v1.Event.previous:type_name -> google.protobuf.Struct
-	0, // 4: roster.v1.WebhookDelivery.state:type_name -> roster.v1.WebhookDelivery.State
-	4, // 5: roster.v1.WebhookDelivery.next_attempt_at:type_name -> google.protobuf.Timestamp
-	4, // 6: roster.v1.WebhookDelivery.created_at:type_name -> google.protobuf.Timestamp
-	4, // 7: roster.v1.WebhookDelivery.ended_at:type_name -> google.protobuf.Timestamp
-	4, // 8: roster.v1.WebhookAttempt.started_at:type_name -> google.protobuf.Timestamp
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	8,  // 0: roster.v1.Event.timestamp:type_name -> google.protobuf.Timestamp
+	9,  // 1: roster.v1.Event.actor:type_name -> roster.v1.Actor
+	10, // 2: roster.v1.Event.data:type_name -> google.protobuf.Struct
+	10, // 3: roster.v1.Event.previous:type_name -> google.protobuf.Struct
+	0,  // 4: roster.v1.WebhookDelivery.state:type_name -> roster.v1.WebhookDelivery.State
+	8,  // 5: roster.v1.WebhookDelivery.next_attempt_at:type_name -> google.protobuf.Timestamp
+	8,  // 6: roster.v1.WebhookDelivery.created_at:type_name -> google.protobuf.Timestamp
+	8,  // 7: roster.v1.WebhookDelivery.ended_at:type_name -> google.protobuf.Timestamp
+	8,  // 8: roster.v1.WebhookAttempt.started_at:type_name -> google.protobuf.Timestamp
+	6,  // 9: roster.v1.WebhookAttempt.request_headers:type_name -> roster.v1.WebhookAttempt.RequestHeadersEntry
+	8,  // 10: roster.v1.WebhookAttempt.next_attempt_at:type_name -> google.protobuf.Timestamp
+	1,  // 11: roster.v1.WebhookHealth.state:type_name -> roster.v1.WebhookHealth.State
+	8,  // 12: roster.v1.WebhookHealth.oldest_waiting_at:type_name -> google.protobuf.Timestamp
+	8,  // 13: roster.v1.WebhookHealth.failing_since:type_name -> google.protobuf.Timestamp
+	8,  // 14: roster.v1.WebhookHealth.next_attempt_at:type_name -> google.protobuf.Timestamp
+	7,  // 15: roster.v1.WebhookHealth.latest_attempts:type_name -> roster.v1.WebhookHealth.Attempt
+	8,  // 16: roster.v1.WebhookHealth.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_deliveries_proto_init() }
@@ -523,13 +916,15 @@ func file_roster_v1_deliveries_proto_init() {
 	file_roster_v1_deliveries_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_deliveries_proto_msgTypes[1].OneofWrappers = []any{}
 	file_roster_v1_deliveries_proto_msgTypes[2].OneofWrappers = []any{}
+	file_roster_v1_deliveries_proto_msgTypes[3].OneofWrappers = []any{}
+	file_roster_v1_deliveries_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_deliveries_proto_rawDesc), len(file_roster_v1_deliveries_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   3,
+			NumEnums:      2,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -441,6 +441,98 @@ func (x *GetWebhookResponse) GetEtag() string {
 	return ""
 }
 
+// Request message for GetWebhookHealth.
+type GetWebhookHealthRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the webhook. A malformed identifier fails with WEBHOOK_NOT_FOUND.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetWebhookHealthRequest) Reset() {
+	*x = GetWebhookHealthRequest{}
+	mi := &file_roster_v1_webhooks_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetWebhookHealthRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetWebhookHealthRequest) ProtoMessage() {}
+
+func (x *GetWebhookHealthRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_webhooks_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetWebhookHealthRequest.ProtoReflect.Descriptor instead.
+func (*GetWebhookHealthRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *GetWebhookHealthRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// The health of the requested webhook.
+type GetWebhookHealthResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The health.
+	Health        *WebhookHealth `protobuf:"bytes,1,opt,name=health,proto3" json:"health,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetWebhookHealthResponse) Reset() {
+	*x = GetWebhookHealthResponse{}
+	mi := &file_roster_v1_webhooks_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetWebhookHealthResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetWebhookHealthResponse) ProtoMessage() {}
+
+func (x *GetWebhookHealthResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_webhooks_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetWebhookHealthResponse.ProtoReflect.Descriptor instead.
+func (*GetWebhookHealthResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *GetWebhookHealthResponse) GetHealth() *WebhookHealth {
+	if x != nil {
+		return x.Health
+	}
+	return nil
+}
+
 // Request message for ListWebhooks.
 type ListWebhooksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -459,7 +551,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[5]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -471,7 +563,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[5]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -484,7 +576,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{5}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListWebhooksRequest) GetLimit() int32 {
@@ -527,7 +619,7 @@ type ListWebhooksResponse struct {
 
 func (x *ListWebhooksResponse) Reset() {
 	*x = ListWebhooksResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[6]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -539,7 +631,7 @@ func (x *ListWebhooksResponse) String() string {
 func (*ListWebhooksResponse) ProtoMessage() {}
 
 func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[6]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -552,7 +644,7 @@ func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksResponse.ProtoReflect.Descriptor instead.
 func (*ListWebhooksResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{6}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListWebhooksResponse) GetWebhooks() []*Webhook {
@@ -621,7 +713,7 @@ type UpdateWebhookRequest struct {
 
 func (x *UpdateWebhookRequest) Reset() {
 	*x = UpdateWebhookRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[7]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -633,7 +725,7 @@ func (x *UpdateWebhookRequest) String() string {
 func (*UpdateWebhookRequest) ProtoMessage() {}
 
 func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[7]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -646,7 +738,7 @@ func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{7}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *UpdateWebhookRequest) GetId() string {
@@ -712,7 +804,7 @@ type UpdateWebhookResponse struct {
 
 func (x *UpdateWebhookResponse) Reset() {
 	*x = UpdateWebhookResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[8]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -724,7 +816,7 @@ func (x *UpdateWebhookResponse) String() string {
 func (*UpdateWebhookResponse) ProtoMessage() {}
 
 func (x *UpdateWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[8]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -737,7 +829,7 @@ func (x *UpdateWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookResponse.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{8}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UpdateWebhookResponse) GetWebhook() *Webhook {
@@ -770,7 +862,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[9]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +874,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[9]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +887,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{9}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeleteWebhookRequest) GetId() string {
@@ -821,7 +913,7 @@ type DeleteWebhookResponse struct {
 
 func (x *DeleteWebhookResponse) Reset() {
 	*x = DeleteWebhookResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[10]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +925,7 @@ func (x *DeleteWebhookResponse) String() string {
 func (*DeleteWebhookResponse) ProtoMessage() {}
 
 func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[10]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +938,7 @@ func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{10}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{12}
 }
 
 // Request message for RotateWebhookSecret.
@@ -865,7 +957,7 @@ type RotateWebhookSecretRequest struct {
 
 func (x *RotateWebhookSecretRequest) Reset() {
 	*x = RotateWebhookSecretRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[11]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +969,7 @@ func (x *RotateWebhookSecretRequest) String() string {
 func (*RotateWebhookSecretRequest) ProtoMessage() {}
 
 func (x *RotateWebhookSecretRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[11]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +982,7 @@ func (x *RotateWebhookSecretRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookSecretRequest.ProtoReflect.Descriptor instead.
 func (*RotateWebhookSecretRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{11}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RotateWebhookSecretRequest) GetId() string {
@@ -923,7 +1015,7 @@ type RotateWebhookSecretResponse struct {
 
 func (x *RotateWebhookSecretResponse) Reset() {
 	*x = RotateWebhookSecretResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[12]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1027,7 @@ func (x *RotateWebhookSecretResponse) String() string {
 func (*RotateWebhookSecretResponse) ProtoMessage() {}
 
 func (x *RotateWebhookSecretResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[12]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1040,7 @@ func (x *RotateWebhookSecretResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookSecretResponse.ProtoReflect.Descriptor instead.
 func (*RotateWebhookSecretResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{12}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RotateWebhookSecretResponse) GetWebhook() *Webhook {
@@ -983,7 +1075,7 @@ type TestWebhookRequest struct {
 
 func (x *TestWebhookRequest) Reset() {
 	*x = TestWebhookRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[13]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +1087,7 @@ func (x *TestWebhookRequest) String() string {
 func (*TestWebhookRequest) ProtoMessage() {}
 
 func (x *TestWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[13]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +1100,7 @@ func (x *TestWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestWebhookRequest.ProtoReflect.Descriptor instead.
 func (*TestWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{13}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TestWebhookRequest) GetId() string {
@@ -1031,7 +1123,7 @@ type TestWebhookResponse struct {
 
 func (x *TestWebhookResponse) Reset() {
 	*x = TestWebhookResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[14]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1043,7 +1135,7 @@ func (x *TestWebhookResponse) String() string {
 func (*TestWebhookResponse) ProtoMessage() {}
 
 func (x *TestWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[14]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1056,7 +1148,7 @@ func (x *TestWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestWebhookResponse.ProtoReflect.Descriptor instead.
 func (*TestWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{14}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TestWebhookResponse) GetDelivery() *WebhookDelivery {
@@ -1094,7 +1186,7 @@ type ReplayWebhookRequest struct {
 
 func (x *ReplayWebhookRequest) Reset() {
 	*x = ReplayWebhookRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[15]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1106,7 +1198,7 @@ func (x *ReplayWebhookRequest) String() string {
 func (*ReplayWebhookRequest) ProtoMessage() {}
 
 func (x *ReplayWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[15]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1119,7 +1211,7 @@ func (x *ReplayWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReplayWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{15}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReplayWebhookRequest) GetId() string {
@@ -1171,7 +1263,7 @@ type ReplayWebhookResponse struct {
 
 func (x *ReplayWebhookResponse) Reset() {
 	*x = ReplayWebhookResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[16]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1183,7 +1275,7 @@ func (x *ReplayWebhookResponse) String() string {
 func (*ReplayWebhookResponse) ProtoMessage() {}
 
 func (x *ReplayWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[16]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1196,7 +1288,7 @@ func (x *ReplayWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayWebhookResponse.ProtoReflect.Descriptor instead.
 func (*ReplayWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{16}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReplayWebhookResponse) GetOperation() *Operation {
@@ -1245,7 +1337,7 @@ type ListWebhookDeliveriesRequest struct {
 
 func (x *ListWebhookDeliveriesRequest) Reset() {
 	*x = ListWebhookDeliveriesRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[17]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1349,7 @@ func (x *ListWebhookDeliveriesRequest) String() string {
 func (*ListWebhookDeliveriesRequest) ProtoMessage() {}
 
 func (x *ListWebhookDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[17]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1362,7 @@ func (x *ListWebhookDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhookDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhookDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{17}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListWebhookDeliveriesRequest) GetId() string {
@@ -1355,7 +1447,7 @@ type ListWebhookDeliveriesResponse struct {
 
 func (x *ListWebhookDeliveriesResponse) Reset() {
 	*x = ListWebhookDeliveriesResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[18]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1459,7 @@ func (x *ListWebhookDeliveriesResponse) String() string {
 func (*ListWebhookDeliveriesResponse) ProtoMessage() {}
 
 func (x *ListWebhookDeliveriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[18]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1472,7 @@ func (x *ListWebhookDeliveriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhookDeliveriesResponse.ProtoReflect.Descriptor instead.
 func (*ListWebhookDeliveriesResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{18}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListWebhookDeliveriesResponse) GetDeliveries() []*WebhookDelivery {
@@ -1418,6 +1510,230 @@ func (x *ListWebhookDeliveriesResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Request message for ListAllWebhookDeliveries.
+type ListAllWebhookDeliveriesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of deliveries to return. Default: 20, also used for 0. Values above 100 are
+	// reduced to 100.
+	Limit int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is set.
+	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
+	// Returns only deliveries to this webhook.
+	WebhookId string `protobuf:"bytes,3,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
+	// Returns only deliveries in this state.
+	State WebhookDelivery_State `protobuf:"varint,4,opt,name=state,proto3,enum=roster.v1.WebhookDelivery_State" json:"state,omitempty"`
+	// Returns only deliveries of this event type, or of all event types of a resource, such as
+	// subscriber.*. Case-insensitive.
+	EventType string `protobuf:"bytes,5,opt,name=event_type,json=eventType,proto3" json:"event_type,omitempty"`
+	// Returns only deliveries of this event.
+	EventId string `protobuf:"bytes,6,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
+	// Returns only deliveries of events about this subscriber: the identifier, also of one who was
+	// deleted, or the email address.
+	SubscriberId string `protobuf:"bytes,7,opt,name=subscriber_id,json=subscriberId,proto3" json:"subscriber_id,omitempty"`
+	// Returns only deliveries with an attempt that got this HTTP status, such as 503.
+	HttpStatus *int32 `protobuf:"varint,8,opt,name=http_status,json=httpStatus,proto3,oneof" json:"http_status,omitempty"`
+	// Returns only deliveries created at this time or later.
+	Since *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=since,proto3" json:"since,omitempty"`
+	// Returns only deliveries created before this time.
+	Until *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=until,proto3" json:"until,omitempty"`
+	// Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+	// is in the Link header. Filters must be those of the previous request. Deliveries created in
+	// the meantime do not shift the pages.
+	PageToken     string `protobuf:"bytes,11,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAllWebhookDeliveriesRequest) Reset() {
+	*x = ListAllWebhookDeliveriesRequest{}
+	mi := &file_roster_v1_webhooks_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAllWebhookDeliveriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAllWebhookDeliveriesRequest) ProtoMessage() {}
+
+func (x *ListAllWebhookDeliveriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_webhooks_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAllWebhookDeliveriesRequest.ProtoReflect.Descriptor instead.
+func (*ListAllWebhookDeliveriesRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ListAllWebhookDeliveriesRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListAllWebhookDeliveriesRequest) GetPage() int32 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
+}
+
+func (x *ListAllWebhookDeliveriesRequest) GetWebhookId() string {
+	if x != nil {
+		return x.WebhookId
+	}
+	return ""
+}
+
+func (x *ListAllWebhookDeliveriesRequest) GetState() WebhookDelivery_State {
+	if x != nil {
+		return x.State
+	}
+	return WebhookDelivery_STATE_UNSPECIFIED
+}
+
+func (x *ListAllWebhookDeliveriesRequest) GetEventType() string {
+	if x != nil {
+		return x.EventType
+	}
+	return ""
+}
+
+func (x *ListAllWebhookDeliveriesRequest) GetEventId() string {
+	if x != nil {
+		return x.EventId
+	}
+	return ""
+}
+
+func (x *ListAllWebhookDeliveriesRequest) GetSubscriberId() string {
+	if x != nil {
+		return x.SubscriberId
+	}
+	return ""
+}
+
+func (x *ListAllWebhookDeliveriesRequest) GetHttpStatus() int32 {
+	if x != nil && x.HttpStatus != nil {
+		return *x.HttpStatus
+	}
+	return 0
+}
+
+func (x *ListAllWebhookDeliveriesRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ListAllWebhookDeliveriesRequest) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *ListAllWebhookDeliveriesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// One page of deliveries to all webhooks.
+type ListAllWebhookDeliveriesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Deliveries on this page. A page that other pages follow can be empty.
+	Deliveries []*WebhookDelivery `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
+	// Number of deliveries that match the filters. Absent if they are not all on this page, because
+	// they are not counted.
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
+	// Page number used.
+	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
+	// Limit used.
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the next page. Empty on the last page.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAllWebhookDeliveriesResponse) Reset() {
+	*x = ListAllWebhookDeliveriesResponse{}
+	mi := &file_roster_v1_webhooks_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAllWebhookDeliveriesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAllWebhookDeliveriesResponse) ProtoMessage() {}
+
+func (x *ListAllWebhookDeliveriesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_webhooks_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAllWebhookDeliveriesResponse.ProtoReflect.Descriptor instead.
+func (*ListAllWebhookDeliveriesResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ListAllWebhookDeliveriesResponse) GetDeliveries() []*WebhookDelivery {
+	if x != nil {
+		return x.Deliveries
+	}
+	return nil
+}
+
+func (x *ListAllWebhookDeliveriesResponse) GetTotal() int32 {
+	if x != nil && x.Total != nil {
+		return *x.Total
+	}
+	return 0
+}
+
+func (x *ListAllWebhookDeliveriesResponse) GetPage() int32 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
+}
+
+func (x *ListAllWebhookDeliveriesResponse) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListAllWebhookDeliveriesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // Request message for GetWebhookDelivery.
 type GetWebhookDeliveryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1430,7 +1746,7 @@ type GetWebhookDeliveryRequest struct {
 
 func (x *GetWebhookDeliveryRequest) Reset() {
 	*x = GetWebhookDeliveryRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[19]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1758,7 @@ func (x *GetWebhookDeliveryRequest) String() string {
 func (*GetWebhookDeliveryRequest) ProtoMessage() {}
 
 func (x *GetWebhookDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[19]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1771,7 @@ func (x *GetWebhookDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWebhookDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*GetWebhookDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{19}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetWebhookDeliveryRequest) GetId() string {
@@ -1478,7 +1794,7 @@ type GetWebhookDeliveryResponse struct {
 
 func (x *GetWebhookDeliveryResponse) Reset() {
 	*x = GetWebhookDeliveryResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[20]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1490,7 +1806,7 @@ func (x *GetWebhookDeliveryResponse) String() string {
 func (*GetWebhookDeliveryResponse) ProtoMessage() {}
 
 func (x *GetWebhookDeliveryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[20]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1503,7 +1819,7 @@ func (x *GetWebhookDeliveryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWebhookDeliveryResponse.ProtoReflect.Descriptor instead.
 func (*GetWebhookDeliveryResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{20}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetWebhookDeliveryResponse) GetDelivery() *WebhookDelivery {
@@ -1531,7 +1847,7 @@ type RetryWebhookDeliveryRequest struct {
 
 func (x *RetryWebhookDeliveryRequest) Reset() {
 	*x = RetryWebhookDeliveryRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[21]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1859,7 @@ func (x *RetryWebhookDeliveryRequest) String() string {
 func (*RetryWebhookDeliveryRequest) ProtoMessage() {}
 
 func (x *RetryWebhookDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[21]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1872,7 @@ func (x *RetryWebhookDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryWebhookDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*RetryWebhookDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{21}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RetryWebhookDeliveryRequest) GetId() string {
@@ -1577,7 +1893,7 @@ type RetryWebhookDeliveryResponse struct {
 
 func (x *RetryWebhookDeliveryResponse) Reset() {
 	*x = RetryWebhookDeliveryResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[22]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1905,7 @@ func (x *RetryWebhookDeliveryResponse) String() string {
 func (*RetryWebhookDeliveryResponse) ProtoMessage() {}
 
 func (x *RetryWebhookDeliveryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[22]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1918,7 @@ func (x *RetryWebhookDeliveryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryWebhookDeliveryResponse.ProtoReflect.Descriptor instead.
 func (*RetryWebhookDeliveryResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{22}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RetryWebhookDeliveryResponse) GetDelivery() *WebhookDelivery {
@@ -1624,7 +1940,7 @@ type TailWebhookDeliveriesRequest struct {
 
 func (x *TailWebhookDeliveriesRequest) Reset() {
 	*x = TailWebhookDeliveriesRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[23]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1952,7 @@ func (x *TailWebhookDeliveriesRequest) String() string {
 func (*TailWebhookDeliveriesRequest) ProtoMessage() {}
 
 func (x *TailWebhookDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[23]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1965,7 @@ func (x *TailWebhookDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailWebhookDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*TailWebhookDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{23}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TailWebhookDeliveriesRequest) GetWebhookId() string {
@@ -1672,7 +1988,7 @@ type TailWebhookDeliveriesResponse struct {
 
 func (x *TailWebhookDeliveriesResponse) Reset() {
 	*x = TailWebhookDeliveriesResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[24]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +2000,7 @@ func (x *TailWebhookDeliveriesResponse) String() string {
 func (*TailWebhookDeliveriesResponse) ProtoMessage() {}
 
 func (x *TailWebhookDeliveriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[24]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +2013,7 @@ func (x *TailWebhookDeliveriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailWebhookDeliveriesResponse.ProtoReflect.Descriptor instead.
 func (*TailWebhookDeliveriesResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{24}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TailWebhookDeliveriesResponse) GetDelivery() *WebhookDelivery {
@@ -1748,7 +2064,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[25]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +2076,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[25]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +2089,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{25}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListEventsRequest) GetLimit() int32 {
@@ -1851,7 +2167,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_roster_v1_webhooks_proto_msgTypes[26]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1863,7 +2179,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_webhooks_proto_msgTypes[26]
+	mi := &file_roster_v1_webhooks_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1876,7 +2192,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{26}
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -1953,7 +2269,11 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"~\n" +
 	"\x12GetWebhookResponse\x124\n" +
 	"\awebhook\x18\x01 \x01(\v2\x12.roster.v1.WebhookB\x06\xbaH\x03\xc8\x01\x01R\awebhook\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x85\x01\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"I\n" +
+	"\x17GetWebhookHealthRequest\x12.\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"T\n" +
+	"\x18GetWebhookHealthResponse\x128\n" +
+	"\x06health\x18\x01 \x01(\v2\x18.roster.v1.WebhookHealthB\x06\xbaH\x03\xc8\x01\x01R\x06health\"\x85\x01\n" +
 	"\x13ListWebhooksRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
@@ -2029,6 +2349,33 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
 	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total\"\xc0\x05\n" +
+	"\x1fListAllWebhookDeliveriesRequest\x12#\n" +
+	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
+	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12=\n" +
+	"\n" +
+	"webhook_id\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JR\twebhookId\x12N\n" +
+	"\x05state\x18\x04 \x01(\x0e2 .roster.v1.WebhookDelivery.StateB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06FAILED\xe0\xb5\x18\x01R\x05state\x125\n" +
+	"\n" +
+	"event_type\x18\x05 \x01(\tB\x16\xbaH\x04r\x02\x182\xaa\xb5\x18\vtag.updatedR\teventType\x12D\n" +
+	"\bevent_id\x18\x06 \x01(\tB)\xbaH\x04r\x02\x182\xaa\xb5\x18\x1eevt_01M7Y2MPAQ036JVMBN3RCKGA5KR\aeventId\x128\n" +
+	"\rsubscriber_id\x18\a \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\fsubscriberId\x127\n" +
+	"\vhttp_status\x18\b \x01(\x05B\x11\xbaH\a\x1a\x05\x18\xd7\x04(d\xaa\xb5\x18\x03503H\x00R\n" +
+	"httpStatus\x88\x01\x01\x12N\n" +
+	"\x05since\x18\t \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\x05since\x12N\n" +
+	"\x05until\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182099-01-01T00:00:00.000ZR\x05until\x12'\n" +
+	"\n" +
+	"page_token\x18\v \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageTokenB\x0e\n" +
+	"\f_http_status\"\xf1\x01\n" +
+	" ListAllWebhookDeliveriesResponse\x12:\n" +
+	"\n" +
+	"deliveries\x18\x01 \x03(\v2\x1a.roster.v1.WebhookDeliveryR\n" +
+	"deliveries\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
+	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
 	"\x06_total\"K\n" +
 	"\x19GetWebhookDeliveryRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"\x93\x01\n" +
@@ -2062,7 +2409,7 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
 	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
-	"\x06_total2\xea\x0f\n" +
+	"\x06_total2\xa1\x12\n" +
 	"\x0eWebhookService\x12\x96\x01\n" +
 	"\rCreateWebhook\x12\x1f.roster.v1.CreateWebhookRequest\x1a .roster.v1.CreateWebhookResponse\"B\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x1cµ\x18\x11\n" +
@@ -2071,7 +2418,9 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"GetWebhook\x12\x1c.roster.v1.GetWebhookRequest\x1a\x1d.roster.v1.GetWebhookResponse\")\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\x14\x12\x12/api/webhooks/{id}\x12p\n" +
 	"\fListWebhooks\x12\x1e.roster.v1.ListWebhooksRequest\x1a\x1f.roster.v1.ListWebhooksResponse\"\x1f\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\x0f\x12\r/api/webhooks\x12\xaf\x01\n" +
+	"\x04read\x82\xd3\xe4\x93\x02\x0f\x12\r/api/webhooks\x12\x8d\x01\n" +
+	"\x10GetWebhookHealth\x12\".roster.v1.GetWebhookHealthRequest\x1a#.roster.v1.GetWebhookHealthResponse\"0\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\x1b\x12\x19/api/webhooks/{id}/health\x12\xaf\x01\n" +
 	"\rUpdateWebhook\x12\x1f.roster.v1.UpdateWebhookRequest\x1a .roster.v1.UpdateWebhookResponse\"[\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x1bµ\x18\x11\n" +
 	"\x0fwebhook.updated\x82\xd3\xe4\x93\x020:\x01*Z\x17:\x01*2\x12/api/webhooks/{id}\x1a\x12/api/webhooks/{id}\x12\x98\x01\n" +
@@ -2088,7 +2437,9 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x05write\x9a\xb5\x18\x02\x1b(µ\x18\x12\n" +
 	"\x10webhook.replayed\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/webhooks/{id}/replay\x12\xa0\x01\n" +
 	"\x15ListWebhookDeliveries\x12'.roster.v1.ListWebhookDeliveriesRequest\x1a(.roster.v1.ListWebhookDeliveriesResponse\"4\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/webhooks/{id}/deliveries\x12\x96\x01\n" +
+	"\x04read\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/webhooks/{id}/deliveries\x12\xa4\x01\n" +
+	"\x18ListAllWebhookDeliveries\x12*.roster.v1.ListAllWebhookDeliveriesRequest\x1a+.roster.v1.ListAllWebhookDeliveriesResponse\"/\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x02\x1b\x05\x82\xd3\xe4\x93\x02\x19\x12\x17/api/webhook-deliveries\x12\x96\x01\n" +
 	"\x12GetWebhookDelivery\x12$.roster.v1.GetWebhookDeliveryRequest\x1a%.roster.v1.GetWebhookDeliveryResponse\"3\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x1d\x82\xd3\xe4\x93\x02\x1e\x12\x1c/api/webhook-deliveries/{id}\x12\xc6\x01\n" +
 	"\x14RetryWebhookDelivery\x12&.roster.v1.RetryWebhookDeliveryRequest\x1a'.roster.v1.RetryWebhookDeliveryResponse\"]\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
@@ -2113,103 +2464,117 @@ func file_roster_v1_webhooks_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_roster_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_roster_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_roster_v1_webhooks_proto_goTypes = []any{
-	(Webhook_DisabledReason)(0),           // 0: roster.v1.Webhook.DisabledReason
-	(*Webhook)(nil),                       // 1: roster.v1.Webhook
-	(*CreateWebhookRequest)(nil),          // 2: roster.v1.CreateWebhookRequest
-	(*CreateWebhookResponse)(nil),         // 3: roster.v1.CreateWebhookResponse
-	(*GetWebhookRequest)(nil),             // 4: roster.v1.GetWebhookRequest
-	(*GetWebhookResponse)(nil),            // 5: roster.v1.GetWebhookResponse
-	(*ListWebhooksRequest)(nil),           // 6: roster.v1.ListWebhooksRequest
-	(*ListWebhooksResponse)(nil),          // 7: roster.v1.ListWebhooksResponse
-	(*UpdateWebhookRequest)(nil),          // 8: roster.v1.UpdateWebhookRequest
-	(*UpdateWebhookResponse)(nil),         // 9: roster.v1.UpdateWebhookResponse
-	(*DeleteWebhookRequest)(nil),          // 10: roster.v1.DeleteWebhookRequest
-	(*DeleteWebhookResponse)(nil),         // 11: roster.v1.DeleteWebhookResponse
-	(*RotateWebhookSecretRequest)(nil),    // 12: roster.v1.RotateWebhookSecretRequest
-	(*RotateWebhookSecretResponse)(nil),   // 13: roster.v1.RotateWebhookSecretResponse
-	(*TestWebhookRequest)(nil),            // 14: roster.v1.TestWebhookRequest
-	(*TestWebhookResponse)(nil),           // 15: roster.v1.TestWebhookResponse
-	(*ReplayWebhookRequest)(nil),          // 16: roster.v1.ReplayWebhookRequest
-	(*ReplayWebhookResponse)(nil),         // 17: roster.v1.ReplayWebhookResponse
-	(*ListWebhookDeliveriesRequest)(nil),  // 18: roster.v1.ListWebhookDeliveriesRequest
-	(*ListWebhookDeliveriesResponse)(nil), // 19: roster.v1.ListWebhookDeliveriesResponse
-	(*GetWebhookDeliveryRequest)(nil),     // 20: roster.v1.GetWebhookDeliveryRequest
-	(*GetWebhookDeliveryResponse)(nil),    // 21: roster.v1.GetWebhookDeliveryResponse
-	(*RetryWebhookDeliveryRequest)(nil),   // 22: roster.v1.RetryWebhookDeliveryRequest
-	(*RetryWebhookDeliveryResponse)(nil),  // 23: roster.v1.RetryWebhookDeliveryResponse
-	(*TailWebhookDeliveriesRequest)(nil),  // 24: roster.v1.TailWebhookDeliveriesRequest
-	(*TailWebhookDeliveriesResponse)(nil), // 25: roster.v1.TailWebhookDeliveriesResponse
-	(*ListEventsRequest)(nil),             // 26: roster.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),            // 27: roster.v1.ListEventsResponse
-	(*timestamppb.Timestamp)(nil),         // 28: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),         // 29: google.protobuf.FieldMask
-	(*WebhookDelivery)(nil),               // 30: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),                // 31: roster.v1.WebhookAttempt
-	(*Operation)(nil),                     // 32: roster.v1.Operation
-	(WebhookDelivery_State)(0),            // 33: roster.v1.WebhookDelivery.State
-	(*Event)(nil),                         // 34: roster.v1.Event
+	(Webhook_DisabledReason)(0),              // 0: roster.v1.Webhook.DisabledReason
+	(*Webhook)(nil),                          // 1: roster.v1.Webhook
+	(*CreateWebhookRequest)(nil),             // 2: roster.v1.CreateWebhookRequest
+	(*CreateWebhookResponse)(nil),            // 3: roster.v1.CreateWebhookResponse
+	(*GetWebhookRequest)(nil),                // 4: roster.v1.GetWebhookRequest
+	(*GetWebhookResponse)(nil),               // 5: roster.v1.GetWebhookResponse
+	(*GetWebhookHealthRequest)(nil),          // 6: roster.v1.GetWebhookHealthRequest
+	(*GetWebhookHealthResponse)(nil),         // 7: roster.v1.GetWebhookHealthResponse
+	(*ListWebhooksRequest)(nil),              // 8: roster.v1.ListWebhooksRequest
+	(*ListWebhooksResponse)(nil),             // 9: roster.v1.ListWebhooksResponse
+	(*UpdateWebhookRequest)(nil),             // 10: roster.v1.UpdateWebhookRequest
+	(*UpdateWebhookResponse)(nil),            // 11: roster.v1.UpdateWebhookResponse
+	(*DeleteWebhookRequest)(nil),             // 12: roster.v1.DeleteWebhookRequest
+	(*DeleteWebhookResponse)(nil),            // 13: roster.v1.DeleteWebhookResponse
+	(*RotateWebhookSecretRequest)(nil),       // 14: roster.v1.RotateWebhookSecretRequest
+	(*RotateWebhookSecretResponse)(nil),      // 15: roster.v1.RotateWebhookSecretResponse
+	(*TestWebhookRequest)(nil),               // 16: roster.v1.TestWebhookRequest
+	(*TestWebhookResponse)(nil),              // 17: roster.v1.TestWebhookResponse
+	(*ReplayWebhookRequest)(nil),             // 18: roster.v1.ReplayWebhookRequest
+	(*ReplayWebhookResponse)(nil),            // 19: roster.v1.ReplayWebhookResponse
+	(*ListWebhookDeliveriesRequest)(nil),     // 20: roster.v1.ListWebhookDeliveriesRequest
+	(*ListWebhookDeliveriesResponse)(nil),    // 21: roster.v1.ListWebhookDeliveriesResponse
+	(*ListAllWebhookDeliveriesRequest)(nil),  // 22: roster.v1.ListAllWebhookDeliveriesRequest
+	(*ListAllWebhookDeliveriesResponse)(nil), // 23: roster.v1.ListAllWebhookDeliveriesResponse
+	(*GetWebhookDeliveryRequest)(nil),        // 24: roster.v1.GetWebhookDeliveryRequest
+	(*GetWebhookDeliveryResponse)(nil),       // 25: roster.v1.GetWebhookDeliveryResponse
+	(*RetryWebhookDeliveryRequest)(nil),      // 26: roster.v1.RetryWebhookDeliveryRequest
+	(*RetryWebhookDeliveryResponse)(nil),     // 27: roster.v1.RetryWebhookDeliveryResponse
+	(*TailWebhookDeliveriesRequest)(nil),     // 28: roster.v1.TailWebhookDeliveriesRequest
+	(*TailWebhookDeliveriesResponse)(nil),    // 29: roster.v1.TailWebhookDeliveriesResponse
+	(*ListEventsRequest)(nil),                // 30: roster.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),               // 31: roster.v1.ListEventsResponse
+	(*timestamppb.Timestamp)(nil),            // 32: google.protobuf.Timestamp
+	(*WebhookHealth)(nil),                    // 33: roster.v1.WebhookHealth
+	(*fieldmaskpb.FieldMask)(nil),            // 34: google.protobuf.FieldMask
+	(*WebhookDelivery)(nil),                  // 35: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),                   // 36: roster.v1.WebhookAttempt
+	(*Operation)(nil),                        // 37: roster.v1.Operation
+	(WebhookDelivery_State)(0),               // 38: roster.v1.WebhookDelivery.State
+	(*Event)(nil),                            // 39: roster.v1.Event
 }
 var file_roster_v1_webhooks_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.Webhook.disabled_reason:type_name -> roster.v1.Webhook.DisabledReason
-	28, // 1: roster.v1.Webhook.failing_since:type_name -> google.protobuf.Timestamp
-	28, // 2: roster.v1.Webhook.created_at:type_name -> google.protobuf.Timestamp
-	28, // 3: roster.v1.Webhook.updated_at:type_name -> google.protobuf.Timestamp
+	32, // 1: roster.v1.Webhook.failing_since:type_name -> google.protobuf.Timestamp
+	32, // 2: roster.v1.Webhook.created_at:type_name -> google.protobuf.Timestamp
+	32, // 3: roster.v1.Webhook.updated_at:type_name -> google.protobuf.Timestamp
 	1,  // 4: roster.v1.CreateWebhookResponse.webhook:type_name -> roster.v1.Webhook
 	1,  // 5: roster.v1.GetWebhookResponse.webhook:type_name -> roster.v1.Webhook
-	1,  // 6: roster.v1.ListWebhooksResponse.webhooks:type_name -> roster.v1.Webhook
-	29, // 7: roster.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	1,  // 8: roster.v1.UpdateWebhookResponse.webhook:type_name -> roster.v1.Webhook
-	1,  // 9: roster.v1.RotateWebhookSecretResponse.webhook:type_name -> roster.v1.Webhook
-	30, // 10: roster.v1.TestWebhookResponse.delivery:type_name -> roster.v1.WebhookDelivery
-	31, // 11: roster.v1.TestWebhookResponse.attempt:type_name -> roster.v1.WebhookAttempt
-	28, // 12: roster.v1.ReplayWebhookRequest.since:type_name -> google.protobuf.Timestamp
-	28, // 13: roster.v1.ReplayWebhookRequest.until:type_name -> google.protobuf.Timestamp
-	32, // 14: roster.v1.ReplayWebhookResponse.operation:type_name -> roster.v1.Operation
-	33, // 15: roster.v1.ListWebhookDeliveriesRequest.state:type_name -> roster.v1.WebhookDelivery.State
-	28, // 16: roster.v1.ListWebhookDeliveriesRequest.created_after:type_name -> google.protobuf.Timestamp
-	28, // 17: roster.v1.ListWebhookDeliveriesRequest.created_before:type_name -> google.protobuf.Timestamp
-	30, // 18: roster.v1.ListWebhookDeliveriesResponse.deliveries:type_name -> roster.v1.WebhookDelivery
-	30, // 19: roster.v1.GetWebhookDeliveryResponse.delivery:type_name -> roster.v1.WebhookDelivery
-	31, // 20: roster.v1.GetWebhookDeliveryResponse.attempts:type_name -> roster.v1.WebhookAttempt
-	30, // 21: roster.v1.RetryWebhookDeliveryResponse.delivery:type_name -> roster.v1.WebhookDelivery
-	30, // 22: roster.v1.TailWebhookDeliveriesResponse.delivery:type_name -> roster.v1.WebhookDelivery
-	31, // 23: roster.v1.TailWebhookDeliveriesResponse.attempt:type_name -> roster.v1.WebhookAttempt
-	28, // 24: roster.v1.ListEventsRequest.created_after:type_name -> google.protobuf.Timestamp
-	28, // 25: roster.v1.ListEventsRequest.created_before:type_name -> google.protobuf.Timestamp
-	34, // 26: roster.v1.ListEventsResponse.events:type_name -> roster.v1.Event
-	2,  // 27: roster.v1.WebhookService.CreateWebhook:input_type -> roster.v1.CreateWebhookRequest
-	4,  // 28: roster.v1.WebhookService.GetWebhook:input_type -> roster.v1.GetWebhookRequest
-	6,  // 29: roster.v1.WebhookService.ListWebhooks:input_type -> roster.v1.ListWebhooksRequest
-	8,  // 30: roster.v1.WebhookService.UpdateWebhook:input_type -> roster.v1.UpdateWebhookRequest
-	10, // 31: roster.v1.WebhookService.DeleteWebhook:input_type -> roster.v1.DeleteWebhookRequest
-	12, // 32: roster.v1.WebhookService.RotateWebhookSecret:input_type -> roster.v1.RotateWebhookSecretRequest
-	14, // 33: roster.v1.WebhookService.TestWebhook:input_type -> roster.v1.TestWebhookRequest
-	16, // 34: roster.v1.WebhookService.ReplayWebhook:input_type -> roster.v1.ReplayWebhookRequest
-	18, // 35: roster.v1.WebhookService.ListWebhookDeliveries:input_type -> roster.v1.ListWebhookDeliveriesRequest
-	20, // 36: roster.v1.WebhookService.GetWebhookDelivery:input_type -> roster.v1.GetWebhookDeliveryRequest
-	22, // 37: roster.v1.WebhookService.RetryWebhookDelivery:input_type -> roster.v1.RetryWebhookDeliveryRequest
-	24, // 38: roster.v1.WebhookService.TailWebhookDeliveries:input_type -> roster.v1.TailWebhookDeliveriesRequest
-	26, // 39: roster.v1.WebhookService.ListEvents:input_type -> roster.v1.ListEventsRequest
-	3,  // 40: roster.v1.WebhookService.CreateWebhook:output_type -> roster.v1.CreateWebhookResponse
-	5,  // 41: roster.v1.WebhookService.GetWebhook:output_type -> roster.v1.GetWebhookResponse
-	7,  // 42: roster.v1.WebhookService.ListWebhooks:output_type -> roster.v1.ListWebhooksResponse
-	9,  // 43: roster.v1.WebhookService.UpdateWebhook:output_type -> roster.v1.UpdateWebhookResponse
-	11, // 44: roster.v1.WebhookService.DeleteWebhook:output_type -> roster.v1.DeleteWebhookResponse
-	13, // 45: roster.v1.WebhookService.RotateWebhookSecret:output_type -> roster.v1.RotateWebhookSecretResponse
-	15, // 46: roster.v1.WebhookService.TestWebhook:output_type -> roster.v1.TestWebhookResponse
-	17, // 47: roster.v1.WebhookService.ReplayWebhook:output_type -> roster.v1.ReplayWebhookResponse
-	19, // 48: roster.v1.WebhookService.ListWebhookDeliveries:output_type -> roster.v1.ListWebhookDeliveriesResponse
-	21, // 49: roster.v1.WebhookService.GetWebhookDelivery:output_type -> roster.v1.GetWebhookDeliveryResponse
-	23, // 50: roster.v1.WebhookService.RetryWebhookDelivery:output_type -> roster.v1.RetryWebhookDeliveryResponse
-	25, // 51: roster.v1.WebhookService.TailWebhookDeliveries:output_type -> roster.v1.TailWebhookDeliveriesResponse
-	27, // 52: roster.v1.WebhookService.ListEvents:output_type -> roster.v1.ListEventsResponse
-	40, // [40:53] is the sub-list for method output_type
-	27, // [27:40] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	33, // 6: roster.v1.GetWebhookHealthResponse.health:type_name -> roster.v1.WebhookHealth
+	1,  // 7: roster.v1.ListWebhooksResponse.webhooks:type_name -> roster.v1.Webhook
+	34, // 8: roster.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	1,  // 9: roster.v1.UpdateWebhookResponse.webhook:type_name -> roster.v1.Webhook
+	1,  // 10: roster.v1.RotateWebhookSecretResponse.webhook:type_name -> roster.v1.Webhook
+	35, // 11: roster.v1.TestWebhookResponse.delivery:type_name -> roster.v1.WebhookDelivery
+	36, // 12: roster.v1.TestWebhookResponse.attempt:type_name -> roster.v1.WebhookAttempt
+	32, // 13: roster.v1.ReplayWebhookRequest.since:type_name -> google.protobuf.Timestamp
+	32, // 14: roster.v1.ReplayWebhookRequest.until:type_name -> google.protobuf.Timestamp
+	37, // 15: roster.v1.ReplayWebhookResponse.operation:type_name -> roster.v1.Operation
+	38, // 16: roster.v1.ListWebhookDeliveriesRequest.state:type_name -> roster.v1.WebhookDelivery.State
+	32, // 17: roster.v1.ListWebhookDeliveriesRequest.created_after:type_name -> google.protobuf.Timestamp
+	32, // 18: roster.v1.ListWebhookDeliveriesRequest.created_before:type_name -> google.protobuf.Timestamp
+	35, // 19: roster.v1.ListWebhookDeliveriesResponse.deliveries:type_name -> roster.v1.WebhookDelivery
+	38, // 20: roster.v1.ListAllWebhookDeliveriesRequest.state:type_name -> roster.v1.WebhookDelivery.State
+	32, // 21: roster.v1.ListAllWebhookDeliveriesRequest.since:type_name -> google.protobuf.Timestamp
+	32, // 22: roster.v1.ListAllWebhookDeliveriesRequest.until:type_name -> google.protobuf.Timestamp
+	35, // 23: roster.v1.ListAllWebhookDeliveriesResponse.deliveries:type_name -> roster.v1.WebhookDelivery
+	35, // 24: roster.v1.GetWebhookDeliveryResponse.delivery:type_name -> roster.v1.WebhookDelivery
+	36, // 25: roster.v1.GetWebhookDeliveryResponse.attempts:type_name -> roster.v1.WebhookAttempt
+	35, // 26: roster.v1.RetryWebhookDeliveryResponse.delivery:type_name -> roster.v1.WebhookDelivery
+	35, // 27: roster.v1.TailWebhookDeliveriesResponse.delivery:type_name -> roster.v1.WebhookDelivery
+	36, // 28: roster.v1.TailWebhookDeliveriesResponse.attempt:type_name -> roster.v1.WebhookAttempt
+	32, // 29: roster.v1.ListEventsRequest.created_after:type_name -> google.protobuf.Timestamp
+	32, // 30: roster.v1.ListEventsRequest.created_before:type_name -> google.protobuf.Timestamp
+	39, // 31: roster.v1.ListEventsResponse.events:type_name -> roster.v1.Event
+	2,  // 32: roster.v1.WebhookService.CreateWebhook:input_type -> roster.v1.CreateWebhookRequest
+	4,  // 33: roster.v1.WebhookService.GetWebhook:input_type -> roster.v1.GetWebhookRequest
+	8,  // 34: roster.v1.WebhookService.ListWebhooks:input_type -> roster.v1.ListWebhooksRequest
+	6,  // 35: roster.v1.WebhookService.GetWebhookHealth:input_type -> roster.v1.GetWebhookHealthRequest
+	10, // 36: roster.v1.WebhookService.UpdateWebhook:input_type -> roster.v1.UpdateWebhookRequest
+	12, // 37: roster.v1.WebhookService.DeleteWebhook:input_type -> roster.v1.DeleteWebhookRequest
+	14, // 38: roster.v1.WebhookService.RotateWebhookSecret:input_type -> roster.v1.RotateWebhookSecretRequest
+	16, // 39: roster.v1.WebhookService.TestWebhook:input_type -> roster.v1.TestWebhookRequest
+	18, // 40: roster.v1.WebhookService.ReplayWebhook:input_type -> roster.v1.ReplayWebhookRequest
+	20, // 41: roster.v1.WebhookService.ListWebhookDeliveries:input_type -> roster.v1.ListWebhookDeliveriesRequest
+	22, // 42: roster.v1.WebhookService.ListAllWebhookDeliveries:input_type -> roster.v1.ListAllWebhookDeliveriesRequest
+	24, // 43: roster.v1.WebhookService.GetWebhookDelivery:input_type -> roster.v1.GetWebhookDeliveryRequest
+	26, // 44: roster.v1.WebhookService.RetryWebhookDelivery:input_type -> roster.v1.RetryWebhookDeliveryRequest
+	28, // 45: roster.v1.WebhookService.TailWebhookDeliveries:input_type -> roster.v1.TailWebhookDeliveriesRequest
+	30, // 46: roster.v1.WebhookService.ListEvents:input_type -> roster.v1.ListEventsRequest
+	3,  // 47: roster.v1.WebhookService.CreateWebhook:output_type -> roster.v1.CreateWebhookResponse
+	5,  // 48: roster.v1.WebhookService.GetWebhook:output_type -> roster.v1.GetWebhookResponse
+	9,  // 49: roster.v1.WebhookService.ListWebhooks:output_type -> roster.v1.ListWebhooksResponse
+	7,  // 50: roster.v1.WebhookService.GetWebhookHealth:output_type -> roster.v1.GetWebhookHealthResponse
+	11, // 51: roster.v1.WebhookService.UpdateWebhook:output_type -> roster.v1.UpdateWebhookResponse
+	13, // 52: roster.v1.WebhookService.DeleteWebhook:output_type -> roster.v1.DeleteWebhookResponse
+	15, // 53: roster.v1.WebhookService.RotateWebhookSecret:output_type -> roster.v1.RotateWebhookSecretResponse
+	17, // 54: roster.v1.WebhookService.TestWebhook:output_type -> roster.v1.TestWebhookResponse
+	19, // 55: roster.v1.WebhookService.ReplayWebhook:output_type -> roster.v1.ReplayWebhookResponse
+	21, // 56: roster.v1.WebhookService.ListWebhookDeliveries:output_type -> roster.v1.ListWebhookDeliveriesResponse
+	23, // 57: roster.v1.WebhookService.ListAllWebhookDeliveries:output_type -> roster.v1.ListAllWebhookDeliveriesResponse
+	25, // 58: roster.v1.WebhookService.GetWebhookDelivery:output_type -> roster.v1.GetWebhookDeliveryResponse
+	27, // 59: roster.v1.WebhookService.RetryWebhookDelivery:output_type -> roster.v1.RetryWebhookDeliveryResponse
+	29, // 60: roster.v1.WebhookService.TailWebhookDeliveries:output_type -> roster.v1.TailWebhookDeliveriesResponse
+	31, // 61: roster.v1.WebhookService.ListEvents:output_type -> roster.v1.ListEventsResponse
+	47, // [47:62] is the sub-list for method output_type
+	32, // [32:47] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_webhooks_proto_init() }
@@ -2222,19 +2587,21 @@ func file_roster_v1_webhooks_proto_init() {
 	file_roster_v1_operations_proto_init()
 	file_roster_v1_webhooks_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_webhooks_proto_msgTypes[1].OneofWrappers = []any{}
-	file_roster_v1_webhooks_proto_msgTypes[6].OneofWrappers = []any{}
-	file_roster_v1_webhooks_proto_msgTypes[7].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[8].OneofWrappers = []any{}
 	file_roster_v1_webhooks_proto_msgTypes[9].OneofWrappers = []any{}
 	file_roster_v1_webhooks_proto_msgTypes[11].OneofWrappers = []any{}
-	file_roster_v1_webhooks_proto_msgTypes[18].OneofWrappers = []any{}
-	file_roster_v1_webhooks_proto_msgTypes[26].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[13].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[20].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[21].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[22].OneofWrappers = []any{}
+	file_roster_v1_webhooks_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_webhooks_proto_rawDesc), len(file_roster_v1_webhooks_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

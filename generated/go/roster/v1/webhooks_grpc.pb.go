@@ -21,19 +21,21 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	WebhookService_CreateWebhook_FullMethodName         = "/roster.v1.WebhookService/CreateWebhook"
-	WebhookService_GetWebhook_FullMethodName            = "/roster.v1.WebhookService/GetWebhook"
-	WebhookService_ListWebhooks_FullMethodName          = "/roster.v1.WebhookService/ListWebhooks"
-	WebhookService_UpdateWebhook_FullMethodName         = "/roster.v1.WebhookService/UpdateWebhook"
-	WebhookService_DeleteWebhook_FullMethodName         = "/roster.v1.WebhookService/DeleteWebhook"
-	WebhookService_RotateWebhookSecret_FullMethodName   = "/roster.v1.WebhookService/RotateWebhookSecret"
-	WebhookService_TestWebhook_FullMethodName           = "/roster.v1.WebhookService/TestWebhook"
-	WebhookService_ReplayWebhook_FullMethodName         = "/roster.v1.WebhookService/ReplayWebhook"
-	WebhookService_ListWebhookDeliveries_FullMethodName = "/roster.v1.WebhookService/ListWebhookDeliveries"
-	WebhookService_GetWebhookDelivery_FullMethodName    = "/roster.v1.WebhookService/GetWebhookDelivery"
-	WebhookService_RetryWebhookDelivery_FullMethodName  = "/roster.v1.WebhookService/RetryWebhookDelivery"
-	WebhookService_TailWebhookDeliveries_FullMethodName = "/roster.v1.WebhookService/TailWebhookDeliveries"
-	WebhookService_ListEvents_FullMethodName            = "/roster.v1.WebhookService/ListEvents"
+	WebhookService_CreateWebhook_FullMethodName            = "/roster.v1.WebhookService/CreateWebhook"
+	WebhookService_GetWebhook_FullMethodName               = "/roster.v1.WebhookService/GetWebhook"
+	WebhookService_ListWebhooks_FullMethodName             = "/roster.v1.WebhookService/ListWebhooks"
+	WebhookService_GetWebhookHealth_FullMethodName         = "/roster.v1.WebhookService/GetWebhookHealth"
+	WebhookService_UpdateWebhook_FullMethodName            = "/roster.v1.WebhookService/UpdateWebhook"
+	WebhookService_DeleteWebhook_FullMethodName            = "/roster.v1.WebhookService/DeleteWebhook"
+	WebhookService_RotateWebhookSecret_FullMethodName      = "/roster.v1.WebhookService/RotateWebhookSecret"
+	WebhookService_TestWebhook_FullMethodName              = "/roster.v1.WebhookService/TestWebhook"
+	WebhookService_ReplayWebhook_FullMethodName            = "/roster.v1.WebhookService/ReplayWebhook"
+	WebhookService_ListWebhookDeliveries_FullMethodName    = "/roster.v1.WebhookService/ListWebhookDeliveries"
+	WebhookService_ListAllWebhookDeliveries_FullMethodName = "/roster.v1.WebhookService/ListAllWebhookDeliveries"
+	WebhookService_GetWebhookDelivery_FullMethodName       = "/roster.v1.WebhookService/GetWebhookDelivery"
+	WebhookService_RetryWebhookDelivery_FullMethodName     = "/roster.v1.WebhookService/RetryWebhookDelivery"
+	WebhookService_TailWebhookDeliveries_FullMethodName    = "/roster.v1.WebhookService/TailWebhookDeliveries"
+	WebhookService_ListEvents_FullMethodName               = "/roster.v1.WebhookService/ListEvents"
 )
 
 // WebhookServiceClient is the client API for WebhookService service.
@@ -60,6 +62,9 @@ type WebhookServiceClient interface {
 	GetWebhook(ctx context.Context, in *GetWebhookRequest, opts ...grpc.CallOption) (*GetWebhookResponse, error)
 	// Returns one page of the account's webhooks, oldest first, without secrets.
 	ListWebhooks(ctx context.Context, in *ListWebhooksRequest, opts ...grpc.CallOption) (*ListWebhooksResponse, error)
+	// Returns the health of a webhook: its state, the success of the last 24 hours, what waits, and
+	// the latest attempts. Fails with WEBHOOK_NOT_FOUND.
+	GetWebhookHealth(ctx context.Context, in *GetWebhookHealthRequest, opts ...grpc.CallOption) (*GetWebhookHealthResponse, error)
 	// Updates the given fields of a webhook. Fails with WEBHOOK_NOT_FOUND.
 	//
 	// After a webhook is enabled again, its pending deliveries are sent first. To deliver
@@ -95,6 +100,17 @@ type WebhookServiceClient interface {
 	// Returns one page of the deliveries to a webhook, newest first. If filters are set,
 	// only deliveries that match all of them are returned. Fails with WEBHOOK_NOT_FOUND.
 	ListWebhookDeliveries(ctx context.Context, in *ListWebhookDeliveriesRequest, opts ...grpc.CallOption) (*ListWebhookDeliveriesResponse, error)
+	// Returns one page of the deliveries to all webhooks of the account, newest first. If filters
+	// are set, only deliveries that match all of them are returned.
+	//
+	// Deliveries by webhook, state PENDING, SENDING or FAILED, event, subscriber or HTTP status of a
+	// failure are found by an index. For other filters, and if a state is combined with others, a
+	// page reads at most 10,000 deliveries. So it can be shorter than the limit, even empty, although
+	// more follow: continue with next_page_token until it is empty. With since, fewer are read.
+	//
+	// Fails with WEBHOOK_NOT_FOUND, or with SUBSCRIBER_NOT_FOUND if no subscriber has the email
+	// address in subscriber_id.
+	ListAllWebhookDeliveries(ctx context.Context, in *ListAllWebhookDeliveriesRequest, opts ...grpc.CallOption) (*ListAllWebhookDeliveriesResponse, error)
 	// Returns one delivery and its latest attempts, oldest first. Fails with
 	// WEBHOOK_DELIVERY_NOT_FOUND.
 	GetWebhookDelivery(ctx context.Context, in *GetWebhookDeliveryRequest, opts ...grpc.CallOption) (*GetWebhookDeliveryResponse, error)
@@ -147,6 +163,16 @@ func (c *webhookServiceClient) ListWebhooks(ctx context.Context, in *ListWebhook
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListWebhooksResponse)
 	err := c.cc.Invoke(ctx, WebhookService_ListWebhooks_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) GetWebhookHealth(ctx context.Context, in *GetWebhookHealthRequest, opts ...grpc.CallOption) (*GetWebhookHealthResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetWebhookHealthResponse)
+	err := c.cc.Invoke(ctx, WebhookService_GetWebhookHealth_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -207,6 +233,16 @@ func (c *webhookServiceClient) ListWebhookDeliveries(ctx context.Context, in *Li
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListWebhookDeliveriesResponse)
 	err := c.cc.Invoke(ctx, WebhookService_ListWebhookDeliveries_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) ListAllWebhookDeliveries(ctx context.Context, in *ListAllWebhookDeliveriesRequest, opts ...grpc.CallOption) (*ListAllWebhookDeliveriesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListAllWebhookDeliveriesResponse)
+	err := c.cc.Invoke(ctx, WebhookService_ListAllWebhookDeliveries_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -286,6 +322,9 @@ type WebhookServiceServer interface {
 	GetWebhook(context.Context, *GetWebhookRequest) (*GetWebhookResponse, error)
 	// Returns one page of the account's webhooks, oldest first, without secrets.
 	ListWebhooks(context.Context, *ListWebhooksRequest) (*ListWebhooksResponse, error)
+	// Returns the health of a webhook: its state, the success of the last 24 hours, what waits, and
+	// the latest attempts. Fails with WEBHOOK_NOT_FOUND.
+	GetWebhookHealth(context.Context, *GetWebhookHealthRequest) (*GetWebhookHealthResponse, error)
 	// Updates the given fields of a webhook. Fails with WEBHOOK_NOT_FOUND.
 	//
 	// After a webhook is enabled again, its pending deliveries are sent first. To deliver
@@ -321,6 +360,17 @@ type WebhookServiceServer interface {
 	// Returns one page of the deliveries to a webhook, newest first. If filters are set,
 	// only deliveries that match all of them are returned. Fails with WEBHOOK_NOT_FOUND.
 	ListWebhookDeliveries(context.Context, *ListWebhookDeliveriesRequest) (*ListWebhookDeliveriesResponse, error)
+	// Returns one page of the deliveries to all webhooks of the account, newest first. If filters
+	// are set, only deliveries that match all of them are returned.
+	//
+	// Deliveries by webhook, state PENDING, SENDING or FAILED, event, subscriber or HTTP status of a
+	// failure are found by an index. For other filters, and if a state is combined with others, a
+	// page reads at most 10,000 deliveries. So it can be shorter than the limit, even empty, although
+	// more follow: continue with next_page_token until it is empty. With since, fewer are read.
+	//
+	// Fails with WEBHOOK_NOT_FOUND, or with SUBSCRIBER_NOT_FOUND if no subscriber has the email
+	// address in subscriber_id.
+	ListAllWebhookDeliveries(context.Context, *ListAllWebhookDeliveriesRequest) (*ListAllWebhookDeliveriesResponse, error)
 	// Returns one delivery and its latest attempts, oldest first. Fails with
 	// WEBHOOK_DELIVERY_NOT_FOUND.
 	GetWebhookDelivery(context.Context, *GetWebhookDeliveryRequest) (*GetWebhookDeliveryResponse, error)
@@ -358,6 +408,9 @@ func (UnimplementedWebhookServiceServer) GetWebhook(context.Context, *GetWebhook
 func (UnimplementedWebhookServiceServer) ListWebhooks(context.Context, *ListWebhooksRequest) (*ListWebhooksResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListWebhooks not implemented")
 }
+func (UnimplementedWebhookServiceServer) GetWebhookHealth(context.Context, *GetWebhookHealthRequest) (*GetWebhookHealthResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetWebhookHealth not implemented")
+}
 func (UnimplementedWebhookServiceServer) UpdateWebhook(context.Context, *UpdateWebhookRequest) (*UpdateWebhookResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateWebhook not implemented")
 }
@@ -375,6 +428,9 @@ func (UnimplementedWebhookServiceServer) ReplayWebhook(context.Context, *ReplayW
 }
 func (UnimplementedWebhookServiceServer) ListWebhookDeliveries(context.Context, *ListWebhookDeliveriesRequest) (*ListWebhookDeliveriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListWebhookDeliveries not implemented")
+}
+func (UnimplementedWebhookServiceServer) ListAllWebhookDeliveries(context.Context, *ListAllWebhookDeliveriesRequest) (*ListAllWebhookDeliveriesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListAllWebhookDeliveries not implemented")
 }
 func (UnimplementedWebhookServiceServer) GetWebhookDelivery(context.Context, *GetWebhookDeliveryRequest) (*GetWebhookDeliveryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetWebhookDelivery not implemented")
@@ -459,6 +515,24 @@ func _WebhookService_ListWebhooks_Handler(srv interface{}, ctx context.Context, 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(WebhookServiceServer).ListWebhooks(ctx, req.(*ListWebhooksRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WebhookService_GetWebhookHealth_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetWebhookHealthRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).GetWebhookHealth(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_GetWebhookHealth_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).GetWebhookHealth(ctx, req.(*GetWebhookHealthRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -571,6 +645,24 @@ func _WebhookService_ListWebhookDeliveries_Handler(srv interface{}, ctx context.
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WebhookService_ListAllWebhookDeliveries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListAllWebhookDeliveriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).ListAllWebhookDeliveries(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_ListAllWebhookDeliveries_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).ListAllWebhookDeliveries(ctx, req.(*ListAllWebhookDeliveriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _WebhookService_GetWebhookDelivery_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetWebhookDeliveryRequest)
 	if err := dec(in); err != nil {
@@ -656,6 +748,10 @@ var WebhookService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _WebhookService_ListWebhooks_Handler,
 		},
 		{
+			MethodName: "GetWebhookHealth",
+			Handler:    _WebhookService_GetWebhookHealth_Handler,
+		},
+		{
 			MethodName: "UpdateWebhook",
 			Handler:    _WebhookService_UpdateWebhook_Handler,
 		},
@@ -678,6 +774,10 @@ var WebhookService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListWebhookDeliveries",
 			Handler:    _WebhookService_ListWebhookDeliveries_Handler,
+		},
+		{
+			MethodName: "ListAllWebhookDeliveries",
+			Handler:    _WebhookService_ListAllWebhookDeliveries_Handler,
 		},
 		{
 			MethodName: "GetWebhookDelivery",

@@ -29,7 +29,7 @@ from roster.v1 import actors_pb2 as roster_dot_v1_dot_actors__pb2
 from roster.v1 import http_pb2 as roster_dot_v1_dot_http__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aroster/v1/deliveries.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\"\xb3\x04\n\x05\x45vent\x12.\n\x02id\x18\x01 \x01(\tB\"\xaa\xb5\x18\x1e\x65vt_01M7Y2MPAQ036JVMBN3RCKGA5K\x12\x1d\n\x04type\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\x0btag.updated\x12Q\n\ttimestamp\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12\x37\n\naccount_id\x18\x07 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5MH\x00\x88\x01\x01\x12\x32\n\x08sequence\x18\x04 \x01(\x01\x42 \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\xf0?\xaa\xb5\x18\x01\x37\xc8\xb5\x18\x01\x12\x1f\n\x05\x61\x63tor\x18\x08 \x01(\x0b\x32\x10.roster.v1.Actor\x12\xaa\x01\n\x04\x64\x61ta\x18\x05 \x01(\x0b\x32\x17.google.protobuf.StructB\x82\x01\xbaH\x03\xc8\x01\x01\xaa\xb5\x18x{\"tag\": {\"id\": \"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"name\": \"vip\", \"description\": \"\", \"createdAt\": \"2026-11-21T03:33:16.247Z\"}}\x12>\n\x08previous\x18\x06 \x01(\x0b\x32\x17.google.protobuf.StructB\x13\xaa\xb5\x18\x0f{\"name\": \"VIP\"}B\r\n\x0b_account_id\"\xb7\x05\n\x0fWebhookDelivery\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x32\n\nwebhook_id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5J\x12\x34\n\x08\x65vent_id\x18\x03 \x01(\tB\"\xaa\xb5\x18\x1e\x65vt_01M7Y2MPAQ036JVMBN3RCKGA5K\x12#\n\nevent_type\x18\x04 \x01(\tB\x0f\xaa\xb5\x18\x0btag.updated\x12<\n\x05state\x18\x05 \x01(\x0e\x32 .roster.v1.WebhookDelivery.StateB\x0b\xaa\xb5\x18\x07PENDING\x12\x17\n\x08\x61ttempts\x18\x06 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12Q\n\x0fnext_attempt_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:21.247Z\x12\x39\n\x0coperation_id\x18\x08 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5HH\x00\x88\x01\x01\x12R\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12J\n\x08\x65nded_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.331Z\"S\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x0b\n\x07PENDING\x10\x01\x12\x0b\n\x07SENDING\x10\x02\x12\r\n\tSUCCEEDED\x10\x03\x12\n\n\x06\x46\x41ILED\x10\x04\x42\x0f\n\r_operation_id\"\xa0\x02\n\x0eWebhookAttempt\x12\x15\n\x06number\x18\x01 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12R\n\nstarted_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12\x1b\n\x0b\x64uration_ms\x18\x03 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x38\x34\x12!\n\x0bhttp_status\x18\x04 \x01(\x05\x42\x07\xaa\xb5\x18\x03\x35\x30\x33H\x00\x88\x01\x01\x12 \n\x05\x65rror\x18\x05 \x01(\tB\x0c\xaa\xb5\x18\x08HTTP 503H\x01\x88\x01\x01\x12\'\n\rresponse_body\x18\x06 \x01(\tB\x10\xaa\xb5\x18\x0cout of orderB\x0e\n\x0c_http_statusB\x08\n\x06_errorB\x02P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aroster/v1/deliveries.proto\x12\troster.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\"\xb3\x04\n\x05\x45vent\x12.\n\x02id\x18\x01 \x01(\tB\"\xaa\xb5\x18\x1e\x65vt_01M7Y2MPAQ036JVMBN3RCKGA5K\x12\x1d\n\x04type\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\x0btag.updated\x12Q\n\ttimestamp\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12\x37\n\naccount_id\x18\x07 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5MH\x00\x88\x01\x01\x12\x32\n\x08sequence\x18\x04 \x01(\x01\x42 \xbaH\x14\x12\x12\x19\xff\xff\xff\xff\xff\xff?C)\x00\x00\x00\x00\x00\x00\xf0?\xaa\xb5\x18\x01\x37\xc8\xb5\x18\x01\x12\x1f\n\x05\x61\x63tor\x18\x08 \x01(\x0b\x32\x10.roster.v1.Actor\x12\xaa\x01\n\x04\x64\x61ta\x18\x05 \x01(\x0b\x32\x17.google.protobuf.StructB\x82\x01\xbaH\x03\xc8\x01\x01\xaa\xb5\x18x{\"tag\": {\"id\": \"01M7Y2MPAQ036JVMBN3RCKGA5K\", \"name\": \"vip\", \"description\": \"\", \"createdAt\": \"2026-11-21T03:33:16.247Z\"}}\x12>\n\x08previous\x18\x06 \x01(\x0b\x32\x17.google.protobuf.StructB\x13\xaa\xb5\x18\x0f{\"name\": \"VIP\"}B\r\n\x0b_account_id\"\xd7\x05\n\x0fWebhookDelivery\x12*\n\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x32\n\nwebhook_id\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5J\x12\x34\n\x08\x65vent_id\x18\x03 \x01(\tB\"\xaa\xb5\x18\x1e\x65vt_01M7Y2MPAQ036JVMBN3RCKGA5K\x12#\n\nevent_type\x18\x04 \x01(\tB\x0f\xaa\xb5\x18\x0btag.updated\x12<\n\x05state\x18\x05 \x01(\x0e\x32 .roster.v1.WebhookDelivery.StateB\x0b\xaa\xb5\x18\x07PENDING\x12\x1c\n\rattempt_count\x18\x0b \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12\x19\n\x08\x61ttempts\x18\x06 \x01(\x05\x42\x07\x18\x01\xaa\xb5\x18\x01\x31\x12Q\n\x0fnext_attempt_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:21.247Z\x12\x39\n\x0coperation_id\x18\x08 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5HH\x00\x88\x01\x01\x12R\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12J\n\x08\x65nded_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.331Z\"S\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x0b\n\x07PENDING\x10\x01\x12\x0b\n\x07SENDING\x10\x02\x12\r\n\tSUCCEEDED\x10\x03\x12\n\n\x06\x46\x41ILED\x10\x04\x42\x0f\n\r_operation_id\"\x96\x05\n\x0eWebhookAttempt\x12\x15\n\x06number\x18\x01 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12R\n\nstarted_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12\x1b\n\x0b\x64uration_ms\x18\x03 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x38\x34\x12!\n\x0bhttp_status\x18\x04 \x01(\x05\x42\x07\xaa\xb5\x18\x03\x35\x30\x33H\x00\x88\x01\x01\x12 \n\x05\x65rror\x18\x05 \x01(\tB\x0c\xaa\xb5\x18\x08HTTP 503H\x01\x88\x01\x01\x12\'\n\rresponse_body\x18\x06 \x01(\tB\x10\xaa\xb5\x18\x0cout of order\x12\xe9\x01\n\x0frequest_headers\x18\x07 \x03(\x0b\x32-.roster.v1.WebhookAttempt.RequestHeadersEntryB\xa0\x01\xaa\xb5\x18\x9b\x01{\"webhook-id\": \"evt_01M7Y2MPAQ036JVMBN3RCKGA5K\", \"webhook-timestamp\": \"1795231996\", \"webhook-signature\": \"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=\"}\x12Q\n\x0fnext_attempt_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:21.247Z\x1a\x35\n\x13RequestHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x0e\n\x0c_http_statusB\x08\n\x06_error\"\xb7\x08\n\rWebhookHealth\x12\x32\n\nwebhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5J\x12:\n\x05state\x18\x02 \x01(\x0e\x32\x1e.roster.v1.WebhookHealth.StateB\x0b\xaa\xb5\x18\x07\x46\x41ILING\x12#\n\x12succeeded_attempts\x18\x03 \x01(\x05\x42\x07\xaa\xb5\x18\x03\x39\x39\x30\x12\x1f\n\x0f\x66\x61iled_attempts\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x31\x30\x12#\n\x0csuccess_rate\x18\x05 \x01(\x01\x42\x08\xaa\xb5\x18\x04\x30.99H\x00\x88\x01\x01\x12\x17\n\x07waiting\x18\x06 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x34\x31\x12S\n\x11oldest_waiting_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12O\n\rfailing_since\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12&\n\x10last_http_status\x18\t \x01(\x05\x42\x07\xaa\xb5\x18\x03\x35\x30\x33H\x01\x88\x01\x01\x12%\n\nlast_error\x18\n \x01(\tB\x0c\xaa\xb5\x18\x08HTTP 503H\x02\x88\x01\x01\x12Q\n\x0fnext_attempt_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:21.247Z\x12\x39\n\x0flatest_attempts\x18\x0c \x03(\x0b\x32 .roster.v1.WebhookHealth.Attempt\x1a\xa5\x02\n\x07\x41ttempt\x12\x33\n\x0b\x64\x65livery_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a\x30\x31M7Y2MPAQ036JVMBN3RCKGA5K\x12\x15\n\x06number\x18\x02 \x01(\x05\x42\x05\xaa\xb5\x18\x01\x31\x12R\n\nstarted_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x18\x32\x30\x32\x36-11-21T03:33:16.247Z\x12\x1b\n\x0b\x64uration_ms\x18\x04 \x01(\x05\x42\x06\xaa\xb5\x18\x02\x38\x34\x12!\n\x0bhttp_status\x18\x05 \x01(\x05\x42\x07\xaa\xb5\x18\x03\x35\x30\x33H\x00\x88\x01\x01\x12 \n\x05\x65rror\x18\x06 \x01(\tB\x0c\xaa\xb5\x18\x08HTTP 503H\x01\x88\x01\x01\x42\x0e\n\x0c_http_statusB\x08\n\x06_error\"R\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x0b\n\x07HEALTHY\x10\x01\x12\x0b\n\x07\x46\x41ILING\x10\x02\x12\n\n\x06PAUSED\x10\x03\x12\x0c\n\x08\x44ISABLED\x10\x04\x42\x0f\n\r_success_rateB\x13\n\x11_last_http_statusB\r\n\x0b_last_errorB\x02P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -61,8 +61,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WEBHOOKDELIVERY'].fields_by_name['event_type']._serialized_options = b'\252\265\030\013tag.updated'
   _globals['_WEBHOOKDELIVERY'].fields_by_name['state']._loaded_options = None
   _globals['_WEBHOOKDELIVERY'].fields_by_name['state']._serialized_options = b'\252\265\030\007PENDING'
+  _globals['_WEBHOOKDELIVERY'].fields_by_name['attempt_count']._loaded_options = None
+  _globals['_WEBHOOKDELIVERY'].fields_by_name['attempt_count']._serialized_options = b'\252\265\030\0011'
   _globals['_WEBHOOKDELIVERY'].fields_by_name['attempts']._loaded_options = None
-  _globals['_WEBHOOKDELIVERY'].fields_by_name['attempts']._serialized_options = b'\252\265\030\0011'
+  _globals['_WEBHOOKDELIVERY'].fields_by_name['attempts']._serialized_options = b'\030\001\252\265\030\0011'
   _globals['_WEBHOOKDELIVERY'].fields_by_name['next_attempt_at']._loaded_options = None
   _globals['_WEBHOOKDELIVERY'].fields_by_name['next_attempt_at']._serialized_options = b'\252\265\030\0302026-11-21T03:33:21.247Z'
   _globals['_WEBHOOKDELIVERY'].fields_by_name['operation_id']._loaded_options = None
@@ -71,6 +73,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WEBHOOKDELIVERY'].fields_by_name['created_at']._serialized_options = b'\272H\003\310\001\001\252\265\030\0302026-11-21T03:33:16.247Z'
   _globals['_WEBHOOKDELIVERY'].fields_by_name['ended_at']._loaded_options = None
   _globals['_WEBHOOKDELIVERY'].fields_by_name['ended_at']._serialized_options = b'\252\265\030\0302026-11-21T03:33:16.331Z'
+  _globals['_WEBHOOKATTEMPT_REQUESTHEADERSENTRY']._loaded_options = None
+  _globals['_WEBHOOKATTEMPT_REQUESTHEADERSENTRY']._serialized_options = b'8\001'
   _globals['_WEBHOOKATTEMPT'].fields_by_name['number']._loaded_options = None
   _globals['_WEBHOOKATTEMPT'].fields_by_name['number']._serialized_options = b'\252\265\030\0011'
   _globals['_WEBHOOKATTEMPT'].fields_by_name['started_at']._loaded_options = None
@@ -83,12 +87,58 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WEBHOOKATTEMPT'].fields_by_name['error']._serialized_options = b'\252\265\030\010HTTP 503'
   _globals['_WEBHOOKATTEMPT'].fields_by_name['response_body']._loaded_options = None
   _globals['_WEBHOOKATTEMPT'].fields_by_name['response_body']._serialized_options = b'\252\265\030\014out of order'
+  _globals['_WEBHOOKATTEMPT'].fields_by_name['request_headers']._loaded_options = None
+  _globals['_WEBHOOKATTEMPT'].fields_by_name['request_headers']._serialized_options = b'\252\265\030\233\001{\"webhook-id\": \"evt_01M7Y2MPAQ036JVMBN3RCKGA5K\", \"webhook-timestamp\": \"1795231996\", \"webhook-signature\": \"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=\"}'
+  _globals['_WEBHOOKATTEMPT'].fields_by_name['next_attempt_at']._loaded_options = None
+  _globals['_WEBHOOKATTEMPT'].fields_by_name['next_attempt_at']._serialized_options = b'\252\265\030\0302026-11-21T03:33:21.247Z'
+  _globals['_WEBHOOKHEALTH_ATTEMPT'].fields_by_name['delivery_id']._loaded_options = None
+  _globals['_WEBHOOKHEALTH_ATTEMPT'].fields_by_name['delivery_id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5K'
+  _globals['_WEBHOOKHEALTH_ATTEMPT'].fields_by_name['number']._loaded_options = None
+  _globals['_WEBHOOKHEALTH_ATTEMPT'].fields_by_name['number']._serialized_options = b'\252\265\030\0011'
+  _globals['_WEBHOOKHEALTH_ATTEMPT'].fields_by_name['started_at']._loaded_options = None
+  _globals['_WEBHOOKHEALTH_ATTEMPT'].fields_by_name['started_at']._serialized_options = b'\272H\003\310\001\001\252\265\030\0302026-11-21T03:33:16.247Z'
+  _globals['_WEBHOOKHEALTH_ATTEMPT'].fields_by_name['duration_ms']._loaded_options = None
+  _globals['_WEBHOOKHEALTH_ATTEMPT'].fields_by_name['duration_ms']._serialized_options = b'\252\265\030\00284'
+  _globals['_WEBHOOKHEALTH_ATTEMPT'].fields_by_name['http_status']._loaded_options = None
+  _globals['_WEBHOOKHEALTH_ATTEMPT'].fields_by_name['http_status']._serialized_options = b'\252\265\030\003503'
+  _globals['_WEBHOOKHEALTH_ATTEMPT'].fields_by_name['error']._loaded_options = None
+  _globals['_WEBHOOKHEALTH_ATTEMPT'].fields_by_name['error']._serialized_options = b'\252\265\030\010HTTP 503'
+  _globals['_WEBHOOKHEALTH'].fields_by_name['webhook_id']._loaded_options = None
+  _globals['_WEBHOOKHEALTH'].fields_by_name['webhook_id']._serialized_options = b'\252\265\030\03201M7Y2MPAQ036JVMBN3RCKGA5J'
+  _globals['_WEBHOOKHEALTH'].fields_by_name['state']._loaded_options = None
+  _globals['_WEBHOOKHEALTH'].fields_by_name['state']._serialized_options = b'\252\265\030\007FAILING'
+  _globals['_WEBHOOKHEALTH'].fields_by_name['succeeded_attempts']._loaded_options = None
+  _globals['_WEBHOOKHEALTH'].fields_by_name['succeeded_attempts']._serialized_options = b'\252\265\030\003990'
+  _globals['_WEBHOOKHEALTH'].fields_by_name['failed_attempts']._loaded_options = None
+  _globals['_WEBHOOKHEALTH'].fields_by_name['failed_attempts']._serialized_options = b'\252\265\030\00210'
+  _globals['_WEBHOOKHEALTH'].fields_by_name['success_rate']._loaded_options = None
+  _globals['_WEBHOOKHEALTH'].fields_by_name['success_rate']._serialized_options = b'\252\265\030\0040.99'
+  _globals['_WEBHOOKHEALTH'].fields_by_name['waiting']._loaded_options = None
+  _globals['_WEBHOOKHEALTH'].fields_by_name['waiting']._serialized_options = b'\252\265\030\00241'
+  _globals['_WEBHOOKHEALTH'].fields_by_name['oldest_waiting_at']._loaded_options = None
+  _globals['_WEBHOOKHEALTH'].fields_by_name['oldest_waiting_at']._serialized_options = b'\252\265\030\0302026-11-21T03:33:16.247Z'
+  _globals['_WEBHOOKHEALTH'].fields_by_name['failing_since']._loaded_options = None
+  _globals['_WEBHOOKHEALTH'].fields_by_name['failing_since']._serialized_options = b'\252\265\030\0302026-11-21T03:33:16.247Z'
+  _globals['_WEBHOOKHEALTH'].fields_by_name['last_http_status']._loaded_options = None
+  _globals['_WEBHOOKHEALTH'].fields_by_name['last_http_status']._serialized_options = b'\252\265\030\003503'
+  _globals['_WEBHOOKHEALTH'].fields_by_name['last_error']._loaded_options = None
+  _globals['_WEBHOOKHEALTH'].fields_by_name['last_error']._serialized_options = b'\252\265\030\010HTTP 503'
+  _globals['_WEBHOOKHEALTH'].fields_by_name['next_attempt_at']._loaded_options = None
+  _globals['_WEBHOOKHEALTH'].fields_by_name['next_attempt_at']._serialized_options = b'\252\265\030\0302026-11-21T03:33:21.247Z'
   _globals['_EVENT']._serialized_start=180
   _globals['_EVENT']._serialized_end=743
   _globals['_WEBHOOKDELIVERY']._serialized_start=746
-  _globals['_WEBHOOKDELIVERY']._serialized_end=1441
-  _globals['_WEBHOOKDELIVERY_STATE']._serialized_start=1341
-  _globals['_WEBHOOKDELIVERY_STATE']._serialized_end=1424
-  _globals['_WEBHOOKATTEMPT']._serialized_start=1444
-  _globals['_WEBHOOKATTEMPT']._serialized_end=1732
+  _globals['_WEBHOOKDELIVERY']._serialized_end=1473
+  _globals['_WEBHOOKDELIVERY_STATE']._serialized_start=1373
+  _globals['_WEBHOOKDELIVERY_STATE']._serialized_end=1456
+  _globals['_WEBHOOKATTEMPT']._serialized_start=1476
+  _globals['_WEBHOOKATTEMPT']._serialized_end=2138
+  _globals['_WEBHOOKATTEMPT_REQUESTHEADERSENTRY']._serialized_start=2059
+  _globals['_WEBHOOKATTEMPT_REQUESTHEADERSENTRY']._serialized_end=2112
+  _globals['_WEBHOOKHEALTH']._serialized_start=2141
+  _globals['_WEBHOOKHEALTH']._serialized_end=3220
+  _globals['_WEBHOOKHEALTH_ATTEMPT']._serialized_start=2790
+  _globals['_WEBHOOKHEALTH_ATTEMPT']._serialized_end=3083
+  _globals['_WEBHOOKHEALTH_STATE']._serialized_start=3085
+  _globals['_WEBHOOKHEALTH_STATE']._serialized_end=3167
 # @@protoc_insertion_point(module_scope)

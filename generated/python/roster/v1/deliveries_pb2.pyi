@@ -3,20 +3,27 @@
 isort:skip_file
 Events of an account, and their deliveries to webhooks."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from roster.v1 import actors_pb2 as _actors_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
 
-if sys.version_info >= (3, 10):
-    from typing import TypeAlias as _TypeAlias
+if sys.version_info >= (3, 11):
+    from typing import TypeAlias as _TypeAlias, Never as _Never
 else:
-    from typing_extensions import TypeAlias as _TypeAlias
+    from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
+
+if sys.version_info >= (3, 13):
+    from warnings import deprecated as _deprecated
+else:
+    from typing_extensions import deprecated as _deprecated
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -132,6 +139,7 @@ class WebhookDelivery(_message.Message):
     EVENT_ID_FIELD_NUMBER: _builtins.int
     EVENT_TYPE_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
+    ATTEMPT_COUNT_FIELD_NUMBER: _builtins.int
     ATTEMPTS_FIELD_NUMBER: _builtins.int
     NEXT_ATTEMPT_AT_FIELD_NUMBER: _builtins.int
     OPERATION_ID_FIELD_NUMBER: _builtins.int
@@ -147,8 +155,22 @@ class WebhookDelivery(_message.Message):
     """Event type."""
     state: Global___WebhookDelivery.State.ValueType
     """State of the delivery."""
-    attempts: _builtins.int
+    attempt_count: _builtins.int
     """Number of finished attempts."""
+    @_builtins.property
+    @_deprecated("""This field has been marked as deprecated using proto field options.""")
+    def attempts(self) -> _builtins.int:
+        """The same number. Deprecated: use attempt_count. A response with an attempt list names that
+        attempts.
+        """
+
+    @attempts.setter
+    @_deprecated("""This field has been marked as deprecated using proto field options.""")
+    def attempts(self, value: _builtins.int) -> None:
+        """The same number. Deprecated: use attempt_count. A response with an attempt list names that
+        attempts.
+        """
+
     operation_id: _builtins.str
     """Identifier of the operation that created the delivery, which is a replay. Absent if the event
     itself did.
@@ -173,6 +195,7 @@ class WebhookDelivery(_message.Message):
         event_id: _builtins.str = ...,
         event_type: _builtins.str = ...,
         state: Global___WebhookDelivery.State.ValueType = ...,
+        attempt_count: _builtins.int = ...,
         attempts: _builtins.int = ...,
         next_attempt_at: _timestamp_pb2.Timestamp | None = ...,
         operation_id: _builtins.str | None = ...,
@@ -181,7 +204,7 @@ class WebhookDelivery(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_operation_id", b"_operation_id", "created_at", b"created_at", "ended_at", b"ended_at", "next_attempt_at", b"next_attempt_at", "operation_id", b"operation_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_operation_id", b"_operation_id", "attempts", b"attempts", "created_at", b"created_at", "ended_at", b"ended_at", "event_id", b"event_id", "event_type", b"event_type", "id", b"id", "next_attempt_at", b"next_attempt_at", "operation_id", b"operation_id", "state", b"state", "webhook_id", b"webhook_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_operation_id", b"_operation_id", "attempt_count", b"attempt_count", "attempts", b"attempts", "created_at", b"created_at", "ended_at", b"ended_at", "event_id", b"event_id", "event_type", b"event_type", "id", b"id", "next_attempt_at", b"next_attempt_at", "operation_id", b"operation_id", "state", b"state", "webhook_id", b"webhook_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__operation_id: _TypeAlias = _typing.Literal["operation_id"]  # noqa: Y015
     _WhichOneofArgType__operation_id: _TypeAlias = _typing.Literal["_operation_id", b"_operation_id"]  # noqa: Y015
@@ -195,12 +218,34 @@ class WebhookAttempt(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class RequestHeadersEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     NUMBER_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
     DURATION_MS_FIELD_NUMBER: _builtins.int
     HTTP_STATUS_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
     RESPONSE_BODY_FIELD_NUMBER: _builtins.int
+    REQUEST_HEADERS_FIELD_NUMBER: _builtins.int
+    NEXT_ATTEMPT_AT_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """Number of the attempt in its delivery, starting at 1."""
     duration_ms: _builtins.int
@@ -217,6 +262,21 @@ class WebhookAttempt(_message.Message):
     def started_at(self) -> _timestamp_pb2.Timestamp:
         """Time at which the attempt started."""
 
+    @_builtins.property
+    def request_headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Headers of the request by name, without Host and Content-Length. webhook-signature is the
+        signature that was sent: receivers accept it for five minutes after started_at, and only with
+        this webhook-id and body. The secret cannot be computed from it. Empty if the request could
+        not be signed, if the person in the event was erased, or if an earlier version of the service
+        made the attempt. If the connection failed, the headers were not sent.
+        """
+
+    @_builtins.property
+    def next_attempt_at(self) -> _timestamp_pb2.Timestamp:
+        """Earliest time of the next attempt, as scheduled when this one finished. A pause of the webhook
+        can delay it, and RetryWebhookDelivery can replace it. Absent if none was scheduled.
+        """
+
     def __init__(
         self,
         *,
@@ -226,10 +286,12 @@ class WebhookAttempt(_message.Message):
         http_status: _builtins.int | None = ...,
         error: _builtins.str | None = ...,
         response_body: _builtins.str = ...,
+        request_headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        next_attempt_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "_http_status", b"_http_status", "error", b"error", "http_status", b"http_status", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "_http_status", b"_http_status", "error", b"error", "http_status", b"http_status", "next_attempt_at", b"next_attempt_at", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "_http_status", b"_http_status", "duration_ms", b"duration_ms", "error", b"error", "http_status", b"http_status", "number", b"number", "response_body", b"response_body", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "_http_status", b"_http_status", "duration_ms", b"duration_ms", "error", b"error", "http_status", b"http_status", "next_attempt_at", b"next_attempt_at", "number", b"number", "request_headers", b"request_headers", "response_body", b"response_body", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__error: _TypeAlias = _typing.Literal["error"]  # noqa: Y015
     _WhichOneofArgType__error: _TypeAlias = _typing.Literal["_error", b"_error"]  # noqa: Y015
@@ -241,3 +303,172 @@ class WebhookAttempt(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__http_status) -> _WhichOneofReturnType__http_status | None: ...
 
 Global___WebhookAttempt: _TypeAlias = WebhookAttempt  # noqa: Y015
+
+@_typing.final
+class WebhookHealth(_message.Message):
+    """The health of a webhook, counted from its deliveries and attempts by each request."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _State:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _StateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[WebhookHealth._State.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        STATE_UNSPECIFIED: WebhookHealth._State.ValueType  # 0
+        """Never returned."""
+        HEALTHY: WebhookHealth._State.ValueType  # 1
+        """The last attempt succeeded, or there was none."""
+        FAILING: WebhookHealth._State.ValueType  # 2
+        """The last attempt failed."""
+        PAUSED: WebhookHealth._State.ValueType  # 3
+        """Several attempts in a row failed, and nothing is sent before next_attempt_at."""
+        DISABLED: WebhookHealth._State.ValueType  # 4
+        """Nothing is sent, because a client or the service disabled the webhook."""
+
+    class State(_State, metaclass=_StateEnumTypeWrapper):
+        """The state of a webhook."""
+
+    STATE_UNSPECIFIED: WebhookHealth.State.ValueType  # 0
+    """Never returned."""
+    HEALTHY: WebhookHealth.State.ValueType  # 1
+    """The last attempt succeeded, or there was none."""
+    FAILING: WebhookHealth.State.ValueType  # 2
+    """The last attempt failed."""
+    PAUSED: WebhookHealth.State.ValueType  # 3
+    """Several attempts in a row failed, and nothing is sent before next_attempt_at."""
+    DISABLED: WebhookHealth.State.ValueType  # 4
+    """Nothing is sent, because a client or the service disabled the webhook."""
+
+    @_typing.final
+    class Attempt(_message.Message):
+        """One of the latest attempts."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        DELIVERY_ID_FIELD_NUMBER: _builtins.int
+        NUMBER_FIELD_NUMBER: _builtins.int
+        STARTED_AT_FIELD_NUMBER: _builtins.int
+        DURATION_MS_FIELD_NUMBER: _builtins.int
+        HTTP_STATUS_FIELD_NUMBER: _builtins.int
+        ERROR_FIELD_NUMBER: _builtins.int
+        delivery_id: _builtins.str
+        """Identifier of the delivery."""
+        number: _builtins.int
+        """Number of the attempt in its delivery, starting at 1."""
+        duration_ms: _builtins.int
+        """Duration in milliseconds."""
+        http_status: _builtins.int
+        """HTTP status of the response. Absent if there was no response."""
+        error: _builtins.str
+        """Why the attempt failed. Absent if it succeeded."""
+        @_builtins.property
+        def started_at(self) -> _timestamp_pb2.Timestamp:
+            """Time at which the attempt started."""
+
+        def __init__(
+            self,
+            *,
+            delivery_id: _builtins.str = ...,
+            number: _builtins.int = ...,
+            started_at: _timestamp_pb2.Timestamp | None = ...,
+            duration_ms: _builtins.int = ...,
+            http_status: _builtins.int | None = ...,
+            error: _builtins.str | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "_http_status", b"_http_status", "error", b"error", "http_status", b"http_status", "started_at", b"started_at"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "_http_status", b"_http_status", "delivery_id", b"delivery_id", "duration_ms", b"duration_ms", "error", b"error", "http_status", b"http_status", "number", b"number", "started_at", b"started_at"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        _WhichOneofReturnType__error: _TypeAlias = _typing.Literal["error"]  # noqa: Y015
+        _WhichOneofArgType__error: _TypeAlias = _typing.Literal["_error", b"_error"]  # noqa: Y015
+        _WhichOneofReturnType__http_status: _TypeAlias = _typing.Literal["http_status"]  # noqa: Y015
+        _WhichOneofArgType__http_status: _TypeAlias = _typing.Literal["_http_status", b"_http_status"]  # noqa: Y015
+        @_typing.overload
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
+        @_typing.overload
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__http_status) -> _WhichOneofReturnType__http_status | None: ...
+
+    WEBHOOK_ID_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    SUCCEEDED_ATTEMPTS_FIELD_NUMBER: _builtins.int
+    FAILED_ATTEMPTS_FIELD_NUMBER: _builtins.int
+    SUCCESS_RATE_FIELD_NUMBER: _builtins.int
+    WAITING_FIELD_NUMBER: _builtins.int
+    OLDEST_WAITING_AT_FIELD_NUMBER: _builtins.int
+    FAILING_SINCE_FIELD_NUMBER: _builtins.int
+    LAST_HTTP_STATUS_FIELD_NUMBER: _builtins.int
+    LAST_ERROR_FIELD_NUMBER: _builtins.int
+    NEXT_ATTEMPT_AT_FIELD_NUMBER: _builtins.int
+    LATEST_ATTEMPTS_FIELD_NUMBER: _builtins.int
+    webhook_id: _builtins.str
+    """Identifier of the webhook."""
+    state: Global___WebhookHealth.State.ValueType
+    """State of the webhook."""
+    succeeded_attempts: _builtins.int
+    """Number of attempts that started within the last 24 hours and succeeded. Of more than 100,000
+    attempts, the latest 100,000 are counted. Those of test deliveries are included.
+    """
+    failed_attempts: _builtins.int
+    """Number of attempts that started within the last 24 hours and failed, counted likewise."""
+    success_rate: _builtins.float
+    """Share of these attempts that succeeded, from 0 to 1. Absent without attempts."""
+    waiting: _builtins.int
+    """Number of deliveries in state PENDING, which wait for an attempt."""
+    last_http_status: _builtins.int
+    """HTTP status of the last failed attempt. Absent if the webhook is not failing or there was no
+    response.
+    """
+    last_error: _builtins.str
+    """Why that attempt failed. Absent if the webhook is not failing."""
+    @_builtins.property
+    def oldest_waiting_at(self) -> _timestamp_pb2.Timestamp:
+        """Time of creation of the oldest of them. Absent if none waits."""
+
+    @_builtins.property
+    def failing_since(self) -> _timestamp_pb2.Timestamp:
+        """Time since which every attempt has failed. Absent if the last attempt succeeded."""
+
+    @_builtins.property
+    def next_attempt_at(self) -> _timestamp_pb2.Timestamp:
+        """Earliest time of the next attempt. Absent if no delivery waits or the webhook is disabled."""
+
+    @_builtins.property
+    def latest_attempts(self) -> _containers.RepeatedCompositeFieldContainer[Global___WebhookHealth.Attempt]:
+        """The latest 50 attempts, newest first, of at most the last 14 days."""
+
+    def __init__(
+        self,
+        *,
+        webhook_id: _builtins.str = ...,
+        state: Global___WebhookHealth.State.ValueType = ...,
+        succeeded_attempts: _builtins.int = ...,
+        failed_attempts: _builtins.int = ...,
+        success_rate: _builtins.float | None = ...,
+        waiting: _builtins.int = ...,
+        oldest_waiting_at: _timestamp_pb2.Timestamp | None = ...,
+        failing_since: _timestamp_pb2.Timestamp | None = ...,
+        last_http_status: _builtins.int | None = ...,
+        last_error: _builtins.str | None = ...,
+        next_attempt_at: _timestamp_pb2.Timestamp | None = ...,
+        latest_attempts: _abc.Iterable[Global___WebhookHealth.Attempt] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_error", b"_last_error", "_last_http_status", b"_last_http_status", "_success_rate", b"_success_rate", "failing_since", b"failing_since", "last_error", b"last_error", "last_http_status", b"last_http_status", "next_attempt_at", b"next_attempt_at", "oldest_waiting_at", b"oldest_waiting_at", "success_rate", b"success_rate"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_error", b"_last_error", "_last_http_status", b"_last_http_status", "_success_rate", b"_success_rate", "failed_attempts", b"failed_attempts", "failing_since", b"failing_since", "last_error", b"last_error", "last_http_status", b"last_http_status", "latest_attempts", b"latest_attempts", "next_attempt_at", b"next_attempt_at", "oldest_waiting_at", b"oldest_waiting_at", "state", b"state", "succeeded_attempts", b"succeeded_attempts", "success_rate", b"success_rate", "waiting", b"waiting", "webhook_id", b"webhook_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__last_error: _TypeAlias = _typing.Literal["last_error"]  # noqa: Y015
+    _WhichOneofArgType__last_error: _TypeAlias = _typing.Literal["_last_error", b"_last_error"]  # noqa: Y015
+    _WhichOneofReturnType__last_http_status: _TypeAlias = _typing.Literal["last_http_status"]  # noqa: Y015
+    _WhichOneofArgType__last_http_status: _TypeAlias = _typing.Literal["_last_http_status", b"_last_http_status"]  # noqa: Y015
+    _WhichOneofReturnType__success_rate: _TypeAlias = _typing.Literal["success_rate"]  # noqa: Y015
+    _WhichOneofArgType__success_rate: _TypeAlias = _typing.Literal["_success_rate", b"_success_rate"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_error) -> _WhichOneofReturnType__last_error | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_http_status) -> _WhichOneofReturnType__last_http_status | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__success_rate) -> _WhichOneofReturnType__success_rate | None: ...
+
+Global___WebhookHealth: _TypeAlias = WebhookHealth  # noqa: Y015

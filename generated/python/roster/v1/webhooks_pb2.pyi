@@ -241,6 +241,52 @@ class GetWebhookResponse(_message.Message):
 Global___GetWebhookResponse: _TypeAlias = GetWebhookResponse  # noqa: Y015
 
 @_typing.final
+class GetWebhookHealthRequest(_message.Message):
+    """Request message for GetWebhookHealth."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the webhook. A malformed identifier fails with WEBHOOK_NOT_FOUND."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetWebhookHealthRequest: _TypeAlias = GetWebhookHealthRequest  # noqa: Y015
+
+@_typing.final
+class GetWebhookHealthResponse(_message.Message):
+    """The health of the requested webhook."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HEALTH_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def health(self) -> _deliveries_pb2.WebhookHealth:
+        """The health."""
+
+    def __init__(
+        self,
+        *,
+        health: _deliveries_pb2.WebhookHealth | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["health", b"health"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["health", b"health"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetWebhookHealthResponse: _TypeAlias = GetWebhookHealthResponse  # noqa: Y015
+
+@_typing.final
 class ListWebhooksRequest(_message.Message):
     """Request message for ListWebhooks."""
 
@@ -766,6 +812,127 @@ class ListWebhookDeliveriesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
 
 Global___ListWebhookDeliveriesResponse: _TypeAlias = ListWebhookDeliveriesResponse  # noqa: Y015
+
+@_typing.final
+class ListAllWebhookDeliveriesRequest(_message.Message):
+    """Request message for ListAllWebhookDeliveries."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LIMIT_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    WEBHOOK_ID_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    EVENT_TYPE_FIELD_NUMBER: _builtins.int
+    EVENT_ID_FIELD_NUMBER: _builtins.int
+    SUBSCRIBER_ID_FIELD_NUMBER: _builtins.int
+    HTTP_STATUS_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    limit: _builtins.int
+    """Maximum number of deliveries to return. Default: 20, also used for 0. Values above 100 are
+    reduced to 100.
+    """
+    page: _builtins.int
+    """Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is set."""
+    webhook_id: _builtins.str
+    """Returns only deliveries to this webhook."""
+    state: _deliveries_pb2.WebhookDelivery.State.ValueType
+    """Returns only deliveries in this state."""
+    event_type: _builtins.str
+    """Returns only deliveries of this event type, or of all event types of a resource, such as
+    subscriber.*. Case-insensitive.
+    """
+    event_id: _builtins.str
+    """Returns only deliveries of this event."""
+    subscriber_id: _builtins.str
+    """Returns only deliveries of events about this subscriber: the identifier, also of one who was
+    deleted, or the email address.
+    """
+    http_status: _builtins.int
+    """Returns only deliveries with an attempt that got this HTTP status, such as 503."""
+    page_token: _builtins.str
+    """Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+    is in the Link header. Filters must be those of the previous request. Deliveries created in
+    the meantime do not shift the pages.
+    """
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """Returns only deliveries created at this time or later."""
+
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """Returns only deliveries created before this time."""
+
+    def __init__(
+        self,
+        *,
+        limit: _builtins.int = ...,
+        page: _builtins.int = ...,
+        webhook_id: _builtins.str = ...,
+        state: _deliveries_pb2.WebhookDelivery.State.ValueType = ...,
+        event_type: _builtins.str = ...,
+        event_id: _builtins.str = ...,
+        subscriber_id: _builtins.str = ...,
+        http_status: _builtins.int | None = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_http_status", b"_http_status", "http_status", b"http_status", "since", b"since", "until", b"until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_http_status", b"_http_status", "event_id", b"event_id", "event_type", b"event_type", "http_status", b"http_status", "limit", b"limit", "page", b"page", "page_token", b"page_token", "since", b"since", "state", b"state", "subscriber_id", b"subscriber_id", "until", b"until", "webhook_id", b"webhook_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__http_status: _TypeAlias = _typing.Literal["http_status"]  # noqa: Y015
+    _WhichOneofArgType__http_status: _TypeAlias = _typing.Literal["_http_status", b"_http_status"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__http_status) -> _WhichOneofReturnType__http_status | None: ...
+
+Global___ListAllWebhookDeliveriesRequest: _TypeAlias = ListAllWebhookDeliveriesRequest  # noqa: Y015
+
+@_typing.final
+class ListAllWebhookDeliveriesResponse(_message.Message):
+    """One page of deliveries to all webhooks."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DELIVERIES_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    total: _builtins.int
+    """Number of deliveries that match the filters. Absent if they are not all on this page, because
+    they are not counted.
+    """
+    page: _builtins.int
+    """Page number used."""
+    limit: _builtins.int
+    """Limit used."""
+    next_page_token: _builtins.str
+    """Token of the next page. Empty on the last page."""
+    @_builtins.property
+    def deliveries(self) -> _containers.RepeatedCompositeFieldContainer[_deliveries_pb2.WebhookDelivery]:
+        """Deliveries on this page. A page that other pages follow can be empty."""
+
+    def __init__(
+        self,
+        *,
+        deliveries: _abc.Iterable[_deliveries_pb2.WebhookDelivery] | None = ...,
+        total: _builtins.int | None = ...,
+        page: _builtins.int = ...,
+        limit: _builtins.int = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "deliveries", b"deliveries", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "total", b"total"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
+    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
+
+Global___ListAllWebhookDeliveriesResponse: _TypeAlias = ListAllWebhookDeliveriesResponse  # noqa: Y015
 
 @_typing.final
 class GetWebhookDeliveryRequest(_message.Message):

@@ -60,6 +60,11 @@ class WebhookServiceStub:
                 request_serializer=roster_dot_v1_dot_webhooks__pb2.ListWebhooksRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_webhooks__pb2.ListWebhooksResponse.FromString,
                 _registered_method=True)
+        self.GetWebhookHealth = channel.unary_unary(
+                '/roster.v1.WebhookService/GetWebhookHealth',
+                request_serializer=roster_dot_v1_dot_webhooks__pb2.GetWebhookHealthRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_webhooks__pb2.GetWebhookHealthResponse.FromString,
+                _registered_method=True)
         self.UpdateWebhook = channel.unary_unary(
                 '/roster.v1.WebhookService/UpdateWebhook',
                 request_serializer=roster_dot_v1_dot_webhooks__pb2.UpdateWebhookRequest.SerializeToString,
@@ -89,6 +94,11 @@ class WebhookServiceStub:
                 '/roster.v1.WebhookService/ListWebhookDeliveries',
                 request_serializer=roster_dot_v1_dot_webhooks__pb2.ListWebhookDeliveriesRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_webhooks__pb2.ListWebhookDeliveriesResponse.FromString,
+                _registered_method=True)
+        self.ListAllWebhookDeliveries = channel.unary_unary(
+                '/roster.v1.WebhookService/ListAllWebhookDeliveries',
+                request_serializer=roster_dot_v1_dot_webhooks__pb2.ListAllWebhookDeliveriesRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_webhooks__pb2.ListAllWebhookDeliveriesResponse.FromString,
                 _registered_method=True)
         self.GetWebhookDelivery = channel.unary_unary(
                 '/roster.v1.WebhookService/GetWebhookDelivery',
@@ -144,6 +154,14 @@ class WebhookServiceServicer:
 
     def ListWebhooks(self, request, context):
         """Returns one page of the account's webhooks, oldest first, without secrets.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetWebhookHealth(self, request, context):
+        """Returns the health of a webhook: its state, the success of the last 24 hours, what waits, and
+        the latest attempts. Fails with WEBHOOK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -214,6 +232,22 @@ class WebhookServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListAllWebhookDeliveries(self, request, context):
+        """Returns one page of the deliveries to all webhooks of the account, newest first. If filters
+        are set, only deliveries that match all of them are returned.
+
+        Deliveries by webhook, state PENDING, SENDING or FAILED, event, subscriber or HTTP status of a
+        failure are found by an index. For other filters, and if a state is combined with others, a
+        page reads at most 10,000 deliveries. So it can be shorter than the limit, even empty, although
+        more follow: continue with next_page_token until it is empty. With since, fewer are read.
+
+        Fails with WEBHOOK_NOT_FOUND, or with SUBSCRIBER_NOT_FOUND if no subscriber has the email
+        address in subscriber_id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetWebhookDelivery(self, request, context):
         """Returns one delivery and its latest attempts, oldest first. Fails with
         WEBHOOK_DELIVERY_NOT_FOUND.
@@ -270,6 +304,11 @@ def add_WebhookServiceServicer_to_server(servicer, server):
                     request_deserializer=roster_dot_v1_dot_webhooks__pb2.ListWebhooksRequest.FromString,
                     response_serializer=roster_dot_v1_dot_webhooks__pb2.ListWebhooksResponse.SerializeToString,
             ),
+            'GetWebhookHealth': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetWebhookHealth,
+                    request_deserializer=roster_dot_v1_dot_webhooks__pb2.GetWebhookHealthRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_webhooks__pb2.GetWebhookHealthResponse.SerializeToString,
+            ),
             'UpdateWebhook': grpc.unary_unary_rpc_method_handler(
                     servicer.UpdateWebhook,
                     request_deserializer=roster_dot_v1_dot_webhooks__pb2.UpdateWebhookRequest.FromString,
@@ -299,6 +338,11 @@ def add_WebhookServiceServicer_to_server(servicer, server):
                     servicer.ListWebhookDeliveries,
                     request_deserializer=roster_dot_v1_dot_webhooks__pb2.ListWebhookDeliveriesRequest.FromString,
                     response_serializer=roster_dot_v1_dot_webhooks__pb2.ListWebhookDeliveriesResponse.SerializeToString,
+            ),
+            'ListAllWebhookDeliveries': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAllWebhookDeliveries,
+                    request_deserializer=roster_dot_v1_dot_webhooks__pb2.ListAllWebhookDeliveriesRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_webhooks__pb2.ListAllWebhookDeliveriesResponse.SerializeToString,
             ),
             'GetWebhookDelivery': grpc.unary_unary_rpc_method_handler(
                     servicer.GetWebhookDelivery,
@@ -413,6 +457,33 @@ class WebhookService:
             '/roster.v1.WebhookService/ListWebhooks',
             roster_dot_v1_dot_webhooks__pb2.ListWebhooksRequest.SerializeToString,
             roster_dot_v1_dot_webhooks__pb2.ListWebhooksResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetWebhookHealth(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.WebhookService/GetWebhookHealth',
+            roster_dot_v1_dot_webhooks__pb2.GetWebhookHealthRequest.SerializeToString,
+            roster_dot_v1_dot_webhooks__pb2.GetWebhookHealthResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -575,6 +646,33 @@ class WebhookService:
             '/roster.v1.WebhookService/ListWebhookDeliveries',
             roster_dot_v1_dot_webhooks__pb2.ListWebhookDeliveriesRequest.SerializeToString,
             roster_dot_v1_dot_webhooks__pb2.ListWebhookDeliveriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAllWebhookDeliveries(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.WebhookService/ListAllWebhookDeliveries',
+            roster_dot_v1_dot_webhooks__pb2.ListAllWebhookDeliveriesRequest.SerializeToString,
+            roster_dot_v1_dot_webhooks__pb2.ListAllWebhookDeliveriesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -53,6 +53,10 @@ class WebhookServiceStub:
     """Returns one webhook, without its secret. Fails with WEBHOOK_NOT_FOUND."""
     ListWebhooks: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhooksRequest, _webhooks_pb2.ListWebhooksResponse]
     """Returns one page of the account's webhooks, oldest first, without secrets."""
+    GetWebhookHealth: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.GetWebhookHealthRequest, _webhooks_pb2.GetWebhookHealthResponse]
+    """Returns the health of a webhook: its state, the success of the last 24 hours, what waits, and
+    the latest attempts. Fails with WEBHOOK_NOT_FOUND.
+    """
     UpdateWebhook: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.UpdateWebhookRequest, _webhooks_pb2.UpdateWebhookResponse]
     """Updates the given fields of a webhook. Fails with WEBHOOK_NOT_FOUND.
 
@@ -93,6 +97,18 @@ class WebhookServiceStub:
     ListWebhookDeliveries: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]
     """Returns one page of the deliveries to a webhook, newest first. If filters are set,
     only deliveries that match all of them are returned. Fails with WEBHOOK_NOT_FOUND.
+    """
+    ListAllWebhookDeliveries: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListAllWebhookDeliveriesRequest, _webhooks_pb2.ListAllWebhookDeliveriesResponse]
+    """Returns one page of the deliveries to all webhooks of the account, newest first. If filters
+    are set, only deliveries that match all of them are returned.
+
+    Deliveries by webhook, state PENDING, SENDING or FAILED, event, subscriber or HTTP status of a
+    failure are found by an index. For other filters, and if a state is combined with others, a
+    page reads at most 10,000 deliveries. So it can be shorter than the limit, even empty, although
+    more follow: continue with next_page_token until it is empty. With since, fewer are read.
+
+    Fails with WEBHOOK_NOT_FOUND, or with SUBSCRIBER_NOT_FOUND if no subscriber has the email
+    address in subscriber_id.
     """
     GetWebhookDelivery: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.GetWebhookDeliveryRequest, _webhooks_pb2.GetWebhookDeliveryResponse]
     """Returns one delivery and its latest attempts, oldest first. Fails with
@@ -142,6 +158,10 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     """Returns one webhook, without its secret. Fails with WEBHOOK_NOT_FOUND."""
     ListWebhooks: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhooksRequest, _webhooks_pb2.ListWebhooksResponse]  # type: ignore[assignment]
     """Returns one page of the account's webhooks, oldest first, without secrets."""
+    GetWebhookHealth: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.GetWebhookHealthRequest, _webhooks_pb2.GetWebhookHealthResponse]  # type: ignore[assignment]
+    """Returns the health of a webhook: its state, the success of the last 24 hours, what waits, and
+    the latest attempts. Fails with WEBHOOK_NOT_FOUND.
+    """
     UpdateWebhook: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.UpdateWebhookRequest, _webhooks_pb2.UpdateWebhookResponse]  # type: ignore[assignment]
     """Updates the given fields of a webhook. Fails with WEBHOOK_NOT_FOUND.
 
@@ -182,6 +202,18 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     ListWebhookDeliveries: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]  # type: ignore[assignment]
     """Returns one page of the deliveries to a webhook, newest first. If filters are set,
     only deliveries that match all of them are returned. Fails with WEBHOOK_NOT_FOUND.
+    """
+    ListAllWebhookDeliveries: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListAllWebhookDeliveriesRequest, _webhooks_pb2.ListAllWebhookDeliveriesResponse]  # type: ignore[assignment]
+    """Returns one page of the deliveries to all webhooks of the account, newest first. If filters
+    are set, only deliveries that match all of them are returned.
+
+    Deliveries by webhook, state PENDING, SENDING or FAILED, event, subscriber or HTTP status of a
+    failure are found by an index. For other filters, and if a state is combined with others, a
+    page reads at most 10,000 deliveries. So it can be shorter than the limit, even empty, although
+    more follow: continue with next_page_token until it is empty. With since, fewer are read.
+
+    Fails with WEBHOOK_NOT_FOUND, or with SUBSCRIBER_NOT_FOUND if no subscriber has the email
+    address in subscriber_id.
     """
     GetWebhookDelivery: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.GetWebhookDeliveryRequest, _webhooks_pb2.GetWebhookDeliveryResponse]  # type: ignore[assignment]
     """Returns one delivery and its latest attempts, oldest first. Fails with
@@ -246,6 +278,16 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_webhooks_pb2.ListWebhooksResponse, _abc.Awaitable[_webhooks_pb2.ListWebhooksResponse]]:
         """Returns one page of the account's webhooks, oldest first, without secrets."""
+
+    @_abc_1.abstractmethod
+    def GetWebhookHealth(
+        self,
+        request: _webhooks_pb2.GetWebhookHealthRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_webhooks_pb2.GetWebhookHealthResponse, _abc.Awaitable[_webhooks_pb2.GetWebhookHealthResponse]]:
+        """Returns the health of a webhook: its state, the success of the last 24 hours, what waits, and
+        the latest attempts. Fails with WEBHOOK_NOT_FOUND.
+        """
 
     @_abc_1.abstractmethod
     def UpdateWebhook(
@@ -322,6 +364,24 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_webhooks_pb2.ListWebhookDeliveriesResponse, _abc.Awaitable[_webhooks_pb2.ListWebhookDeliveriesResponse]]:
         """Returns one page of the deliveries to a webhook, newest first. If filters are set,
         only deliveries that match all of them are returned. Fails with WEBHOOK_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def ListAllWebhookDeliveries(
+        self,
+        request: _webhooks_pb2.ListAllWebhookDeliveriesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_webhooks_pb2.ListAllWebhookDeliveriesResponse, _abc.Awaitable[_webhooks_pb2.ListAllWebhookDeliveriesResponse]]:
+        """Returns one page of the deliveries to all webhooks of the account, newest first. If filters
+        are set, only deliveries that match all of them are returned.
+
+        Deliveries by webhook, state PENDING, SENDING or FAILED, event, subscriber or HTTP status of a
+        failure are found by an index. For other filters, and if a state is combined with others, a
+        page reads at most 10,000 deliveries. So it can be shorter than the limit, even empty, although
+        more follow: continue with next_page_token until it is empty. With since, fewer are read.
+
+        Fails with WEBHOOK_NOT_FOUND, or with SUBSCRIBER_NOT_FOUND if no subscriber has the email
+        address in subscriber_id.
         """
 
     @_abc_1.abstractmethod

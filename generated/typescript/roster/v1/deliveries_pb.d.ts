@@ -132,7 +132,16 @@ export declare type WebhookDelivery = Message<"roster.v1.WebhookDelivery"> & {
   /**
    * Number of finished attempts.
    *
-   * @generated from field: int32 attempts = 6;
+   * @generated from field: int32 attempt_count = 11;
+   */
+  attemptCount: number;
+
+  /**
+   * The same number. Deprecated: use attempt_count. A response with an attempt list names that
+   * attempts.
+   *
+   * @generated from field: int32 attempts = 6 [deprecated = true];
+   * @deprecated
    */
   attempts: number;
 
@@ -267,6 +276,25 @@ export declare type WebhookAttempt = Message<"roster.v1.WebhookAttempt"> & {
    * @generated from field: string response_body = 6;
    */
   responseBody: string;
+
+  /**
+   * Headers of the request by name, without Host and Content-Length. webhook-signature is the
+   * signature that was sent: receivers accept it for five minutes after started_at, and only with
+   * this webhook-id and body. The secret cannot be computed from it. Empty if the request could
+   * not be signed, if the person in the event was erased, or if an earlier version of the service
+   * made the attempt. If the connection failed, the headers were not sent.
+   *
+   * @generated from field: map<string, string> request_headers = 7;
+   */
+  requestHeaders: { [key: string]: string };
+
+  /**
+   * Earliest time of the next attempt, as scheduled when this one finished. A pause of the webhook
+   * can delay it, and RetryWebhookDelivery can replace it. Absent if none was scheduled.
+   *
+   * @generated from field: google.protobuf.Timestamp next_attempt_at = 8;
+   */
+  nextAttemptAt?: Timestamp | undefined;
 };
 
 /**
@@ -274,4 +302,205 @@ export declare type WebhookAttempt = Message<"roster.v1.WebhookAttempt"> & {
  * Use `create(WebhookAttemptSchema)` to create a new message.
  */
 export declare const WebhookAttemptSchema: GenMessage<WebhookAttempt>;
+
+/**
+ * The health of a webhook, counted from its deliveries and attempts by each request.
+ *
+ * @generated from message roster.v1.WebhookHealth
+ */
+export declare type WebhookHealth = Message<"roster.v1.WebhookHealth"> & {
+  /**
+   * Identifier of the webhook.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * State of the webhook.
+   *
+   * @generated from field: roster.v1.WebhookHealth.State state = 2;
+   */
+  state: WebhookHealth_State;
+
+  /**
+   * Number of attempts that started within the last 24 hours and succeeded. Of more than 100,000
+   * attempts, the latest 100,000 are counted. Those of test deliveries are included.
+   *
+   * @generated from field: int32 succeeded_attempts = 3;
+   */
+  succeededAttempts: number;
+
+  /**
+   * Number of attempts that started within the last 24 hours and failed, counted likewise.
+   *
+   * @generated from field: int32 failed_attempts = 4;
+   */
+  failedAttempts: number;
+
+  /**
+   * Share of these attempts that succeeded, from 0 to 1. Absent without attempts.
+   *
+   * @generated from field: optional double success_rate = 5;
+   */
+  successRate?: number | undefined;
+
+  /**
+   * Number of deliveries in state PENDING, which wait for an attempt.
+   *
+   * @generated from field: int32 waiting = 6;
+   */
+  waiting: number;
+
+  /**
+   * Time of creation of the oldest of them. Absent if none waits.
+   *
+   * @generated from field: google.protobuf.Timestamp oldest_waiting_at = 7;
+   */
+  oldestWaitingAt?: Timestamp | undefined;
+
+  /**
+   * Time since which every attempt has failed. Absent if the last attempt succeeded.
+   *
+   * @generated from field: google.protobuf.Timestamp failing_since = 8;
+   */
+  failingSince?: Timestamp | undefined;
+
+  /**
+   * HTTP status of the last failed attempt. Absent if the webhook is not failing or there was no
+   * response.
+   *
+   * @generated from field: optional int32 last_http_status = 9;
+   */
+  lastHttpStatus?: number | undefined;
+
+  /**
+   * Why that attempt failed. Absent if the webhook is not failing.
+   *
+   * @generated from field: optional string last_error = 10;
+   */
+  lastError?: string | undefined;
+
+  /**
+   * Earliest time of the next attempt. Absent if no delivery waits or the webhook is disabled.
+   *
+   * @generated from field: google.protobuf.Timestamp next_attempt_at = 11;
+   */
+  nextAttemptAt?: Timestamp | undefined;
+
+  /**
+   * The latest 50 attempts, newest first, of at most the last 14 days.
+   *
+   * @generated from field: repeated roster.v1.WebhookHealth.Attempt latest_attempts = 12;
+   */
+  latestAttempts: WebhookHealth_Attempt[];
+};
+
+/**
+ * Describes the message roster.v1.WebhookHealth.
+ * Use `create(WebhookHealthSchema)` to create a new message.
+ */
+export declare const WebhookHealthSchema: GenMessage<WebhookHealth>;
+
+/**
+ * One of the latest attempts.
+ *
+ * @generated from message roster.v1.WebhookHealth.Attempt
+ */
+export declare type WebhookHealth_Attempt = Message<"roster.v1.WebhookHealth.Attempt"> & {
+  /**
+   * Identifier of the delivery.
+   *
+   * @generated from field: string delivery_id = 1;
+   */
+  deliveryId: string;
+
+  /**
+   * Number of the attempt in its delivery, starting at 1.
+   *
+   * @generated from field: int32 number = 2;
+   */
+  number: number;
+
+  /**
+   * Time at which the attempt started.
+   *
+   * @generated from field: google.protobuf.Timestamp started_at = 3;
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * Duration in milliseconds.
+   *
+   * @generated from field: int32 duration_ms = 4;
+   */
+  durationMs: number;
+
+  /**
+   * HTTP status of the response. Absent if there was no response.
+   *
+   * @generated from field: optional int32 http_status = 5;
+   */
+  httpStatus?: number | undefined;
+
+  /**
+   * Why the attempt failed. Absent if it succeeded.
+   *
+   * @generated from field: optional string error = 6;
+   */
+  error?: string | undefined;
+};
+
+/**
+ * Describes the message roster.v1.WebhookHealth.Attempt.
+ * Use `create(WebhookHealth_AttemptSchema)` to create a new message.
+ */
+export declare const WebhookHealth_AttemptSchema: GenMessage<WebhookHealth_Attempt>;
+
+/**
+ * The state of a webhook.
+ *
+ * @generated from enum roster.v1.WebhookHealth.State
+ */
+export enum WebhookHealth_State {
+  /**
+   * Never returned.
+   *
+   * @generated from enum value: STATE_UNSPECIFIED = 0;
+   */
+  STATE_UNSPECIFIED = 0,
+
+  /**
+   * The last attempt succeeded, or there was none.
+   *
+   * @generated from enum value: HEALTHY = 1;
+   */
+  HEALTHY = 1,
+
+  /**
+   * The last attempt failed.
+   *
+   * @generated from enum value: FAILING = 2;
+   */
+  FAILING = 2,
+
+  /**
+   * Several attempts in a row failed, and nothing is sent before next_attempt_at.
+   *
+   * @generated from enum value: PAUSED = 3;
+   */
+  PAUSED = 3,
+
+  /**
+   * Nothing is sent, because a client or the service disabled the webhook.
+   *
+   * @generated from enum value: DISABLED = 4;
+   */
+  DISABLED = 4,
+}
+
+/**
+ * Describes the enum roster.v1.WebhookHealth.State.
+ */
+export declare const WebhookHealth_StateSchema: GenEnum<WebhookHealth_State>;
 

@@ -7,7 +7,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
-import type { Event, WebhookAttempt, WebhookDelivery, WebhookDelivery_State } from "./deliveries_pb.js";
+import type { Event, WebhookAttempt, WebhookDelivery, WebhookDelivery_State, WebhookHealth } from "./deliveries_pb.js";
 import type { Operation } from "./operations_pb.js";
 
 /**
@@ -250,6 +250,46 @@ export declare type GetWebhookResponse = Message<"roster.v1.GetWebhookResponse">
  * Use `create(GetWebhookResponseSchema)` to create a new message.
  */
 export declare const GetWebhookResponseSchema: GenMessage<GetWebhookResponse>;
+
+/**
+ * Request message for GetWebhookHealth.
+ *
+ * @generated from message roster.v1.GetWebhookHealthRequest
+ */
+export declare type GetWebhookHealthRequest = Message<"roster.v1.GetWebhookHealthRequest"> & {
+  /**
+   * Identifier of the webhook. A malformed identifier fails with WEBHOOK_NOT_FOUND.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message roster.v1.GetWebhookHealthRequest.
+ * Use `create(GetWebhookHealthRequestSchema)` to create a new message.
+ */
+export declare const GetWebhookHealthRequestSchema: GenMessage<GetWebhookHealthRequest>;
+
+/**
+ * The health of the requested webhook.
+ *
+ * @generated from message roster.v1.GetWebhookHealthResponse
+ */
+export declare type GetWebhookHealthResponse = Message<"roster.v1.GetWebhookHealthResponse"> & {
+  /**
+   * The health.
+   *
+   * @generated from field: roster.v1.WebhookHealth health = 1;
+   */
+  health?: WebhookHealth | undefined;
+};
+
+/**
+ * Describes the message roster.v1.GetWebhookHealthResponse.
+ * Use `create(GetWebhookHealthResponseSchema)` to create a new message.
+ */
+export declare const GetWebhookHealthResponseSchema: GenMessage<GetWebhookHealthResponse>;
 
 /**
  * Request message for ListWebhooks.
@@ -798,6 +838,150 @@ export declare type ListWebhookDeliveriesResponse = Message<"roster.v1.ListWebho
 export declare const ListWebhookDeliveriesResponseSchema: GenMessage<ListWebhookDeliveriesResponse>;
 
 /**
+ * Request message for ListAllWebhookDeliveries.
+ *
+ * @generated from message roster.v1.ListAllWebhookDeliveriesRequest
+ */
+export declare type ListAllWebhookDeliveriesRequest = Message<"roster.v1.ListAllWebhookDeliveriesRequest"> & {
+  /**
+   * Maximum number of deliveries to return. Default: 20, also used for 0. Values above 100 are
+   * reduced to 100.
+   *
+   * @generated from field: int32 limit = 1;
+   */
+  limit: number;
+
+  /**
+   * Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is set.
+   *
+   * @generated from field: int32 page = 2;
+   */
+  page: number;
+
+  /**
+   * Returns only deliveries to this webhook.
+   *
+   * @generated from field: string webhook_id = 3;
+   */
+  webhookId: string;
+
+  /**
+   * Returns only deliveries in this state.
+   *
+   * @generated from field: roster.v1.WebhookDelivery.State state = 4;
+   */
+  state: WebhookDelivery_State;
+
+  /**
+   * Returns only deliveries of this event type, or of all event types of a resource, such as
+   * subscriber.*. Case-insensitive.
+   *
+   * @generated from field: string event_type = 5;
+   */
+  eventType: string;
+
+  /**
+   * Returns only deliveries of this event.
+   *
+   * @generated from field: string event_id = 6;
+   */
+  eventId: string;
+
+  /**
+   * Returns only deliveries of events about this subscriber: the identifier, also of one who was
+   * deleted, or the email address.
+   *
+   * @generated from field: string subscriber_id = 7;
+   */
+  subscriberId: string;
+
+  /**
+   * Returns only deliveries with an attempt that got this HTTP status, such as 503.
+   *
+   * @generated from field: optional int32 http_status = 8;
+   */
+  httpStatus?: number | undefined;
+
+  /**
+   * Returns only deliveries created at this time or later.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 9;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Returns only deliveries created before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 10;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
+   * is in the Link header. Filters must be those of the previous request. Deliveries created in
+   * the meantime do not shift the pages.
+   *
+   * @generated from field: string page_token = 11;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message roster.v1.ListAllWebhookDeliveriesRequest.
+ * Use `create(ListAllWebhookDeliveriesRequestSchema)` to create a new message.
+ */
+export declare const ListAllWebhookDeliveriesRequestSchema: GenMessage<ListAllWebhookDeliveriesRequest>;
+
+/**
+ * One page of deliveries to all webhooks.
+ *
+ * @generated from message roster.v1.ListAllWebhookDeliveriesResponse
+ */
+export declare type ListAllWebhookDeliveriesResponse = Message<"roster.v1.ListAllWebhookDeliveriesResponse"> & {
+  /**
+   * Deliveries on this page. A page that other pages follow can be empty.
+   *
+   * @generated from field: repeated roster.v1.WebhookDelivery deliveries = 1;
+   */
+  deliveries: WebhookDelivery[];
+
+  /**
+   * Number of deliveries that match the filters. Absent if they are not all on this page, because
+   * they are not counted.
+   *
+   * @generated from field: optional int32 total = 2;
+   */
+  total?: number | undefined;
+
+  /**
+   * Page number used.
+   *
+   * @generated from field: int32 page = 3;
+   */
+  page: number;
+
+  /**
+   * Limit used.
+   *
+   * @generated from field: int32 limit = 4;
+   */
+  limit: number;
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 5;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message roster.v1.ListAllWebhookDeliveriesResponse.
+ * Use `create(ListAllWebhookDeliveriesResponseSchema)` to create a new message.
+ */
+export declare const ListAllWebhookDeliveriesResponseSchema: GenMessage<ListAllWebhookDeliveriesResponse>;
+
+/**
  * Request message for GetWebhookDelivery.
  *
  * @generated from message roster.v1.GetWebhookDeliveryRequest
@@ -1108,6 +1292,17 @@ export declare const WebhookService: GenService<{
     output: typeof ListWebhooksResponseSchema;
   },
   /**
+   * Returns the health of a webhook: its state, the success of the last 24 hours, what waits, and
+   * the latest attempts. Fails with WEBHOOK_NOT_FOUND.
+   *
+   * @generated from rpc roster.v1.WebhookService.GetWebhookHealth
+   */
+  getWebhookHealth: {
+    methodKind: "unary";
+    input: typeof GetWebhookHealthRequestSchema;
+    output: typeof GetWebhookHealthResponseSchema;
+  },
+  /**
    * Updates the given fields of a webhook. Fails with WEBHOOK_NOT_FOUND.
    *
    * After a webhook is enabled again, its pending deliveries are sent first. To deliver
@@ -1189,6 +1384,25 @@ export declare const WebhookService: GenService<{
     methodKind: "unary";
     input: typeof ListWebhookDeliveriesRequestSchema;
     output: typeof ListWebhookDeliveriesResponseSchema;
+  },
+  /**
+   * Returns one page of the deliveries to all webhooks of the account, newest first. If filters
+   * are set, only deliveries that match all of them are returned.
+   *
+   * Deliveries by webhook, state PENDING, SENDING or FAILED, event, subscriber or HTTP status of a
+   * failure are found by an index. For other filters, and if a state is combined with others, a
+   * page reads at most 10,000 deliveries. So it can be shorter than the limit, even empty, although
+   * more follow: continue with next_page_token until it is empty. With since, fewer are read.
+   *
+   * Fails with WEBHOOK_NOT_FOUND, or with SUBSCRIBER_NOT_FOUND if no subscriber has the email
+   * address in subscriber_id.
+   *
+   * @generated from rpc roster.v1.WebhookService.ListAllWebhookDeliveries
+   */
+  listAllWebhookDeliveries: {
+    methodKind: "unary";
+    input: typeof ListAllWebhookDeliveriesRequestSchema;
+    output: typeof ListAllWebhookDeliveriesResponseSchema;
   },
   /**
    * Returns one delivery and its latest attempts, oldest first. Fails with

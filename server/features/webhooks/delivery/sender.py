@@ -5,19 +5,24 @@ from __future__ import annotations
 import logging
 import random
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+import orjson
 
 from ....security.encryption import DecryptionError
 from ....values.clock import Clock
 from ....values.sampling import Sampling
-from ..egress.client import Client
+from ..egress.client import HEADERS, Client
 from ..egress.outcome import FAILED, TIMED_OUT, Outcome
 from ..egress.resolver import LookupNotStarted
-from ..endpoints.signing import Secrets, sign
+from ..endpoints.signing import SIGNATURE, Secrets, sign
 from .store_leases import Lease, LeasedDelivery
 from .store_results import FinishedAttempt
 
 log = logging.getLogger(__name__)
+
+# The headers that differ between attempts, or between versions of the service.
+_STORED = ("User-Agent", SIGNATURE)
 
 
 class Sender:
@@ -47,7 +52,8 @@ class Sender:
         Raises LookupNotStarted if no attempt was made, which a test delivery counts as a timeout.
         """
         delivery, started_at = leased.delivery, self._clock()
-        outcome = await self._post(account_id, leased, started_at)
+        headers = self._headers(account_id, leased, started_at)
+        outcome = await self._post(leased, headers)
         if outcome.error or self._sampling.selects_next():
             _log(account_id, delivery, outcome)
         return FinishedAttempt(
@@ -60,9 +66,11 @@ class Sender:
             outcome.retry_after,
             self._rng(),
             None if leased.is_test else leased.webhook.url,
+            _stored(headers),
         )
 
-    async def _post(self, account_id: str, leased: LeasedDelivery, now: int) -> Outcome:
+    def _headers(self, account_id: str, leased: LeasedDelivery, now: int) -> dict[str, str]:
+        """Returns the headers of a request, or none if it cannot be signed."""
         webhook = leased.webhook
         try:
             secrets = [
@@ -72,14 +80,23 @@ class Sender:
         except DecryptionError:
             about = {"accountId": account_id, "webhookId": webhook.id}
             log.critical("secret of a webhook cannot be decrypted", extra=about)
+            return {}
+        return HEADERS | sign(leased.delivery.event_id, now, leased.envelope, secrets)
+
+    async def _post(self, leased: LeasedDelivery, headers: dict[str, str]) -> Outcome:
+        if not headers:
             return Outcome(None, FAILED, None, 0, b"")
-        headers = sign(leased.delivery.event_id, now, leased.envelope, secrets)
         try:
-            return await self._client.post(webhook.url, leased.envelope.encode(), headers)
+            return await self._client.post(leased.webhook.url, leased.envelope.encode(), headers)
         except LookupNotStarted:
             if not leased.is_test:
                 raise
             return Outcome(None, TIMED_OUT, None, 0, b"")
+
+
+def _stored(headers: Mapping[str, str]) -> str:
+    """Returns the JSON of the headers that do not follow from the attempt; empty without any."""
+    return orjson.dumps({name: headers[name] for name in _STORED}).decode() if headers else ""
 
 
 def _log(account_id: str, delivery: Lease, outcome: Outcome) -> None:

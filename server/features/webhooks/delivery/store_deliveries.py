@@ -43,7 +43,10 @@ class DeliveryRow(NamedTuple):
 
 
 class AttemptRow(NamedTuple):
-    """A stored attempt. `http_status` is None without a response, `error` empty on success."""
+    """A stored attempt. `http_status` is None without a response, `error` empty on success.
+
+    `request_headers` is a JSON object; it is empty, or None, if the headers are not stored.
+    """
 
     number: int
     started_at: int
@@ -51,6 +54,8 @@ class AttemptRow(NamedTuple):
     http_status: int | None
     error: str
     response_body: str
+    request_headers: str | None
+    next_attempt_at: int | None
 
 
 class TailRecord(NamedTuple):
@@ -132,9 +137,9 @@ def _attempts_after() -> ModelSelect[Any]:
 
 
 _OF_EVENT = Statement(_of_event)
-_REMOVE_RESPONSES = Statement(
+_REMOVE_REQUESTS_AND_RESPONSES = Statement(
     lambda dialect: DeliveryAttempt.update(
-        {DeliveryAttempt.response_body: param("response_body")}
+        params(DeliveryAttempt.response_body, DeliveryAttempt.request_headers)
     ).where(_ATTEMPT_IN_ACCOUNT & dialect.any_of(DeliveryAttempt.delivery_id, "ids"))
 )
 _LAST_POSITION = Statement(
@@ -189,11 +194,12 @@ def deliveries_of(
     return [DeliveryRow._make(row) for row in rows]
 
 
-def remove_responses(account_id: str, sequence: int, tx: Transaction) -> None:
-    """Removes the responses of endpoints to the deliveries of an event."""
+def remove_requests_and_responses(account_id: str, sequence: int, tx: Transaction) -> None:
+    """Removes the responses to the deliveries of an event, and its signatures, from attempts."""
     ids = [row.id for row in deliveries_of(account_id, sequence, tx)]
     if ids:
-        tx.run(_REMOVE_RESPONSES, account_id=account_id, ids=ids, response_body="")
+        removed = {"response_body": "", "request_headers": None}
+        tx.run(_REMOVE_REQUESTS_AND_RESPONSES, account_id=account_id, ids=ids, **removed)
 
 
 def last_position(account_id: str, tx: Transaction) -> int:

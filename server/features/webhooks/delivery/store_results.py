@@ -54,6 +54,8 @@ _INSERT_ATTEMPTS = QueueStatement(
             DeliveryAttempt.http_status,
             DeliveryAttempt.error,
             DeliveryAttempt.response_body,
+            DeliveryAttempt.request_headers,
+            DeliveryAttempt.next_attempt_at,
         ),
         "rows",
     )
@@ -74,7 +76,8 @@ class FinishedAttempt(NamedTuple):
     """The result of an attempt. `http_status` is None without a response, `error` empty on success.
 
     `random` is a number from 0 to 1 that places the next attempt within its bounds. `url` is
-    the endpoint whose health the result changes; None for a test delivery.
+    the endpoint whose health the result changes; None for a test delivery. `request_headers` is a
+    JSON object, or empty.
     """
 
     delivery: Lease
@@ -86,10 +89,18 @@ class FinishedAttempt(NamedTuple):
     retry_after: float | None
     random: float
     url: str | None = None
+    request_headers: str = ""
 
     @property
     def succeeded(self) -> bool:
         return not self.error
+
+    def next_attempt_at(self, now: int) -> int | None:
+        """Returns the time of the next attempt, or None if it succeeded or was the last one."""
+        if self.succeeded:
+            return None
+        delay = retry_delay(self.delivery.step, self.retry_after, self.random)
+        return None if delay is None else now + delay
 
 
 class RecordedAttempts(NamedTuple):
@@ -147,6 +158,8 @@ def _record(
             attempt.http_status,
             attempt.error,
             attempt.response_body,
+            attempt.request_headers,
+            attempt.next_attempt_at(tx.now),
         )
         for position, attempt in enumerate(accepted, start=queue.attempts + 1)
     ]
@@ -160,12 +173,10 @@ def _record(
 
 def _finish_delivery(account_id: str, attempt: FinishedAttempt, tx: Transaction) -> bool:
     """Stores the result of a delivery. Returns False if its lease has ended."""
-    delivery = attempt.delivery
-    delay = None
-    status = DeliveryState.SUCCEEDED
-    if not attempt.succeeded:
-        delay = retry_delay(delivery.step, attempt.retry_after, attempt.random)
-        status = DeliveryState.FAILED if delay is None else DeliveryState.PENDING
+    delivery, due_at = attempt.delivery, attempt.next_attempt_at(tx.now)
+    status = DeliveryState.SUCCEEDED if attempt.succeeded else DeliveryState.FAILED
+    if due_at is not None:
+        status = DeliveryState.PENDING
     changed = tx.run(
         _FINISH_DELIVERY,
         account_id=account_id,
@@ -174,8 +185,8 @@ def _finish_delivery(account_id: str, attempt: FinishedAttempt, tx: Transaction)
         status=status,
         attempts=delivery.attempts + 1,
         step=delivery.step + 1,
-        due_at=None if delay is None else tx.now + delay,
-        finished_at=tx.now if delay is None else None,
+        due_at=due_at,
+        finished_at=tx.now if due_at is None else None,
     )
     return changed > 0
 

@@ -39,7 +39,9 @@ MAX_STORED = 2 * 1024
 MAX_HEADER_LINE = 8 * 1024
 MAX_HEADERS = 128
 
-_HEADERS = {
+# The headers of every request.
+HEADERS = {
+    "Accept": "*/*",
     # A compressed response is not decompressed.
     "Accept-Encoding": "identity",
     "Content-Type": "application/json",
@@ -78,7 +80,7 @@ class Client:
     async def __aenter__(self) -> Client:
         self._session = ClientSession(
             connector=EgressConnector(self.egress_policy, self._lookup, self._tls),
-            headers=_HEADERS,
+            headers=HEADERS,
             cookie_jar=DummyCookieJar(),
             timeout=ClientTimeout(total=None),
             auto_decompress=False,
@@ -94,9 +96,9 @@ class Client:
         await self._session.close()
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
-        """Sends a body once and returns the outcome. Failures of the receiver do not raise.
+        """Sends a body once, with HEADERS and others, and returns the outcome.
 
-        Raises LookupNotStarted if no attempt was made.
+        Failures of the receiver do not raise. Raises LookupNotStarted if no attempt was made.
         """
         start, limited = time.monotonic(), AttemptTime(self._seconds)
         received = _PartialResponse()

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from ....security.encryption import Encryption
 
 SECRET_BYTES = 32
+SIGNATURE = "webhook-signature"
 _PREFIX = "whsec_"
 _PURPOSE = "webhook secret"
 
@@ -39,12 +40,13 @@ class Secrets:
 
 def sign(event_id: str, milliseconds: int, envelope: str, secrets: Sequence[str]) -> dict[str, str]:
     """Returns the headers of a request, with one signature for each secret."""
-    seconds = milliseconds // 1000
-    signed = f"{event_id}.{seconds}.{envelope}".encode()
+    headers = signed_headers(event_id, milliseconds)
+    signed = ".".join((*headers.values(), envelope)).encode()
     keys = [base64.b64decode(secret.removeprefix(_PREFIX)) for secret in secrets]
     digests = [base64.b64encode(hmac.digest(key, signed, "sha256")).decode() for key in keys]
-    return {
-        "webhook-id": event_id,
-        "webhook-timestamp": str(seconds),
-        "webhook-signature": " ".join(f"v1,{digest}" for digest in digests),
-    }
+    return {**headers, SIGNATURE: " ".join(f"v1,{digest}" for digest in digests)}
+
+
+def signed_headers(event_id: str, milliseconds: int) -> dict[str, str]:
+    """Returns the headers of a request that its signature includes."""
+    return {"webhook-id": event_id, "webhook-timestamp": str(milliseconds // 1000)}
