@@ -83,6 +83,7 @@ def call_every_operation(account: Account) -> set[str]:
     account.ok("DeleteTag", id=tag["id"])
     account.ok("GetCustomField", id=label["id"])
     account.ok("ListCustomFields")
+    account.ok("SuggestCustomFieldValues", id=label["id"])
     account.ok("UpdateCustomField", id=label["id"], label="Color")
     account.ok("DeleteCustomField", id=label["id"])
     call_segment_operations(account)
