@@ -14,7 +14,7 @@ from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
 from ...values.reason_counts import ReasonCounts
-from ..accounts.store import key_names
+from ..accounts.store_keys import key_names
 from ..events.rules import EventType, created
 from ..events.store import record
 from ..subscribers.store_reading import greatest_id

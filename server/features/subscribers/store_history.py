@@ -12,7 +12,7 @@ from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ...values.emails import text_key
 from ...values.ids import timestamp_of
-from ..accounts.store import key_names
+from ..accounts.store_keys import key_names
 from .fields import Status
 from .history import Actor, Entry, EntryType, Source, statuses
 from .models import Subscriber, SubscriberHistory
