@@ -197,7 +197,7 @@ class App:
         )
         suppressions = Suppressions(encryption)
         self._accounts = AccountService(idempotent)
-        self._audit = AuditService(idempotent)
+        self._audit = AuditService(idempotent, api_keys.check_key)
         self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
         segments = SegmentFilters()
         filters = FilterExpressions(idempotent, segments)

@@ -38,6 +38,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "ChangeSubscriberStatus": {"status": "COMPLAINED"},
     "AddSubscriberTags": {"tags": ["eve"]},
     "RemoveSubscriberTags": {"tags": ["on ada"]},
+    "UpdateAccount": {"displayName": "eve"},
     "UpdateTag": {"name": "eve"},
     "UpdateSegment": {"name": "eve"},
     "UpdateCustomField": {"label": "Eve"},
