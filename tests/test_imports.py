@@ -42,6 +42,7 @@ MESSAGE_MODULES = {
     "server.features.imports.pipeline",
     "server.features.subscribers.query.request",
     "server.features.subscribers.service_history",
+    "server.features.subscribers.service_mailability",
     "server.features.subscribers.service_statistics",
     "server.features.suppressions.imports",
     "server.features.webhooks.personal_data",

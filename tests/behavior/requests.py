@@ -21,6 +21,7 @@ REFERENCES["RenderMergeTags"] = "subscriberId"
 RESOURCE_TYPES = {
     "RenderMergeTags": "SubscriberService",
     "CreateSubscriberLinks": "SubscriberService",
+    "ListSubscriberSegments": "SubscriberService",
     "GetWebhookDelivery": "WebhookDeliveryService",
     "RetryWebhookDelivery": "WebhookDeliveryService",
 }

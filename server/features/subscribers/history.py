@@ -3,8 +3,10 @@
 CREATED         {"at": 1763695996247, "source": "API", "actor": "...", "status": "CONFIRMED"}
 FIELDS_CHANGED  {"firstName": ["Ada", "Eve"], "customFields.city": [null, "Paris"]}
 TAGS_CHANGED    {"added": ["vip"], "removed": []}
-STATUS_CHANGED  {"from": "UNCONFIRMED", "to": "CONFIRMED"}
-SUPPRESSION_LIFTED  {}
+STATUS_CHANGED  {"from": "UNCONFIRMED", "to": "CONFIRMED", "consentSource": "Phone call"}
+SUPPRESSION_LIFTED  {"reason": "Asked to be subscribed again"}
+
+The consent source and the reason are absent if the caller did not state them.
 """
 
 from __future__ import annotations
@@ -86,15 +88,17 @@ def origin(status: Status, recorded_at: int, by: Actor) -> str:
 
 
 def statuses(before: int, after: int) -> dict[str, str]:
-    """Returns the changes of an entry STATUS_CHANGED."""
+    """Returns the changes of an entry STATUS_CHANGED without a consent source."""
     return {"from": Status(before).name, "to": Status(after).name}
 
 
-def lifted(by: Actor) -> Entry:
-    return _entry(EntryType.SUPPRESSION_LIFTED, by, {})
+def lifted(by: Actor, reason: str) -> Entry:
+    return _entry(EntryType.SUPPRESSION_LIFTED, by, {"reason": reason} if reason else {})
 
 
-def entries(before: SubscriberRow, after: SubscriberRow, by: Actor) -> Iterator[Entry]:
+def entries(
+    before: SubscriberRow, after: SubscriberRow, by: Actor, consent_source: str = ""
+) -> Iterator[Entry]:
     """Yields the entries of a change.
 
     A status that changes together with the email address was reset by it.
@@ -111,7 +115,10 @@ def entries(before: SubscriberRow, after: SubscriberRow, by: Actor) -> Iterator[
     if after.status != before.status:
         if after.email_key != before.email_key:
             by = by._replace(source=Source.EMAIL_CHANGED)
-        yield _entry(EntryType.STATUS_CHANGED, by, statuses(before.status, after.status))
+        changes = statuses(before.status, after.status)
+        # After the statuses, see `opted_out_after_bounce`.
+        changes |= {"consentSource": consent_source} if consent_source else {}
+        yield _entry(EntryType.STATUS_CHANGED, by, changes)
 
 
 def _changed_fields(before: SubscriberRow, after: SubscriberRow) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""The methods of SubscriberService that return the stored data of one person."""
+"""The methods of SubscriberService that return the stored data of one person, or count it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from . import store_history
 from .fields import Status
 from .history import EntryType
 from .messages import fill
+from .rules import OPTED_OUT
 from .store_history import END, HistoryEntry, HistoryPage, HistoryPosition, Person
 from .store_reading import check_reference, find
 
@@ -33,6 +34,10 @@ class PersonalData(Protocol):
     def read(
         self, account_id: str, subscriber_id: str, sequence: int, delivery_id: str, tx: Transaction
     ) -> Iterator[tuple[int, str, Event | pb.PersonalDelivery]]: ...
+
+    def count(
+        self, account_id: str, subscriber_id: str, tx: Transaction
+    ) -> tuple[int, list[pb.ErasureReceiver]]: ...
 
     def responses(self, account_id: str, person: Person, tx: Transaction) -> set[str]: ...
 
@@ -103,6 +108,23 @@ class HistoryMethods:
                 reply.events.append(record)
             yield PageToken(delivery_id or _NO_DELIVERY, number, sequence), record
 
+    async def GetSubscriberErasurePreview(
+        self, request: pb.GetSubscriberErasurePreviewRequest, _context: Context
+    ) -> pb.GetSubscriberErasurePreviewResponse:
+        account, reference = account_id(), check_reference(request.id)
+
+        def read(tx: Transaction) -> pb.GetSubscriberErasurePreviewResponse:
+            row = find(account, reference, tx)
+            events, receivers = self._personal_data.count(account, row.id, tx)
+            return pb.GetSubscriberErasurePreviewResponse(
+                history_entries=store_history.count(account, row.id, tx),
+                events=events,
+                receivers=receivers,
+                suppresses_address=row.status in OPTED_OUT,
+            )
+
+        return await self._database.read(read)
+
     async def ListSubscriberHistory(
         self, request: pb.ListSubscriberHistoryRequest, _context: Context
     ) -> pb.ListSubscriberHistoryResponse:
@@ -135,13 +157,8 @@ def entry_message(entry: HistoryEntry) -> pb.SubscriberHistoryEntry:
         created_at=timestamp(entry.at),
         source=pb.SubscriberHistoryEntry.Source.Value(entry.by.source),
     )
-    if entry.by.key_id:
-        message.actor.type = Actor.API_KEY
-        message.actor.id = entry.by.key_id
-        if entry.key_name:
-            message.actor.name = entry.key_name
-    elif entry.by.is_person:
-        message.actor.type = Actor.PERSON
+    if (actor := actor_message(entry)) is not None:
+        message.actor.CopyFrom(actor)
     if entry.by.ip:
         message.ip = entry.by.ip
     changes = entry.changes
@@ -155,7 +172,18 @@ def entry_message(entry: HistoryEntry) -> pb.SubscriberHistoryEntry:
         message.status_change.to_status = _status(changes["to"])
         if "from" in changes:
             message.status_change.from_status = _status(changes["from"])
+        if "consentSource" in changes:
+            message.consent_source = changes["consentSource"]
+    elif "reason" in changes:
+        message.reason = changes["reason"]
     return message
+
+
+def actor_message(entry: HistoryEntry) -> Actor | None:
+    """Returns who made a change, or None if it is unknown."""
+    if entry.by.key_id:
+        return Actor(type=Actor.API_KEY, id=entry.by.key_id, name=entry.key_name or None)
+    return Actor(type=Actor.PERSON) if entry.by.is_person else None
 
 
 def _status(name: str) -> pb.Subscriber.Status.ValueType:

@@ -35,7 +35,9 @@ class SuppressedSubscriberStore:
                 changed += 1
         return changed
 
-    def record_lifted(self, account_id: str, email_key: str, key_id: str, tx: Transaction) -> None:
+    def record_lifted(
+        self, account_id: str, email_key: str, key_id: str, reason: str, tx: Transaction
+    ) -> None:
         ids = ids_by_address(account_id, [email_key], tx).values()
-        entry = lifted(Actor(Source.API, key_id))
+        entry = lifted(Actor(Source.API, key_id), reason)
         add_history(account_id, [(subscriber_id, [entry]) for subscriber_id in ids], tx)

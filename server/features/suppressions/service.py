@@ -13,7 +13,7 @@ from roster.v1.suppressions_pb2_grpc import SuppressionServiceServicer
 
 from ...rpc.caller import Caller, account_id, current
 from ...rpc.errors import SuppressionNotFound
-from ...rpc.etags import check_change, with_etag
+from ...rpc.etags import check_etag, etag_of, with_etag
 from ...rpc.messages import Context, check_bom, csv_header, timestamp
 from ...rpc.paging import Page, is_text, page_in, token_of
 from ...rpc.streams import accept, accept_with_first, prefetch
@@ -72,10 +72,12 @@ class SuppressionService(SuppressionServiceServicer):
         key_id = current().key_id
 
         def lift(tx: Transaction) -> None:
-            row = self._suppressions.find(account, reference, tx)
-            check_change(request, _suppression(row), tx)
+            suppression = _suppression(self._suppressions.find(account, reference, tx))
+            check_etag(request, lambda: etag_of(suppression))
+            after = {"liftedBecause": request.reason} if request.reason else None
+            tx.record_change(before=suppression, after=after)
             self._suppressions.delete(account, reference, tx)
-            self._subscribers.record_lifted(account, reference, key_id, tx)
+            self._subscribers.record_lifted(account, reference, key_id, request.reason, tx)
 
         await self._database.write(lift)
         return pb.DeleteSuppressionResponse()

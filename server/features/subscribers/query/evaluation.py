@@ -1,4 +1,4 @@
-"""Evaluates a filter for a subscriber that is not stored."""
+"""Evaluates a filter for a row of an import, or for one stored subscriber."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ....values.emails import unicode_key
+from ....values.emails import Email, unicode_key
 from ....values.ids import first_id_at
-from ..rules import NewSubscriber
+from ....values.texts import caseless_key
+from ..fields import PROFILE, Status, SubscriberRow
+from ..rules import ConsentRecord, NewSubscriber
 from ..value_keys import text_keys
 from .tree import Condition, Kind, is_true
 
@@ -36,6 +38,26 @@ def matches(tree: Any, new: NewSubscriber, now: int) -> bool:
     Values of the wrong type for their custom field are false too.
     """
     return is_true(tree, lambda each: _is_met(each, new, now))
+
+
+def matches_stored(tree: Any, row: SubscriberRow) -> bool:
+    """Whether a stored subscriber matches a tree. Many trees are evaluated without the database."""
+    record = ConsentRecord(*[getattr(row, name) for name in ConsentRecord._fields])
+    new = NewSubscriber(
+        email=Email(row.email, row.email_key),
+        profile={name: getattr(row, name) for name in PROFILE},
+        status=Status(row.status),
+        tags={caseless_key(name): name for name in row.tags},
+        values=row.values,
+        consent_record=record,
+    )
+
+    def is_met(condition: Condition) -> bool:
+        if condition.column == "revision":
+            return _compared(row.revision, condition.operator, condition.values)
+        return _is_met(condition, new, row.created_at)
+
+    return is_true(tree, is_met)
 
 
 def _is_met(condition: Condition, new: NewSubscriber, now: int) -> bool:
