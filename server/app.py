@@ -41,7 +41,7 @@ from roster.v1 import (
 )
 
 from .config import Rate, Settings
-from .features.accounts import store as accounts
+from .features.accounts import store_keys as api_keys
 from .features.accounts.key_uses import KeyUses
 from .features.accounts.service import AccountService, ApiKeyService
 from .features.audit.audited_database import AuditedDatabase
@@ -134,7 +134,7 @@ INVALID_LINKS = Rate(300, 60)
 def newest_id(tx: Transaction) -> str | None:
     """Returns the greatest stored ID. New IDs start after it, because lists are ordered by ID."""
     ids = (
-        accounts.newest_key_of_any_account(tx),
+        api_keys.newest_key_of_any_account(tx),
         custom_fields.newest_id_of_any_account(tx),
         subscribers.newest_id_of_any_account(tx),
         webhooks.newest_id_of_any_account(tx),
@@ -197,7 +197,7 @@ class App:
         )
         suppressions = Suppressions(encryption)
         self._accounts = AccountService(idempotent)
-        self._audit = AuditService(idempotent)
+        self._audit = AuditService(idempotent, api_keys.check_key)
         self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
         segments = SegmentFilters()
         filters = FilterExpressions(idempotent, segments, clock)

@@ -21,7 +21,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import settings
 
-from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts import store, store_keys
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
 from rosterd.server.storage.databases import bring_up_to_date
 from rosterd.server.storage.transaction import Transaction
@@ -196,7 +196,9 @@ class Account:
         """Returns another key of the account; `expires_at` in milliseconds."""
         secret = make_secret()
         with self.service.unit_of_work() as tx:
-            store.create_key(self.id, "test", scope, hash_secret(secret), tx, expires_at=expires_at)
+            store_keys.create_key(
+                self.id, "test", scope, hash_secret(secret), tx, expires_at=expires_at
+            )
         return secret
 
     def with_key(self, key: str) -> Account:
@@ -215,7 +217,7 @@ def insert_account(tx: Transaction, *, verified: bool = True) -> tuple[str, str]
     secret = make_secret()
     tx.actor = Actor(ActorType.COMMAND_LINE, name="operator")
     row = store.create_account(f"{uuid4().hex}@example.com", tx, verified=verified)
-    store.create_key(row.id, "test", "admin", hash_secret(secret), tx)
+    store_keys.create_key(row.id, "test", "admin", hash_secret(secret), tx)
     return row.id, secret
 
 

@@ -42,6 +42,7 @@ MESSAGE_MODULES = {
     "server.features.imports.pipeline",
     "server.features.subscribers.query.request",
     "server.features.subscribers.service_history",
+    "server.features.subscribers.service_mailability",
     "server.features.subscribers.service_statistics",
     "server.features.suppressions.imports",
     "server.features.webhooks.personal_data",
@@ -153,9 +154,8 @@ def assert_acyclic(graph: dict[str, set[str]]) -> None:
 
 
 def test_every_form_of_import_is_recognized() -> None:
-    assert (
-        "server.features.accounts.store" in IMPORTS["server.cli.keys"]
-    )  # from ..accounts import store
+    keys = "server.features.accounts.store_keys"
+    assert keys in IMPORTS["server.cli.keys"]  # from ..accounts import store_keys
     assert "server.storage.backups.restore" in IMPORTS["server.cli.restore"]  # as a module
     assert "server.storage.executor.batch_executor" in IMPORTS["server.storage.sqlite.database"]
     assert "playhouse.apsw_ext" in IMPORTS["server.storage.sqlite.database"]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..features.accounts import store
+from ..features.accounts import store_keys
 from ..features.accounts.rules import (
     MAX_GRACE_SECONDS,
     MAX_NAME_LENGTH,
@@ -15,7 +15,7 @@ from ..features.accounts.rules import (
     hash_secret,
     make_secret,
 )
-from ..features.accounts.store import ApiKeyRow
+from ..features.accounts.store_keys import ApiKeyRow
 from ..features.audit.store import record_command
 from ..rpc.errors import ApiKeyExpired
 from ..serving.console import CommandError, ExitCode, console
@@ -59,7 +59,7 @@ def create(
     secret = make_secret()
     with unit_of_work(database_url, must_exist=True) as tx:
         account = account_id_of(account, tx)
-        row = store.create_key(account, name, scope.value, hash_secret(secret), tx)
+        row = store_keys.create_key(account, name, scope.value, hash_secret(secret), tx)
         record_command(account, "api_key.created", tx, after=row.as_json())
     _print_secret(row, secret, json=json)
 
@@ -85,7 +85,7 @@ def list_(
     with reading(database_url) as tx:
         if account:
             account_id_of(account, tx)
-        found = store.keys_of_any_account(tx)
+        found = store_keys.keys_of_any_account(tx)
     rows = [(id_, row) for id_, row in found if account in ("", id_)]
     if json:
         print_json_list("apiKeys", [{"accountId": id_, **row.as_json()} for id_, row in rows])
@@ -138,8 +138,8 @@ def rotate(
     try:
         with unit_of_work(database_url, must_exist=True) as tx:
             account = _account_of(key_id, tx)
-            before, secret_hash = store.find_key(account, key_id, tx), hash_secret(secret)
-            row = store.rotate_key(account, key_id, secret_hash, tx, grace_seconds=grace)
+            before, secret_hash = store_keys.find_key(account, key_id, tx), hash_secret(secret)
+            row = store_keys.rotate_key(account, key_id, secret_hash, tx, grace_seconds=grace)
             states = {"before": before.as_json(), "after": row.as_json()}
             record_command(account, "api_key.rotated", tx, **states)
     except ApiKeyExpired as error:
@@ -156,8 +156,8 @@ def revoke(
     """Revoke an API key. Takes effect in a running service within 5 seconds."""
     with unit_of_work(database_url, must_exist=True) as tx:
         account = _account_of(key_id, tx)
-        row = store.find_key(account, key_id, tx)
-        store.revoke_key(account, key_id, tx)
+        row = store_keys.find_key(account, key_id, tx)
+        store_keys.revoke_key(account, key_id, tx)
         record_command(account, "api_key.revoked", tx, before=row.as_json())
     if json:
         print_json({"apiKey": row.as_json()})
@@ -167,7 +167,7 @@ def revoke(
 
 def _account_of(key_id: str, tx: Transaction) -> str:
     """Returns the ID of the account of a key. Raises CommandError."""
-    account = store.find_account_of_any_key(key_id, tx)
+    account = store_keys.find_account_of_any_key(key_id, tx)
     if account is None:
         # A secret that was passed instead of an ID is not repeated on the screen.
         message = "No API key has this ID." if key_id.startswith("rk_") else ""

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ..features.accounts import store as accounts
+from ..features.accounts import store_keys
 from ..storage.account_rows import CHUNK, AccountTable, account_tables
 from ..storage.databases import Begin
 from .pauses import paused_after
@@ -32,7 +33,7 @@ def delete_account(
     removed: Counter[str] = Counter()
     with begin() as tx:
         tables = account_tables(tx.database)
-        removed["api_key"] += accounts.delete_keys(account_id, tx)
+        removed["api_key"] += store_keys.delete_keys(account_id, tx)
     time.sleep(SECONDS_UNTIL_KEYS_STOP)
     while True:
         for table in tables:

@@ -21,6 +21,7 @@ REFERENCES["RenderMergeTags"] = "subscriberId"
 RESOURCE_TYPES = {
     "RenderMergeTags": "SubscriberService",
     "CreateSubscriberLinks": "SubscriberService",
+    "ListSubscriberSegments": "SubscriberService",
     "GetWebhookDelivery": "WebhookDeliveryService",
     "RetryWebhookDelivery": "WebhookDeliveryService",
 }
@@ -38,6 +39,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "ChangeSubscriberStatus": {"status": "COMPLAINED"},
     "AddSubscriberTags": {"tags": ["eve"]},
     "RemoveSubscriberTags": {"tags": ["on ada"]},
+    "UpdateAccount": {"displayName": "eve"},
     "UpdateTag": {"name": "eve"},
     "UpdateSegment": {"name": "eve"},
     "UpdateCustomField": {"label": "Eve"},

@@ -10,6 +10,8 @@ import pytest
 from google.protobuf.descriptor import MethodDescriptor
 
 from roster.v1 import http_pb2
+from rosterd.server.features.operations import store as operations
+from rosterd.server.features.operations.rules import BatchRequest
 
 from ..cases import each
 from ..conftest import Account
@@ -90,6 +92,8 @@ def test_guide_lists_the_actions_of_every_resource_type() -> None:
 @pytest.mark.parametrize("rpc", sorted(AUDITED.keys() & UNARY.keys()))
 def test_call_adds_the_entry_that_its_rpc_declares(account: Account, rpc: str) -> None:
     created = create_all(account) if rpc in REFERENCES else {}
+    if rpc == "CancelOperation":
+        created["OperationService"] = operation_of_another_process(account)
     request = named(rpc, created)
     total = account.ok("ListAuditEntries")["total"]
 
@@ -113,6 +117,15 @@ def test_rejected_call_adds_no_entry(account: Account, rpc: str) -> None:
 
     assert response.status == 404
     assert entries(account) == []
+
+
+def operation_of_another_process(account: Account) -> str:
+    """Stores an operation that the service does not run in the next seconds."""
+    batch = BatchRequest({"action": {"delete": True}}, ["email:*"], key_id="", by_admin=False)
+    with account.service.unit_of_work() as tx:
+        row = operations.create(account.id, batch, None, 1, tx)
+        operations.put(account.id, row._replace(runner="other"), tx)
+    return row.id
 
 
 def named(rpc: str, created: dict[str, str]) -> dict[str, Any]:
@@ -200,11 +213,23 @@ def test_entry_has_the_fields_that_the_action_changed(account: Account) -> None:
     account.ok("UpdateTag", id=tag, name="vip", description="")
     assert changes(account) == ("tag.updated", {"description": "best"}, {"description": ""})
 
-    account.ok("UpdateTag", id=tag, description="")
-    assert changes(account) == ("tag.updated", None, None)
-
     account.ok("DeleteTag", id=tag)
     assert changes(account) == ("tag.deleted", {"name": "vip", "description": ""}, None)
+
+
+def test_call_that_changes_nothing_adds_no_entry(account: Account) -> None:
+    created = create_all(account) | {"OperationService": operation_of_another_process(account)}
+    rpcs = [rpc for rpc in AUDITED if rpc.startswith(("Update", "Cancel"))]
+    requests = {rpc: named(rpc, created) for rpc in rpcs}
+    for rpc, request in requests.items():
+        account.ok(rpc, **request)
+    before = account.ok("ListAuditEntries")["total"]
+
+    for rpc, request in requests.items():
+        account.ok(rpc, **request)
+
+    assert len(rpcs) == 6
+    assert account.ok("ListAuditEntries")["total"] == before
 
 
 def test_entries_of_keys_have_no_secrets(account: Account) -> None:

@@ -363,9 +363,11 @@ INVALID_NUMBERS = ("abc", "1.5", "1e1", "", "%201", "%2B1", "0x10", "1%00", str(
 def parents(account: Account) -> dict[str, dict[str, str]]:
     """The path variables of each list in an account with a subscriber and a webhook."""
     webhook = account.ok("CreateWebhook", **REQUESTS["CreateWebhook"])["webhook"]
-    of_subscribers = {"ListSubscriberHistory": create_subscriber(account, tags=["vip"])["id"]}
+    subscriber = create_subscriber(account, tags=["vip"])
     return {
-        rpc: dict.fromkeys(path_variables(rpc), of_subscribers.get(rpc, webhook["id"]))
+        rpc: dict.fromkeys(
+            path_variables(rpc), (subscriber if "Subscriber" in rpc else webhook)["id"]
+        )
         for rpc in ALL_LISTS
     }
 
@@ -415,7 +417,12 @@ INVALID_IDS = {
     "full-width": "０１" + MISSING_ID[2:],
     "SQL": "' OR 1=1 --",
 }
-BY_ID = sorted(rpc for rpc, method in UNARY.items() if "id" in method.input_type.fields_by_name)
+# An address without a subscriber has a mailability, so other texts are not missing but invalid.
+BY_ID = sorted(
+    rpc
+    for rpc, method in UNARY.items()
+    if "id" in method.input_type.fields_by_name and rpc != "GetSubscriberMailability"
+)
 
 
 @each("rpc", BY_ID)

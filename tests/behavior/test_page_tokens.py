@@ -104,6 +104,11 @@ LISTS: dict[str, Listed] = {
         creating("CreateSubscriber", email=lambda number: f"{9 - number}@example.com"),
         deleting("DeleteSubscriber"),
     ),
+    "ListSubscriberSegments": Listed(
+        creating("CreateSegment", name=lambda number: f"of a person.{90 - number}"),
+        deleting("DeleteSegment"),
+        parent=subscriber_of,
+    ),
     "ListSubscriberHistory": Listed(
         lambda account, number: account.ok(
             "UpdateSubscriber", firstName=f"Ada {number}", **subscriber_of(account)

@@ -71,6 +71,26 @@ def test_personal_data_has_the_row_the_history_and_the_events(account: Account) 
     assert "eve@" not in json.dumps(data).lower()
 
 
+def test_preview_counts_what_an_erasure_would_remove(account: Account, receiver: Receiver) -> None:
+    webhook = deliveries.create_webhook(account, receiver.url, eventTypes=["subscriber.*"])
+    # Of two subscribers. The disabled webhook that it creates receives nothing.
+    id_ = create_person(account)
+    deliveries.wait_for_states(account, webhook, *["SUCCEEDED"] * 4)
+
+    preview = account.ok("GetSubscriberErasurePreview", id="ada.l@example.com")
+
+    (page,) = personal_data(account, id_)
+    of_webhook = {"webhookId": webhook["id"], "url": receiver.url, "events": 3}
+    assert preview == {
+        "historyEntries": len(page.body["history"]),
+        "events": len(page.body["events"]),
+        "receivers": [of_webhook],
+        "suppressesAddress": False,
+    }
+    account.ok("ChangeSubscriberStatus", id=id_, status="UNSUBSCRIBED")
+    assert account.ok("GetSubscriberErasurePreview", id=id_)["suppressesAddress"]
+
+
 def test_personal_data_that_exceeds_a_page_is_returned_completely(account: Account) -> None:
     record_events(account)
     for number in range(30):

@@ -57,6 +57,31 @@ def test_lists_and_exports_select_the_subscribers_of_a_segment(account: Account)
     assert [one["email"] for one in export(account, segmentId=segment)] == ["ada@example.com"]
 
 
+@pytest.mark.each_database
+def test_segments_of_a_subscriber_are_those_that_return_it(account: Account) -> None:
+    create_field(account, "Plan")
+    person = {"tags": ["vip"], "customFields": {"plan": "pro"}}
+    ada = create_subscriber(account, isConfirmed=True, **person)
+    create_subscriber(account, "bob@example.com")
+    filters = [
+        *("email:*", VIPS, "tags:vip", "NOT tags:vip", "tags:other", 'customFields.plan = "pro"'),
+        *("customFields.plan:*", "status = CONFIRMED AND email.domain = example.com"),
+        *("firstName:*", 'createdAt > "2020-01-01"', 'updatedAt > "2999-01-01"'),
+    ]
+    segments = [
+        create_segment(account, f"{number:02}", text) for number, text in enumerate(filters)
+    ]
+
+    page = account.ok("ListSubscriberSegments", id="ada@example.com", limit=100)
+
+    def returns_ada(segment: dict[str, Any]) -> bool:
+        found = account.ok("ListSubscribers", segmentId=segment["id"])["subscribers"]
+        return ada["id"] in [subscriber["id"] for subscriber in found]
+
+    expected = [segment for segment in segments if returns_ada(segment)]
+    assert page == {"segments": expected, "total": 6, "page": 1, "limit": 100}
+
+
 def test_pages_of_a_segment_follow_each_other(account: Account) -> None:
     for number in range(3):
         create_subscriber(account, f"{number}@example.com")
@@ -147,6 +172,8 @@ def test_a_custom_field_that_segments_name_is_deleted_only_with_force(account: A
     assert filter_of(account, segment) == ""
     for rpc in ("ListSubscribers", "ExportSubscribers"):
         assert account.fails("SegmentWithoutFilter", rpc, segmentId=segment["id"]).status == 409
+    create_subscriber(account)
+    assert account.ok("ListSubscriberSegments", id="ada@example.com")["segments"] == []
     account.ok("UpdateSegment", id=segment["id"], filter="tags:vip")
     assert account.ok("ListSubscribers", segmentId=segment["id"])["total"] == 0
 
@@ -212,6 +239,7 @@ def test_segment_whose_filter_is_no_longer_valid_matches_nobody_and_says_why(
             "is no longer valid: filter must quote the value of a TEXT field, or change its"
             " dataType to NUMBER (column 20)"
         )
+    assert account.ok("ListSubscriberSegments", id="ada@example.com")["segments"] == []
     both = account.fails("ValidationError", "ListSubscribers", segmentId=segment, filter="status =")
     assert both.violations == [("filter", "INVALID_FORMAT")]
     assert filter_of(account, {"id": segment}) == text

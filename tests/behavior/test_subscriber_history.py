@@ -78,6 +78,41 @@ def test_another_address_is_the_source_of_its_status(account: Account) -> None:
     )
 
 
+def test_change_of_the_status_states_how_the_person_asked(account: Account) -> None:
+    consent = {"source": "home page", "ip": "192.0.2.7", "at": "2024-05-01T08:00:00.000Z"}
+    import_rows(account, [{"email": "ada@example.com", "isConfirmed": True, "consent": consent}])
+
+    def change(status: str, consent_source: str) -> Any:
+        request = {"status": status, "consentSource": consent_source}
+        account.ok("ChangeSubscriberStatus", id="ada@example.com", **request)
+        return account.ok("GetSubscriber", id="ada@example.com", view="FULL")["subscriber"]
+
+    assert change("UNSUBSCRIBED", "Letter")["consent"] == consent
+    assert change("UNSUBSCRIBED", "ignored")["consent"] == consent
+    confirmed = change("CONFIRMED", " Phone call ")
+
+    assert confirmed["consent"] == {"source": "Phone call", "at": confirmed["statusChangedAt"]}
+    _, opt_out, opt_in = history(account)
+    assert [opt_out["consentSource"], opt_in["consentSource"]] == ["Letter", "Phone call"]
+    data = account.ok("GetSubscriberPersonalData", id="ada@example.com")
+    assert data["subscriber"] == confirmed
+    assert data["history"] == account.ok("ListSubscriberHistory", id="ada@example.com")["history"]
+
+
+def test_lifted_suppression_states_the_reason(account: Account) -> None:
+    ada = create_subscriber(account)
+    for number, request in enumerate([{"reason": "Asked by ada@example.com"}, {}]):
+        account.ok("AddSuppressions", emails=["ada@example.com"], reason="COMPLAINED")
+        account.ok("DeleteSuppression", id="ada@example.com", **request)
+
+        last = history(account, ada["id"])[-1]
+        assert last == by_key(account, type="SUPPRESSION_LIFTED", **request)
+        entry = account.ok("ListAuditEntries", action="suppression.deleted", limit=1)["entries"][0]
+        lifted_because = None if number else "Asked by [address]"
+        assert entry["before"]["reason"] == "COMPLAINED"
+        assert entry.get("after", {}).get("liftedBecause") == lifted_because
+
+
 def test_import_is_a_source(account: Account) -> None:
     for name in ("Ada", "Eve"):
         rows = [{"email": "ada@example.com", "firstName": name, "isConfirmed": True}]

@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts import store, store_keys
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
 from rosterd.server.storage.databases import unit_of_work
 
@@ -56,7 +56,7 @@ def _filled(folder: Path, url: str, **settings: str) -> Iterator[tuple[Service, 
     key = make_secret()
     with unit_of_work(url) as tx:
         account = store.create_account("bench@example.com", tx, verified=True)
-        store.create_key(account.id, "bench", "admin", hash_secret(key), tx)
+        store_keys.create_key(account.id, "bench", "admin", hash_secret(key), tx)
     fill(url, SUBSCRIBERS, account.id)
     service = start(folder, ROSTER_DATABASE_URL=url, **settings)
     try:

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import aiohttp
 
-from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts import store, store_keys
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
 from rosterd.server.rpc.interceptors.fair_share import ACTIVE_SECONDS
 
@@ -168,7 +168,7 @@ def _account(service: Service) -> str:
     secret = make_secret()
     with service.unit_of_work() as tx:
         account = store.create_account(f"{uuid4().hex}@example.com", tx, verified=True)
-        store.create_key(account.id, "bench", "admin", hash_secret(secret), tx)
+        store_keys.create_key(account.id, "bench", "admin", hash_secret(secret), tx)
     return secret
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts import store, store_keys
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
 
 from ..postgres import Postgres, running
@@ -67,7 +67,7 @@ def _keys(service: Service) -> list[str]:
     with service.unit_of_work() as tx:
         for secret in secrets:
             account = store.create_account(f"{uuid4().hex}@example.com", tx, verified=True)
-            store.create_key(account.id, "bench", "admin", hash_secret(secret), tx)
+            store_keys.create_key(account.id, "bench", "admin", hash_secret(secret), tx)
     return secrets
 
 

@@ -6,7 +6,7 @@ from getpass import getuser
 
 import pytest
 
-from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts import store, store_keys
 from rosterd.server.features.accounts.rules import hash_secret, is_well_formed
 from rosterd.server.serving.console import ExitCode
 from rosterd.server.storage.databases import unit_of_work
@@ -49,7 +49,7 @@ def test_command_line_can_revoke_the_last_admin_key(url: str) -> None:
 
 def test_expired_key_is_not_rotated(url: str, account_id: str) -> None:
     with unit_of_work(url) as tx:
-        key = store.create_key(
+        key = store_keys.create_key(
             account_id, "ci", "read", hash_secret("rk_"), tx, expires_at=tx.now - 1
         )
 

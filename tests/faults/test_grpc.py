@@ -25,7 +25,7 @@ from rosterd.http_gateway.app import Gateway
 from rosterd.http_gateway.channel.in_process import InProcessChannel
 from rosterd.server.app import SERVICES, App
 from rosterd.server.config import Settings
-from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts import store, store_keys
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
 from rosterd.server.features.tags.service import TagService
 from rosterd.server.features.webhooks.egress.client import Client
@@ -259,7 +259,7 @@ async def serving(folder: Path) -> AsyncIterator[tuple[dict[str, Front], str]]:
 
     def create(tx: Any) -> None:
         account = store.create_account("owner@example.com", tx, verified=True)
-        store.create_key(account.id, "test", "admin", hash_secret(secret), tx)
+        store_keys.create_key(account.id, "test", "admin", hash_secret(secret), tx)
 
     await database.write(create)
     server = app.grpc_server(core_options())

@@ -28,7 +28,7 @@ from rosterd.http_gateway.channel import upstream
 from rosterd.http_gateway.channel.upstream import OPTIONS, UpstreamChannel
 from rosterd.server.app import SERVICES
 from rosterd.server.config import SERVE_GRPC, SERVE_HTTP
-from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts import store, store_keys
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
 from rosterd.server.serving.gateway_policy import POLICY
 from rosterd.server.storage.databases import unit_of_work
@@ -151,7 +151,8 @@ def test_killed_servers_and_gateways_fail_only_requests_in_progress(
     with unit_of_work(url) as tx:
         account = store.create_account("owner@example.com", tx, verified=True).id
         keys = [
-            store.create_key(account, "", "admin", hash_secret(secret), tx) for secret in secrets
+            store_keys.create_key(account, "", "admin", hash_secret(secret), tx)
+            for secret in secrets
         ]
 
     with running_fleet(tmp_path, settings) as fleet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.accounts import store_keys as accounts
 from rosterd.server.features.audit import store as audit
 from rosterd.server.features.operations import store as operations
 from rosterd.server.features.operations.rules import BatchRequest

@@ -50,9 +50,9 @@ OWNED = {model._meta.table_name for model in models()} - set(REFERENCE_TABLES)
 
 # Statements that do not bind the account, and the reason.
 UNBOUND = {
-    "features.accounts.store._IDENTIFY": "resolves a key to its account; reference table",
-    "features.accounts.store._ACCOUNT_OF_KEY": "operator command by key id; reference table",
-    "features.accounts.store._LIST_KEYS": "operator command; reference table",
+    "features.accounts.store_keys._IDENTIFY": "resolves a key to its account; reference table",
+    "features.accounts.store_keys._ACCOUNT_OF_KEY": "operator command by key id; reference table",
+    "features.accounts.store_keys._LIST_KEYS": "operator command; reference table",
     "features.accounts.store._LIST_ACCOUNTS": "operator command and first start; reference table",
     "features.accounts.store._IDS_BEYOND": "maintenance of all accounts; reference table",
     "features.accounts.store._INSERT_ACCOUNT": "creates an account; reference table",

@@ -42,6 +42,8 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(
         tree = parse(text)
         conditions = conditions_of(tree, field_types, NOW)
         expected = [row.email for row in people if matches(tree, row)]
+        stored = [row.email for row in people if evaluation.matches_stored(conditions, row)]
+        assert stored == expected, (seed, text)
         for order_by in Order:
             position = PagePosition(PEOPLE, order_by=order_by)
             found = list_subscribers(OURS, tx, conditions, position)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts import store, store_keys
 from rosterd.server.features.accounts.key_uses import KeyUses
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
 from rosterd.server.rpc.errors import Unauthorized
@@ -30,7 +30,7 @@ def create(tx: Transaction, expires_at: int | None = None) -> tuple[str, str]:
     """Creates an account with a key, and returns the IDs of both."""
     account_id = store.create_account("ada@example.com", tx, verified=True).id
     secret_hash = SECRET_HASHES[0]
-    key = store.create_key(account_id, "ci", "read", secret_hash, tx, expires_at=expires_at)
+    key = store_keys.create_key(account_id, "ci", "read", secret_hash, tx, expires_at=expires_at)
     return account_id, key.id
 
 
@@ -53,12 +53,14 @@ def test_day_of_use_is_stored_once_by_a_task(url: str) -> None:
 
         async def stored() -> tuple[int, int | None]:
             changed = await uses.store()
-            key = await database.read(partial(store.find_key, account, key_id))
+            key = await database.read(partial(store_keys.find_key, account, key_id))
             return changed, key.last_used_at
 
         first = process()
         await call(first)
-        assert (await database.read(partial(store.find_key, account, key_id))).last_used_at is None
+        assert (
+            await database.read(partial(store_keys.find_key, account, key_id))
+        ).last_used_at is None
         assert await stored() == (1, MIDNIGHT - 24 * HOUR)
         await call(process())
         assert await stored() == (0, MIDNIGHT - 24 * HOUR)
@@ -80,7 +82,7 @@ def test_old_secret_works_until_the_grace_period_or_the_key_ends(
     async def scenario(database: Database) -> None:
         now = system_clock()
         account, key_id = await database.write(partial(create, expires_at=now + HOUR))
-        rotate = partial(store.rotate_key, grace_seconds=grace_seconds)
+        rotate = partial(store_keys.rotate_key, grace_seconds=grace_seconds)
         await database.write(partial(rotate, account, key_id, SECRET_HASHES[1]))
 
         async def works(secret: str, after: int) -> bool:

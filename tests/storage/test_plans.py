@@ -18,7 +18,7 @@ from typing import Any
 import apsw
 import pytest
 
-from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.accounts import store_keys
 from rosterd.server.features.audit import store as audit
 from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.operations import store as operations
@@ -332,7 +332,7 @@ RESOURCES: dict[str, tuple[Any, str]] = {
     "segments": (segments.page, "name_key>?"),
     "custom fields": (custom_fields.page, "id>?"),
     "webhooks": (webhooks.page, "id>?"),
-    "API keys": (accounts.page_of_keys, "id>?"),
+    "API keys": (store_keys.page_of_keys, "id>?"),
     "operations": (operations.page, "id<?"),
     "audit entries": (partial(page_of_audit, audit.Filter()), "id<?"),
     "suppressions": (SUPPRESSIONS.page, "(created_at,email_hash)>(?,?)"),

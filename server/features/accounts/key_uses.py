@@ -13,7 +13,7 @@ from functools import partial
 from ...rpc import caller
 from ...rpc.errors import Internal, Unavailable
 from ...storage.database import Database
-from . import store
+from . import store_keys
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class KeyUses:
         while self._keys:
             (account_id, day), key_ids = self._keys.popitem()
             caller.enter_account(account_id)
-            record = partial(store.record_use, account_id, key_ids, day)
+            record = partial(store_keys.record_use, account_id, key_ids, day)
             try:
                 changed += await self._database.write(record)
             except (Unavailable, Internal):

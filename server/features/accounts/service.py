@@ -20,7 +20,7 @@ from ...rpc.paging import page_in, token_of
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
-from . import rules, store
+from . import rules, store, store_keys
 from .images import MAX_SIDE, read_image
 
 
@@ -77,7 +77,7 @@ class ApiKeyService(ApiKeyServiceServicer):
         secret_hash = rules.hash_secret(secret)
 
         def create(tx: Transaction) -> pb.CreateApiKeyResponse:
-            row = store.create_key(
+            row = store_keys.create_key(
                 account, request.name, request.scope, secret_hash, tx, expires_at=expires_at
             )
             etag = _etag(row, secret_hash)
@@ -89,7 +89,7 @@ class ApiKeyService(ApiKeyServiceServicer):
         self, request: pb.ListApiKeysRequest, _context: Context
     ) -> pb.ListApiKeysResponse:
         account, page = account_id(), page_in("API keys", request)
-        read = partial(store.page_of_keys, account, page)
+        read = partial(store_keys.page_of_keys, account, page)
         rows, total, following = await self._database.read(read)
         return pb.ListApiKeysResponse(
             api_keys=map(_api_key, rows),
@@ -111,7 +111,7 @@ class ApiKeyService(ApiKeyServiceServicer):
 
         def rotate(tx: Transaction) -> pb.RotateApiKeyResponse:
             _check(request, account, key_id, tx)
-            row = store.rotate_key(
+            row = store_keys.rotate_key(
                 account, key_id, secret_hash, tx, grace_seconds=request.grace_seconds
             )
             etag = _etag(row, secret_hash)
@@ -128,9 +128,9 @@ class ApiKeyService(ApiKeyServiceServicer):
 
         def revoke(tx: Transaction) -> None:
             _check(request, account, key_id, tx)
-            if store.is_last_admin_key(account, key_id, tx):
+            if store_keys.is_last_admin_key(account, key_id, tx):
                 raise LastAdminKey
-            store.revoke_key(account, key_id, tx)
+            store_keys.revoke_key(account, key_id, tx)
 
         await self._database.write(revoke)
         self._invalidate(key_id)
@@ -164,19 +164,19 @@ def _account(row: store.AccountRow | None, tx: Transaction) -> accounts_pb2.Acco
 
 def _check(request: Conditional, account_id: str, key_id: str, tx: Transaction) -> None:
     """Checks the condition of a change of a key. Raises ApiKeyNotFound."""
-    row = store.find_key(account_id, key_id, tx)
-    secret_hash = store.secret_hash_of(account_id, key_id, tx)
+    row = store_keys.find_key(account_id, key_id, tx)
+    secret_hash = store_keys.secret_hash_of(account_id, key_id, tx)
     check_change(request, _without_use(row), tx, secret_hash.encode())
 
 
-def _etag(row: store.ApiKeyRow, secret_hash: str) -> str:
+def _etag(row: store_keys.ApiKeyRow, secret_hash: str) -> str:
     """Returns the entity tag of a key, which changes with its secret, but not with its use."""
     return etag_of(_without_use(row), secret_hash.encode())
 
 
-def _without_use(row: store.ApiKeyRow) -> pb.ApiKey:
+def _without_use(row: store_keys.ApiKeyRow) -> pb.ApiKey:
     return _api_key(row._replace(last_used_at=None))
 
 
-def _api_key(row: store.ApiKeyRow) -> pb.ApiKey:
+def _api_key(row: store_keys.ApiKeyRow) -> pb.ApiKey:
     return ParseDict(row.as_json(), pb.ApiKey())

@@ -24,7 +24,7 @@ from ...storage.transaction import Change, Transaction
 from ...values.actors import Actor
 from . import store
 from .messages import fields_of, id_of
-from .rules import resource_type
+from .rules import has_effect, resource_type
 from .store import AuditEntryRow
 
 
@@ -89,12 +89,13 @@ async def _committed(call: AuditedCall, write: Awaitable[Result]) -> Result:
 def _recording(call: AuditedCall, work: Work[Result], tx: Transaction) -> Result:
     """Runs the work and stores the entries of the call. Returns the result of the work."""
     result = work(tx)
-    store.add(call.account_id, list(_entries(call, result, tx)), tx)
+    if entries := list(_entries(call, result, tx)):
+        store.add(call.account_id, entries, tx)
     return result
 
 
 def _entries(call: AuditedCall, result: Any, tx: Transaction) -> Iterator[AuditEntryRow]:
-    """Yields an entry for each change that the work has stated, or one without a change.
+    """Yields an entry for each change that the work has stated, or one if it states none.
 
     The result is the response, whose field with the name of the resource type is the resource after
     the change.
@@ -105,6 +106,8 @@ def _entries(call: AuditedCall, result: Any, tx: Transaction) -> Iterator[AuditE
     resource = getattr(result, resource_type(call.action), None) if is_response else None
     for change in tx.changes or [Change()]:
         before, after = change.before, change.after or resource
+        if not has_effect(call.action, before, after):
+            continue
         resource_id = change.resource_id or _id(before) or _id(after) or call.resource_id
         yield store.entry(
             entry_id,

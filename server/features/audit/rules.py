@@ -16,12 +16,21 @@ _RECORDED = {"account", "api_key", "custom_field", "segment", "suppression", "ta
 _OMITTED = {"id", "emailHash", "createdAt", "createdBy", "updatedAt", "lastUsedAt", "usedBy"}
 _QUERY = re.compile(r"\?.*")
 
+# Actions that change nothing if the resource is equal before and after them. That of a key whose
+# secret is rotated is equal too.
+_UNLESS_EQUAL = ("updated", "canceled")
+
 Fields = Mapping[str, Any]
 
 
 def resource_type(action: str) -> str:
     """Returns the type of the resource of an action, such as webhook of webhook.updated."""
     return action.partition(".")[0]
+
+
+def has_effect(action: str, before: Any, after: Any) -> bool:
+    """Whether an action changed something; None is a resource that does not exist."""
+    return not action.endswith(_UNLESS_EQUAL) or before is None or before != after
 
 
 def changes(

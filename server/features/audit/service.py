@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from roster.v1 import audit_pb2 as pb
 from roster.v1.audit_pb2_grpc import AuditServiceServicer
 
-from ...rpc.caller import account_id
+from ...rpc.caller import account_id, current
 from ...rpc.messages import Context, check_page, created_range, split_message
 from ...rpc.paging import page_in, token_of
 from ...rpc.streams import accept
 from ...storage.database import Database
+from ...storage.transaction import Transaction
 from . import store
 from .audited_database import record_call
 from .messages import entry_message
@@ -22,10 +23,16 @@ EXPORT_BATCH = 500
 
 
 class AuditService(AuditServiceServicer):
-    """Returns the audit log of the caller's account."""
+    """Returns the audit log of the caller's account.
 
-    def __init__(self, database: Database) -> None:
+    `check_key(account_id, key_id, tx)` raises Unauthorized for a key that is no longer valid.
+    """
+
+    def __init__(
+        self, database: Database, check_key: Callable[[str, str, Transaction], None]
+    ) -> None:
         self._database = database
+        self._check_key = check_key
 
     async def ListAuditEntries(
         self, request: pb.ListAuditEntriesRequest, _context: Context
@@ -48,12 +55,15 @@ class AuditService(AuditServiceServicer):
     async def ExportAuditEntries(
         self, request: pb.ExportAuditEntriesRequest, context: Context
     ) -> AsyncIterator[pb.ExportAuditEntriesResponse]:
-        account, filters = account_id(), _filter(request)
+        caller, filters = current(), _filter(request)
+
+        def next_rows(tx: Transaction) -> list[store.AuditEntryRow]:
+            self._check_key(caller.account_id, caller.actor.id, tx)
+            return store.rows(caller.account_id, filters, EXPORT_BATCH, tx)
+
         await record_call(self._database)
         await accept(context)
-        while rows := await self._database.read(
-            partial(store.rows, account, filters, EXPORT_BATCH)
-        ):
+        while rows := await self._database.read(next_rows):
             filters = filters._replace(end_id=rows[-1].id)
             response = pb.ExportAuditEntriesResponse(entries=map(entry_message, rows))
             for piece in split_message(response):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from peewee import Expression, Node
+from peewee import Expression, Node, fn
 
 from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
@@ -55,6 +55,11 @@ def _numbered(dialect: Dialect, numbers: Node) -> Expression:
 
 
 _EVENTS = Statement(_events)
+_COUNT = Statement(
+    lambda _: _Other.select(fn.COUNT(_Other.sequence)).where(
+        _OF_SUBSCRIBERS & (_Other.subscriber_id == param("subscriber_id"))
+    )
+)
 _WITH_ADDRESS = Statement(
     lambda _: (
         Event.select(Event.sequence, Event.id, Event.envelope)
@@ -81,6 +86,11 @@ def events_about(
 ) -> Iterator[EventRow]:
     """Yields the events about a subscriber from a sequence number on, oldest first."""
     yield from _in_batches(_EVENTS, first, tx, account_id=account_id, subscriber_id=subscriber_id)
+
+
+def count_about(account_id: str, subscriber_id: str, tx: Transaction) -> int:
+    """Returns the number of events about a subscriber."""
+    return int(tx.scalar(_COUNT, account_id=account_id, subscriber_id=subscriber_id))
 
 
 def _in_batches(

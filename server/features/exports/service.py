@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
+from typing import Any
 
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.rows_pb2 import Export
 
-from ...rpc.caller import account_id, current
+from ...rpc.caller import Caller, current
 from ...rpc.errors import Forbidden, PublicUrlNotSet, invalid
 from ...rpc.messages import Context, check_bom, csv_header, split_message
 from ...rpc.streams import accept
 from ...security.links import Links
 from ...storage.database import Database
+from ...storage.transaction import Transaction
 from ...values.clock import Clock
 from ...values.ids import is_id
 from ..accounts.rules import WRITE, allows
+from ..accounts.store_keys import check_key
 from ..audit.audited_database import record_call
 from ..custom_fields.store import column_fields
 from ..subscribers import linked
@@ -43,15 +46,16 @@ class ExportMethods:
     async def ExportSubscribers(
         self, request: pb.ExportSubscribersRequest, context: Context
     ) -> AsyncIterator[pb.ExportSubscribersResponse]:
-        account, tree = account_id(), await self._filters.export_tree(request)
+        caller, tree = current(), await self._filters.export_tree(request)
+        account = caller.account_id
         is_csv = request.format == Export.CSV
         check_bom(has_bom=request.bom, is_csv=is_csv)
         after = request.after_id or None
         if after is not None and not is_id(after):
             raise invalid("afterId", "INVALID_FORMAT", "must be a subscriber ID")
         with_links = bool(request.include)
-        if with_links and not allows(current().scope, WRITE):
-            raise Forbidden(WRITE, current().scope)
+        if with_links and not allows(caller.scope, WRITE):
+            raise Forbidden(WRITE, caller.scope)
         if with_links and not self._links.has_url:
             raise PublicUrlNotSet
         await record_call(self._database)
@@ -68,7 +72,7 @@ class ExportMethods:
         limit = BATCH
         while True:
             position, now = PagePosition(limit, after=after), self._clock()
-            rows = await self._database.read(partial(page_without_total, account, tree, position))
+            rows = await self._database.read(partial(_next_rows, caller, tree, position))
             if not rows:
                 return
             urls = self._urls(account, rows, now) if with_links else None
@@ -85,6 +89,14 @@ class ExportMethods:
 
     def _urls(self, account: str, rows: Sequence[SubscriberRow], now: int) -> list[SubscriberUrls]:
         return [linked.urls_of(account, row, self._links, now) for row in rows]
+
+
+def _next_rows(
+    caller: Caller, tree: Any, position: PagePosition, tx: Transaction
+) -> list[SubscriberRow]:
+    """Returns the next subscribers. Raises Unauthorized if the key is no longer valid."""
+    check_key(caller.account_id, caller.actor.id, tx)
+    return page_without_total(caller.account_id, tree, position, tx)
 
 
 def _exported(

@@ -20,7 +20,7 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import system_clock
 from ...values.unrecognized import UnrecognizedCells
-from ..accounts.store import check_key
+from ..accounts.store_keys import check_key
 from ..custom_fields.store import column_fields
 from ..subscribers.history import Source
 from ..subscribers.query.request import FilterExpressions

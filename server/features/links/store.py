@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...rpc.errors import LinkNotFound, SuppressionNotFound
+from ...rpc.errors import LinkNotFound
 from ...security.links import CONFIRM_TIME, UNDO_TIME, Links, Purpose, Token
 from ...storage.transaction import Transaction
 from ...values.emails import Email, comparison_key
@@ -128,12 +128,8 @@ class LinkStore:
             return FoundLink(token, email_key, row, Status(row.status), undo)
         if find_account(token.account_id, tx) is None:
             raise LinkNotFound
-        try:
-            suppression = self._suppressions.find(token.account_id, email_key, tx)
-        except SuppressionNotFound:
-            status = Status.UNCONFIRMED
-        else:
-            status = STATUS_OF_REASON[Reason(suppression.reason)]
+        suppression = self._suppressions.find_or_none(token.account_id, email_key, tx)
+        status = STATUS_OF_REASON[Reason(suppression.reason)] if suppression else Status.UNCONFIRMED
         return FoundLink(token, email_key, None, status, None)
 
     def _undo(

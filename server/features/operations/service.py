@@ -13,15 +13,16 @@ from google.protobuf.json_format import MessageToDict
 from roster.v1 import operations_pb2 as pb
 from roster.v1.operations_pb2_grpc import OperationServiceServicer
 
-from ...rpc.caller import account_id, current
+from ...rpc.caller import Caller, account_id, current
 from ...rpc.errors import OperationNotFound, Unavailable, invalid
-from ...rpc.etags import check_etag, etag_of, with_etag
+from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, check_page
 from ...rpc.paging import page_in, token_of
 from ...rpc.streams import accept
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
+from ..accounts.store_keys import check_key
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.store_pages import count_matches
 from . import store
@@ -58,7 +59,8 @@ class OperationService(OperationServiceServicer):
     async def BatchChangeSubscribers(
         self, request: pb.BatchChangeSubscribersRequest, _context: Context
     ) -> pb.BatchChangeSubscribersResponse:
-        account = account_id()
+        caller = current()
+        account = caller.account_id
         action, value = _action(request.action)
         check = ACTIONS[action].check
         has_conditions = bool(request.filter or request.segment_id or request.q)
@@ -80,9 +82,11 @@ class OperationService(OperationServiceServicer):
         for field in ("action", "ids"):
             rest.ClearField(field)
         message = {"action": {action: value}, **MessageToDict(rest)}
-        batch = BatchRequest(message, texts, by_admin=current().scope == "admin")
+        batch = BatchRequest(message, texts, by_admin=caller.scope == "admin")
 
         def create(tx: Transaction) -> pb.BatchChangeSubscribersResponse:
+            # Counting can take longer than the deletion of an account waits for its calls.
+            check_key(account, caller.actor.id, tx)
             if check is not None:
                 check(account, value, tx)
             row = store.create(account, batch, ids, total, tx)
@@ -122,7 +126,7 @@ class OperationService(OperationServiceServicer):
         account, operation_id = account_id(), checked_id(request.id, OperationNotFound)
 
         def cancel(tx: Transaction) -> pb.CancelOperationResponse:
-            check_etag(request, lambda: etag_of(operation(store.find(account, operation_id, tx))))
+            check_change(request, operation(store.find(account, operation_id, tx)), tx)
             row = store.cancel(account, operation_id, tx)
             return with_etag(pb.CancelOperationResponse(operation=operation(row)))
 
@@ -131,14 +135,14 @@ class OperationService(OperationServiceServicer):
     async def WatchOperation(
         self, request: pb.WatchOperationRequest, context: Context
     ) -> AsyncIterator[pb.WatchOperationResponse]:
-        row = await self._find(request.id)
+        caller, row = current(), await self._find(request.id)
         await accept(context)
         yield pb.WatchOperationResponse(operation=operation(row))
         while row.state == State.RUNNING:
             await self._pause()
             before = row
             with suppress(Unavailable):
-                row = await self._find(request.id)
+                row = await self._database.read(partial(_find_for, caller, row.id))
             if row != before:
                 yield pb.WatchOperationResponse(operation=operation(row))
 
@@ -153,6 +157,12 @@ class OperationService(OperationServiceServicer):
                 await self._stopping.wait()
         if self._stopping.is_set():
             raise Unavailable
+
+
+def _find_for(caller: Caller, operation_id: str, tx: Transaction) -> store.OperationRow:
+    """Returns an operation. Raises Unauthorized if the key is no longer valid."""
+    check_key(caller.account_id, caller.actor.id, tx)
+    return store.find(caller.account_id, operation_id, tx)
 
 
 def _action(message: pb.BatchAction) -> tuple[str, Any]:

@@ -13,7 +13,7 @@ from ...rpc.caller import account_id
 from ...rpc.errors import SegmentNotFound, invalid
 from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, add_uses, changed_fields, timestamp
-from ...rpc.paging import is_text, page_in, token_of
+from ...rpc.paging import Page, is_text, page_in, token_of
 from ...rpc.uses import UsesOf
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -21,6 +21,7 @@ from ...values.ids import checked_id
 from ..custom_fields.store import types as custom_field_types
 from ..subscribers.query.conditions import conditions_of
 from ..subscribers.query.syntax import parse
+from ..subscribers.store_reading import check_reference, find
 from . import store
 
 
@@ -82,6 +83,24 @@ class SegmentService(SegmentServiceServicer):
             )
 
         return await self._database.read(read)
+
+    async def ListSubscriberSegments(
+        self, request: pb.ListSubscriberSegmentsRequest, _context: Context
+    ) -> pb.ListSubscriberSegmentsResponse:
+        account, reference = account_id(), check_reference(request.id)
+        page = page_in(f"segments of {reference}", request, is_key=is_text)
+
+        def read(tx: Transaction) -> tuple[list[store.SegmentRow], int, Page | None]:
+            return store.page_matching(account, find(account, reference, tx), page, tx)
+
+        rows, total, following = await self._database.read(read)
+        return pb.ListSubscriberSegmentsResponse(
+            segments=map(_segment, rows),
+            total=total,
+            page=page.number,
+            limit=page.limit,
+            next_page_token=token_of(following),
+        )
 
     async def UpdateSegment(
         self, request: pb.UpdateSegmentRequest, _context: Context

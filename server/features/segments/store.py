@@ -13,12 +13,18 @@ from ...rpc.errors import (
     SegmentNotFound,
     SegmentWithoutFilter,
     UsedBySegments,
+    ValidationError,
 )
+from ...rpc.paging import Page
 from ...rpc.uses import Use, UsesOf
 from ...storage.resource import Resource
 from ...storage.statements import Statement
 from ...storage.transaction import Transaction
 from ...values.texts import caseless_key
+from ..custom_fields.store import types as custom_field_types
+from ..subscribers.fields import SubscriberRow
+from ..subscribers.query.conditions import conditions_of
+from ..subscribers.query.evaluation import matches_stored
 from ..subscribers.query.references import Uses, uses_of, with_renamed_tag
 from ..subscribers.query.syntax import parse
 from .models import Segment
@@ -114,6 +120,39 @@ def _store(account_id: str, row: SegmentRow, tx: Transaction) -> SegmentRow:
     return row
 
 
+def page_matching(
+    account_id: str, subscriber: SubscriberRow, page: Page, tx: Transaction
+) -> tuple[list[SegmentRow], int, Page | None]:
+    """Returns a page of the segments that a subscriber matches, their number, and the next page.
+
+    Two statements.
+    """
+    types = custom_field_types(account_id, tx)
+    found = [each for each in _all(account_id, tx) if _matches(each, subscriber, types, tx.now)]
+    rest = found[page.offset :]
+    if page.token is not None:
+        rest = [segment for segment in found if caseless_key(segment.name) > page.token.after]
+    rows = rest[: page.limit]
+    more = len(rest) > page.limit
+    return rows, len(found), page.following(caseless_key(rows[-1].name)) if more else None
+
+
+def _matches(
+    segment: SegmentRow, subscriber: SubscriberRow, types: Mapping[str, int], now: int
+) -> bool:
+    if not segment.expression:
+        return False
+    try:
+        tree = conditions_of(parse(segment.expression), types, now)
+    except ValidationError:  # A custom field was deleted and created again with another type.
+        return False
+    return matches_stored(tree, subscriber)
+
+
+def _all(account_id: str, tx: Transaction) -> list[SegmentRow]:
+    return [SegmentRow._make(row) for row in tx.all(_ALL, account_id=account_id)]
+
+
 class SegmentFilters:
     """The filters of segments, for the services of what they name and select."""
 
@@ -160,7 +199,7 @@ def _release(account_id: str, named: Uses, tx: Transaction, *, force: bool) -> N
 
 def _naming(account_id: str, named: Uses, tx: Transaction) -> list[SegmentRow]:
     """Returns the segments whose filter names one of these tags or custom fields."""
-    segments = map(SegmentRow._make, tx.all(_ALL, account_id=account_id))
+    segments = _all(account_id, tx)
     return [each for each in segments if Uses(*orjson.loads(each.uses)).names_any(named)]
 
 

@@ -5,8 +5,10 @@ An actor is stored as the ID of an API key or session, or as the IP address of a
 CREATED         {"at": 1763695996247, "source": "API", "actor": "...", "status": "CONFIRMED"}
 FIELDS_CHANGED  {"firstName": ["Ada", "Eve"], "customFields.city": [null, "Paris"]}
 TAGS_CHANGED    {"added": ["vip"], "removed": []}
-STATUS_CHANGED  {"from": "UNCONFIRMED", "to": "CONFIRMED"}
-SUPPRESSION_LIFTED  {}
+STATUS_CHANGED  {"from": "UNCONFIRMED", "to": "CONFIRMED", "consentSource": "Phone call"}
+SUPPRESSION_LIFTED  {"reason": "Asked to be subscribed again"}
+
+The consent source and the reason are absent if the caller did not state them.
 """
 
 from __future__ import annotations
@@ -79,15 +81,18 @@ def origin(status: Status, recorded_at: int, source: Source, actor: Actor | None
 
 
 def statuses(before: int, after: int) -> dict[str, str]:
-    """Returns the changes of an entry STATUS_CHANGED."""
+    """Returns the changes of an entry STATUS_CHANGED without a consent source."""
     return {"from": Status(before).name, "to": Status(after).name}
 
 
-def lifted() -> Entry:
-    return _entry(EntryType.SUPPRESSION_LIFTED, Source.API, {})
+def lifted(reason: str) -> Entry:
+    changes = {"reason": reason} if reason else {}
+    return _entry(EntryType.SUPPRESSION_LIFTED, Source.API, changes)
 
 
-def entries(before: SubscriberRow, after: SubscriberRow, source: Source) -> Iterator[Entry]:
+def entries(
+    before: SubscriberRow, after: SubscriberRow, source: Source, consent_source: str = ""
+) -> Iterator[Entry]:
     """Yields the entries of a change.
 
     A status that changes together with the email address was reset by it.
@@ -104,7 +109,10 @@ def entries(before: SubscriberRow, after: SubscriberRow, source: Source) -> Iter
     if after.status != before.status:
         if after.email_key != before.email_key:
             source = Source.EMAIL_CHANGED
-        yield _entry(EntryType.STATUS_CHANGED, source, statuses(before.status, after.status))
+        changes = statuses(before.status, after.status)
+        # After the statuses, see `opted_out_after_bounce`.
+        changes |= {"consentSource": consent_source} if consent_source else {}
+        yield _entry(EntryType.STATUS_CHANGED, source, changes)
 
 
 def _changed_fields(before: SubscriberRow, after: SubscriberRow) -> Iterator[tuple[str, Any]]:

@@ -44,6 +44,7 @@ from .query.request import FilterExpressions, selected_fields
 from .query.store_pages import read_page
 from .row_writer import OnConflict, RowWriter
 from .service_history import HistoryMethods, PersonalData
+from .service_mailability import MailabilityMethods
 from .store import Changes, SubscriberStore
 from .store_history import Person, person_of
 from .store_reading import Reference, check_reference, find, find_each, find_or_none
@@ -69,7 +70,7 @@ Reply = TypeVar("Reply", bound=HasSubscriber)
 UPDATABLE = ("email", *PROFILE, "tags", "custom_fields", "is_confirmed")
 
 
-class SubscriberService(HistoryMethods, SubscriberServiceServicer):
+class SubscriberService(HistoryMethods, MailabilityMethods, SubscriberServiceServicer):
     """Manages the subscribers of the caller's account."""
 
     def __init__(
@@ -228,6 +229,7 @@ class SubscriberService(HistoryMethods, SubscriberServiceServicer):
         change = partial(
             store_changes.change_status,
             by_admin=current().scope == "admin",
+            consent_source=request.consent_source,
             suppressions=self._suppressions,
         )
         status = Status(request.status)

@@ -1,4 +1,4 @@
-"""The methods of SubscriberService that return the stored data of one person."""
+"""The methods of SubscriberService that return the stored data of one person, or count it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from . import store_history
 from .fields import Status
 from .history import EntryType
 from .messages import fill
+from .rules import OPTED_OUT
 from .store_history import END, HistoryEntry, HistoryPage, HistoryPosition, Person
 from .store_reading import check_reference, find
 
@@ -32,6 +33,10 @@ class PersonalData(Protocol):
     def read(
         self, account_id: str, subscriber_id: str, sequence: int, delivery_id: str, tx: Transaction
     ) -> Iterator[tuple[int, str, Event | pb.PersonalDelivery]]: ...
+
+    def count(
+        self, account_id: str, subscriber_id: str, tx: Transaction
+    ) -> tuple[int, list[pb.ErasureReceiver]]: ...
 
     def responses(self, account_id: str, person: Person, tx: Transaction) -> set[str]: ...
 
@@ -102,6 +107,23 @@ class HistoryMethods:
                 reply.events.append(record)
             yield PageToken(delivery_id or _NO_DELIVERY, number, sequence), record
 
+    async def GetSubscriberErasurePreview(
+        self, request: pb.GetSubscriberErasurePreviewRequest, _context: Context
+    ) -> pb.GetSubscriberErasurePreviewResponse:
+        account, reference = account_id(), check_reference(request.id)
+
+        def read(tx: Transaction) -> pb.GetSubscriberErasurePreviewResponse:
+            row = find(account, reference, tx)
+            events, receivers = self._personal_data.count(account, row.id, tx)
+            return pb.GetSubscriberErasurePreviewResponse(
+                history_entries=store_history.count(account, row.id, tx),
+                events=events,
+                receivers=receivers,
+                suppresses_address=row.status in OPTED_OUT,
+            )
+
+        return await self._database.read(read)
+
     async def ListSubscriberHistory(
         self, request: pb.ListSubscriberHistoryRequest, _context: Context
     ) -> pb.ListSubscriberHistoryResponse:
@@ -149,6 +171,10 @@ def entry_message(entry: HistoryEntry) -> pb.SubscriberHistoryEntry:
         message.status_change.to_status = _status(changes["to"])
         if "from" in changes:
             message.status_change.from_status = _status(changes["from"])
+        if "consentSource" in changes:
+            message.consent_source = changes["consentSource"]
+    elif "reason" in changes:
+        message.reason = changes["reason"]
     return message
 
 

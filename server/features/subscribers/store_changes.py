@@ -70,11 +70,13 @@ def change_statuses(
     *,
     by_admin: bool,
     consent_record: ConsentRecord = NO_CONSENT_RECORD,
+    consent_source: str = "",
     suppressions: Suppressions | None = None,
 ) -> list[Outcome]:
     """Changes the status of subscribers. Returns each of them, or the error of `with_status`.
 
-    `consent_record` can contain the times of the change.
+    `consent_record` can contain the times of the change, and `consent_source` how the person asked
+    for it.
     """
     planned = with_status(
         account_id, rows, status, tx, source, by_admin=by_admin, suppressions=suppressions
@@ -82,7 +84,16 @@ def change_statuses(
     event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
     statistics = StatisticChanges(tx.now)
     changes = _effective(rows, planned)
-    stored = store_changes(account_id, changes, statistics, tx, source, event_type, consent_record)
+    if consent_source and status not in OPTED_OUT:
+        consent: dict[str, Any] = {
+            "consent_source": consent_source,
+            "consent_ip": None,
+            "consent_at": tx.now,
+        }
+        changes = [(before, row._replace(**consent)) for before, row in changes]
+    stored = store_changes(
+        account_id, changes, statistics, tx, source, event_type, consent_record, consent_source
+    )
     return _outcomes(planned, stored)
 
 
@@ -322,6 +333,7 @@ def store_changes(
     source: Source,
     event_type: EventType = EventType.SUBSCRIBER_UPDATED,
     consent_record: ConsentRecord = NO_CONSENT_RECORD,
+    consent_source: str = "",
 ) -> list[SubscriberRow]:
     """Stores changes of different subscribers with their history and events. Returns the rows.
 
@@ -344,7 +356,9 @@ def store_changes(
             effective.append((before, changed))
         stored.append(changed)
     _store(account_id, effective, tx)
-    histories = [(row.id, entries(before, row, source)) for before, row in effective]
+    histories = [
+        (row.id, entries(before, row, source, consent_source)) for before, row in effective
+    ]
     add_history(account_id, histories, tx)
     count_statuses(account_id, effective, statistics, tx)
     statistics.store(account_id, tx)

@@ -13,7 +13,7 @@ from ...storage.transaction import Transaction
 from ...values.actors import Actor
 from ...values.emails import text_key
 from ...values.ids import is_id, timestamp_of
-from ..accounts.store import actors_by_id
+from ..accounts.store_keys import actors_by_id
 from .fields import Status
 from .history import Entry, EntryType, Source, actor_of, statuses, stored_actor
 from .models import Subscriber, SubscriberHistory
@@ -82,7 +82,15 @@ _LAST_CHANGE_IS = Statement(
         .having(
             fn.MAX(SubscriberHistory.id)
             == fn.MAX(
-                Case(None, [(SubscriberHistory.changes == param("changes"), SubscriberHistory.id)])
+                Case(
+                    None,
+                    [
+                        (
+                            SubscriberHistory.changes.between(param("first"), param("last")),
+                            SubscriberHistory.id,
+                        )
+                    ],
+                )
             )
         )
     ),
@@ -151,7 +159,7 @@ def page(
     Four statements at most.
     """
     of_one = {"account_id": account_id, "subscriber_id": subscriber_id}
-    origin = tx.scalar(_ORIGIN, account_id=account_id, id=subscriber_id)
+    origin = _origin(account_id, subscriber_id, tx)
     total = tx.scalar(_COUNT, **of_one) + (origin is not None)
     limit, offset, before = position
     if before == subscriber_id:  # The creation is the last entry.
@@ -159,8 +167,14 @@ def page(
     rows = tx.all(_PAGE, **of_one, before=before, limit=limit + 1, offset=offset)
     found = [_entry(*row) for row in rows]
     if origin is not None and len(found) <= limit and offset < total:
-        found.append(_created(subscriber_id, origin))
+        found.append(origin)
     return HistoryPage(_with_actors(account_id, found[:limit], tx), total, len(found) > limit)
+
+
+def count(account_id: str, subscriber_id: str, tx: Transaction) -> int:
+    """Returns the number of entries of a stored subscriber."""
+    entries = tx.scalar(_COUNT, account_id=account_id, subscriber_id=subscriber_id)
+    return int(entries) + (_origin(account_id, subscriber_id, tx) is not None)
 
 
 def _with_actors(
@@ -182,17 +196,31 @@ def last_change(
     return _entry(*row) if row else None
 
 
+def last_status(account_id: str, subscriber_id: str, tx: Transaction) -> HistoryEntry | None:
+    """Returns the entry that gave a stored subscriber its status, with its actor.
+
+    It is that of the creation if the status has not changed since, and None for a change that an
+    earlier version made. Three statements at most.
+    """
+    entry = last_change(account_id, subscriber_id, (EntryType.STATUS_CHANGED,), tx)
+    entry = entry or _origin(account_id, subscriber_id, tx)
+    return _with_actors(account_id, [entry], tx)[0] if entry else None
+
+
 def opted_out_after_bounce(
     account_id: str, subscriber_ids: Sequence[str], tx: Transaction
 ) -> Collection[str]:
     """Returns the subscribers whose last change was from BOUNCED to UNSUBSCRIBED."""
-    changes = statuses(Status.BOUNCED, Status.UNSUBSCRIBED)
+    # Ends with a brace, which a comma precedes if the entry has a consent source. In ASCII, the
+    # comma is less than the brace.
+    changes = orjson.dumps(statuses(Status.BOUNCED, Status.UNSUBSCRIBED)).decode()
     rows = tx.all(
         _LAST_CHANGE_IS,
         account_id=account_id,
         ids=subscriber_ids,
         type=EntryType.STATUS_CHANGED,
-        changes=orjson.dumps(changes).decode(),
+        first=f"{changes[:-1]},",
+        last=changes,
     )
     return {subscriber_id for (subscriber_id,) in rows}
 
@@ -216,7 +244,11 @@ def _entry(id_: str, actor: str, entry_type: str, source: str, changes: str) -> 
     return HistoryEntry(id_, type_, at, Source(source), actor, orjson.loads(changes))
 
 
-def _created(subscriber_id: str, origin: str) -> HistoryEntry:
+def _origin(account_id: str, subscriber_id: str, tx: Transaction) -> HistoryEntry | None:
+    """Returns the entry of the creation, or None if an earlier version created the subscriber."""
+    origin = tx.scalar(_ORIGIN, account_id=account_id, id=subscriber_id)
+    if origin is None:
+        return None
     entry = orjson.loads(origin)
     source, changes = Source(entry["source"]), {"to": entry["status"]}
     return HistoryEntry(

@@ -33,6 +33,6 @@ class SuppressedSubscriberStore:
                 changed += 1
         return changed
 
-    def record_lifted(self, account_id: str, email_key: str, tx: Transaction) -> None:
+    def record_lifted(self, account_id: str, email_key: str, reason: str, tx: Transaction) -> None:
         ids = ids_by_address(account_id, [email_key], tx).values()
-        add_history(account_id, [(subscriber_id, [lifted()]) for subscriber_id in ids], tx)
+        add_history(account_id, [(each, [lifted(reason)]) for each in ids], tx)

@@ -23,7 +23,7 @@ from ...values.file_dates import DateFormat, UnknownDate, parse_time
 from ...values.reason_counts import ReasonCounts
 from ...values.timestamps import is_valid_time
 from ...values.unrecognized import UnrecognizedCells
-from ..accounts.store import check_key
+from ..accounts.store_keys import check_key
 from .columns import CREATED_AT, EMAIL, REASON, CellOptions, Columns
 from .rules import NewSuppression, Reason, Row, strictest
 from .store import Suppressions

@@ -11,9 +11,9 @@ from roster.v1 import suppressions_pb2 as pb
 from roster.v1.rows_pb2 import BulkFailure, Export
 from roster.v1.suppressions_pb2_grpc import SuppressionServiceServicer
 
-from ...rpc.caller import account_id, current
+from ...rpc.caller import Caller, account_id, current
 from ...rpc.errors import SuppressionNotFound
-from ...rpc.etags import check_change, with_etag
+from ...rpc.etags import check_etag, etag_of, with_etag
 from ...rpc.messages import Context, check_bom, csv_header, timestamp
 from ...rpc.paging import Page, is_text, page_in, token_of
 from ...rpc.streams import accept, accept_with_first, prefetch
@@ -21,6 +21,7 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
 from ...values.emails import parse_email
+from ..accounts.store_keys import check_key
 from ..audit.audited_database import record_call
 from .columns import HEADER
 from .imports import MAX_REPEATED, SuppressionImport, SuppressionWriter, reason_of
@@ -70,10 +71,12 @@ class SuppressionService(SuppressionServiceServicer):
         account, reference = account_id(), _reference(request.id)
 
         def lift(tx: Transaction) -> None:
-            row = self._suppressions.find(account, reference, tx)
-            check_change(request, _suppression(row), tx)
+            suppression = _suppression(self._suppressions.find(account, reference, tx))
+            check_etag(request, lambda: etag_of(suppression))
+            after = {"liftedBecause": request.reason} if request.reason else None
+            tx.record_change(before=suppression, after=after)
             self._suppressions.delete(account, reference, tx)
-            self._subscribers.record_lifted(account, reference, tx)
+            self._subscribers.record_lifted(account, reference, request.reason, tx)
 
         await self._database.write(lift)
         return pb.DeleteSuppressionResponse()
@@ -122,7 +125,7 @@ class SuppressionService(SuppressionServiceServicer):
     async def ExportSuppressions(
         self, request: pb.ExportSuppressionsRequest, context: Context
     ) -> AsyncIterator[pb.ExportSuppressionsResponse]:
-        account = account_id()
+        caller = current()
         is_csv = request.format == Export.CSV
         check_bom(has_bom=request.bom, is_csv=is_csv)
         await record_call(self._database)
@@ -131,12 +134,19 @@ class SuppressionService(SuppressionServiceServicer):
             yield pb.ExportSuppressionsResponse(lines=[csv_header(HEADER, has_bom=request.bom)])
         page: Page | None = Page(1, EXPORT_BATCH)
         while page:
-            rows, page = await self._database.read(partial(self._suppressions.rows, account, page))
+            rows, page = await self._database.read(partial(self._next_rows, caller, page))
             if is_csv and rows:
                 lines = [http_pb2.CsvLine(cells=_cells(row)) for row in rows]
                 yield pb.ExportSuppressionsResponse(lines=lines)
             elif rows:
                 yield pb.ExportSuppressionsResponse(suppressions=map(_suppression, rows))
+
+    def _next_rows(
+        self, caller: Caller, page: Page, tx: Transaction
+    ) -> tuple[list[SuppressionRow], Page | None]:
+        """Returns the next suppressions. Raises Unauthorized if the key is no longer valid."""
+        check_key(caller.account_id, caller.actor.id, tx)
+        return self._suppressions.rows(caller.account_id, page, tx)
 
     def _writer(self, *, is_import: bool) -> SuppressionWriter:
         return SuppressionWriter(

@@ -114,6 +114,12 @@ class Suppressions:
         """Returns the suppression of an address or a hash. Raises SuppressionNotFound."""
         return _ROWS.find(account_id, self._hash_of(account_id, reference), tx)
 
+    def find_or_none(
+        self, account_id: str, email_key: str, tx: Transaction
+    ) -> SuppressionRow | None:
+        """Returns the suppression of an address, or None if there is none."""
+        return _ROWS.find_or_none(account_id, self.hash_of(account_id, email_key), tx)
+
     def delete(self, account_id: str, reference: str, tx: Transaction) -> None:
         """Deletes the suppression of an address or a hash. Raises SuppressionNotFound."""
         _ROWS.delete(account_id, self._hash_of(account_id, reference), tx)

@@ -28,5 +28,5 @@ class SuppressedSubscribers(Protocol):
         Returns the number of subscribers with a new status.
         """
 
-    def record_lifted(self, account_id: str, email_key: str, tx: Transaction) -> None:
+    def record_lifted(self, account_id: str, email_key: str, reason: str, tx: Transaction) -> None:
         """Adds an entry to the history of the subscriber with an address, if there is one."""

@@ -11,10 +11,20 @@ from roster.v1.deliveries_pb2 import Event
 
 from ...rpc.idempotency.idempotent_database import IdempotentDatabase
 from ...storage.transaction import Transaction
-from ..events.store_subscriber import events_about, remove_from_operation_events, remove_person
+from ..events.store_subscriber import (
+    count_about,
+    events_about,
+    remove_from_operation_events,
+    remove_person,
+)
 from ..operations.store_persons import remove_from_operations
 from ..subscribers.store_history import Person
-from .delivery.store_deliveries import attempts_of, deliveries_of, remove_requests_and_responses
+from .delivery.store_deliveries import (
+    attempts_of,
+    deliveries_of,
+    receivers_of,
+    remove_requests_and_responses,
+)
 from .messages import attempt, delivery, event
 
 # Per transaction.
@@ -44,6 +54,16 @@ class PersonalData:
                 attempts = [attempt(stored.event_id, row) for row in rows]
                 message = pb.PersonalDelivery(delivery=delivery(stored), attempts=attempts)
                 yield row.sequence, stored.id, message
+
+    def count(
+        self, account_id: str, subscriber_id: str, tx: Transaction
+    ) -> tuple[int, list[pb.ErasureReceiver]]:
+        """Returns the number of events about a person, and the webhooks that were sent some."""
+        receivers = [
+            pb.ErasureReceiver(webhook_id=webhook_id, url=url, events=events)
+            for webhook_id, url, events in receivers_of(account_id, subscriber_id, tx)
+        ]
+        return count_about(account_id, subscriber_id, tx), receivers
 
     def responses(self, account_id: str, person: Person, tx: Transaction) -> set[str]:
         """Returns the keys of the stored responses that can name a person."""

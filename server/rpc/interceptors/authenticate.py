@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...features.accounts import store
+from ...features.accounts import store_keys
 from ...features.accounts.key_uses import KeyUses
 from ...features.accounts.rules import SIGNUP, hash_secret, is_well_formed
 from ...storage.database import Database
@@ -102,7 +102,9 @@ class Authenticate(Interceptor):
         invalidations = self._invalidations
         # An earlier call in this task may have set another account.
         caller.enter_account(None)
-        identity = await self._database.read(lambda tx: store.identify_any_account(secret_hash, tx))
+        identity = await self._database.read(
+            lambda tx: store_keys.identify_any_account(secret_hash, tx)
+        )
         if identity is None:
             self._cache.pop(secret_hash, None)
             raise Unauthorized

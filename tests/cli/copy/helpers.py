@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.accounts import store_keys
 from rosterd.server.features.audit.store import record_command
 from rosterd.server.features.operations import store as operations
 from rosterd.server.features.operations.rules import BatchRequest, ReplayRequest
@@ -99,8 +100,8 @@ def create_everything(
     account_id = accounts.create_account("ada@example.com", tx, verified=True).id
     other = accounts.create_account("bob@example.com", tx, verified=False, display_name="Bob").id
     accounts.set_logo(account_id, "image/png", bytes(range(256)), tx)
-    accounts.create_key(account_id, "permanent", "admin", "hash", tx)
-    accounts.create_key(account_id, "temporary", "read", "other hash", tx, expires_at=2**41)
+    store_keys.create_key(account_id, "permanent", "admin", "hash", tx)
+    store_keys.create_key(account_id, "temporary", "read", "other hash", tx, expires_at=2**41)
     for key in ("city", "note"):
         field(account_id, tx, key)
     for first in range(0, people, 100):

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from rosterd.server.features.accounts import store
+from rosterd.server.features.accounts import store, store_keys
 from rosterd.server.features.accounts.rules import ADMIN, hash_secret, make_secret
 
 from ...citus.cluster import INSTALLATION, Cluster, installation, running
@@ -97,7 +97,7 @@ def create_tenants(cluster: Cluster, service: Service) -> list[Tenant]:
         key = make_secret()
         with service.unit_of_work() as tx:
             account = store.create_account(f"{key}@example.com", tx, verified=True).id
-            store.create_key(account, "key", ADMIN, hash_secret(key), tx)
+            store_keys.create_key(account, "key", ADMIN, hash_secret(key), tx)
         ((port,),) = cluster.run(_NODE_OF.replace("{account}", account), database)
         if wanted[port]:
             wanted[port] -= 1

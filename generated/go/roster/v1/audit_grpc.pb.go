@@ -34,9 +34,10 @@ const (
 //
 // An entry is stored in the transaction of the action that it describes, so neither exists without
 // the other. That of an import is stored with its first rows, and that of an export before its
-// first record. A request that fails, and a repeated one with the same Idempotency-Key, adds no
-// entry. Changes of subscribers are in their history instead; ListSubscriberHistory returns it.
-// Entries are deleted after 400 days.
+// first record. A request that fails, an update that changes nothing, the cancellation of an
+// operation that has ended, and a repeated request with the same Idempotency-Key add no entry.
+// Changes of subscribers are in their history instead; ListSubscriberHistory returns it. Entries
+// are deleted after 400 days.
 type AuditServiceClient interface {
 	// Returns one page of the audit log, newest first.
 	ListAuditEntries(ctx context.Context, in *ListAuditEntriesRequest, opts ...grpc.CallOption) (*ListAuditEntriesResponse, error)
@@ -90,9 +91,10 @@ type AuditService_ExportAuditEntriesClient = grpc.ServerStreamingClient[ExportAu
 //
 // An entry is stored in the transaction of the action that it describes, so neither exists without
 // the other. That of an import is stored with its first rows, and that of an export before its
-// first record. A request that fails, and a repeated one with the same Idempotency-Key, adds no
-// entry. Changes of subscribers are in their history instead; ListSubscriberHistory returns it.
-// Entries are deleted after 400 days.
+// first record. A request that fails, an update that changes nothing, the cancellation of an
+// operation that has ended, and a repeated request with the same Idempotency-Key add no entry.
+// Changes of subscribers are in their history instead; ListSubscriberHistory returns it. Entries
+// are deleted after 400 days.
 type AuditServiceServer interface {
 	// Returns one page of the audit log, newest first.
 	ListAuditEntries(context.Context, *ListAuditEntriesRequest) (*ListAuditEntriesResponse, error)

@@ -520,6 +520,164 @@ func (x *ListSegmentsResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Request message for ListSubscriberSegments.
+type ListSubscriberSegmentsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier or email address of the subscriber.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Maximum number of segments to return. Default: 20, also used for 0. Values above 100
+	// are reduced to 100.
+	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+	// set.
+	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
+	// Token of the next page from the previous response (AIP-158), to send unchanged. Over
+	// HTTP it is in the Link header.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSubscriberSegmentsRequest) Reset() {
+	*x = ListSubscriberSegmentsRequest{}
+	mi := &file_roster_v1_segments_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSubscriberSegmentsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSubscriberSegmentsRequest) ProtoMessage() {}
+
+func (x *ListSubscriberSegmentsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_segments_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSubscriberSegmentsRequest.ProtoReflect.Descriptor instead.
+func (*ListSubscriberSegmentsRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_segments_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListSubscriberSegmentsRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListSubscriberSegmentsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListSubscriberSegmentsRequest) GetPage() int32 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
+}
+
+func (x *ListSubscriberSegmentsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// One page of the segments of a subscriber.
+type ListSubscriberSegmentsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Segments on this page. Empty beyond the last page.
+	Segments []*Segment `protobuf:"bytes,1,rep,name=segments,proto3" json:"segments,omitempty"`
+	// Number of segments that the subscriber matches.
+	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
+	// Page number used.
+	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
+	// Limit used.
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Token of the next page. Empty on the last page.
+	NextPageToken string `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSubscriberSegmentsResponse) Reset() {
+	*x = ListSubscriberSegmentsResponse{}
+	mi := &file_roster_v1_segments_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSubscriberSegmentsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSubscriberSegmentsResponse) ProtoMessage() {}
+
+func (x *ListSubscriberSegmentsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_segments_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSubscriberSegmentsResponse.ProtoReflect.Descriptor instead.
+func (*ListSubscriberSegmentsResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_segments_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListSubscriberSegmentsResponse) GetSegments() []*Segment {
+	if x != nil {
+		return x.Segments
+	}
+	return nil
+}
+
+func (x *ListSubscriberSegmentsResponse) GetTotal() int32 {
+	if x != nil && x.Total != nil {
+		return *x.Total
+	}
+	return 0
+}
+
+func (x *ListSubscriberSegmentsResponse) GetPage() int32 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
+}
+
+func (x *ListSubscriberSegmentsResponse) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListSubscriberSegmentsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // Request message for UpdateSegment.
 type UpdateSegmentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -547,7 +705,7 @@ type UpdateSegmentRequest struct {
 
 func (x *UpdateSegmentRequest) Reset() {
 	*x = UpdateSegmentRequest{}
-	mi := &file_roster_v1_segments_proto_msgTypes[7]
+	mi := &file_roster_v1_segments_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -559,7 +717,7 @@ func (x *UpdateSegmentRequest) String() string {
 func (*UpdateSegmentRequest) ProtoMessage() {}
 
 func (x *UpdateSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_segments_proto_msgTypes[7]
+	mi := &file_roster_v1_segments_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -572,7 +730,7 @@ func (x *UpdateSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSegmentRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_segments_proto_rawDescGZIP(), []int{7}
+	return file_roster_v1_segments_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *UpdateSegmentRequest) GetId() string {
@@ -631,7 +789,7 @@ type UpdateSegmentResponse struct {
 
 func (x *UpdateSegmentResponse) Reset() {
 	*x = UpdateSegmentResponse{}
-	mi := &file_roster_v1_segments_proto_msgTypes[8]
+	mi := &file_roster_v1_segments_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -643,7 +801,7 @@ func (x *UpdateSegmentResponse) String() string {
 func (*UpdateSegmentResponse) ProtoMessage() {}
 
 func (x *UpdateSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_segments_proto_msgTypes[8]
+	mi := &file_roster_v1_segments_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -656,7 +814,7 @@ func (x *UpdateSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSegmentResponse.ProtoReflect.Descriptor instead.
 func (*UpdateSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_segments_proto_rawDescGZIP(), []int{8}
+	return file_roster_v1_segments_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UpdateSegmentResponse) GetSegment() *Segment {
@@ -689,7 +847,7 @@ type DeleteSegmentRequest struct {
 
 func (x *DeleteSegmentRequest) Reset() {
 	*x = DeleteSegmentRequest{}
-	mi := &file_roster_v1_segments_proto_msgTypes[9]
+	mi := &file_roster_v1_segments_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -701,7 +859,7 @@ func (x *DeleteSegmentRequest) String() string {
 func (*DeleteSegmentRequest) ProtoMessage() {}
 
 func (x *DeleteSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_segments_proto_msgTypes[9]
+	mi := &file_roster_v1_segments_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -714,7 +872,7 @@ func (x *DeleteSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSegmentRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_segments_proto_rawDescGZIP(), []int{9}
+	return file_roster_v1_segments_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeleteSegmentRequest) GetId() string {
@@ -740,7 +898,7 @@ type DeleteSegmentResponse struct {
 
 func (x *DeleteSegmentResponse) Reset() {
 	*x = DeleteSegmentResponse{}
-	mi := &file_roster_v1_segments_proto_msgTypes[10]
+	mi := &file_roster_v1_segments_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -752,7 +910,7 @@ func (x *DeleteSegmentResponse) String() string {
 func (*DeleteSegmentResponse) ProtoMessage() {}
 
 func (x *DeleteSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_segments_proto_msgTypes[10]
+	mi := &file_roster_v1_segments_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -765,7 +923,7 @@ func (x *DeleteSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSegmentResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_segments_proto_rawDescGZIP(), []int{10}
+	return file_roster_v1_segments_proto_rawDescGZIP(), []int{12}
 }
 
 var File_roster_v1_segments_proto protoreflect.FileDescriptor
@@ -810,6 +968,19 @@ const file_roster_v1_segments_proto_rawDesc = "" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
 	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
+	"\x06_total\"\xb4\x01\n" +
+	"\x1dListSubscriberSegmentsRequest\x12#\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12#\n" +
+	"\x05limit\x18\x02 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
+	"\x04page\x18\x03 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"\xe3\x01\n" +
+	"\x1eListSubscriberSegmentsResponse\x12.\n" +
+	"\bsegments\x18\x01 \x03(\v2\x12.roster.v1.SegmentR\bsegments\x12 \n" +
+	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
+	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
+	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
 	"\x06_total\"\xfe\x03\n" +
 	"\x14UpdateSegmentRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
@@ -827,7 +998,7 @@ const file_roster_v1_segments_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
 	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x17\n" +
-	"\x15DeleteSegmentResponse2\xe0\x05\n" +
+	"\x15DeleteSegmentResponse2\x87\a\n" +
 	"\x0eSegmentService\x12\x97\x01\n" +
 	"\rCreateSegment\x12\x1f.roster.v1.CreateSegmentRequest\x1a .roster.v1.CreateSegmentResponse\"C\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02#$µ\x18\x11\n" +
@@ -836,7 +1007,9 @@ const file_roster_v1_segments_proto_rawDesc = "" +
 	"GetSegment\x12\x1c.roster.v1.GetSegmentRequest\x1a\x1d.roster.v1.GetSegmentResponse\")\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\"\x82\xd3\xe4\x93\x02\x14\x12\x12/api/segments/{id}\x12p\n" +
 	"\fListSegments\x12\x1e.roster.v1.ListSegmentsRequest\x1a\x1f.roster.v1.ListSegmentsResponse\"\x1f\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\x0f\x12\r/api/segments\x12\xb0\x01\n" +
+	"\x04read\x82\xd3\xe4\x93\x02\x0f\x12\r/api/segments\x12\xa4\x01\n" +
+	"\x16ListSubscriberSegments\x12(.roster.v1.ListSubscriberSegmentsRequest\x1a).roster.v1.ListSubscriberSegmentsResponse\"5\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02 \x12\x1e/api/subscribers/{id}/segments\x12\xb0\x01\n" +
 	"\rUpdateSegment\x12\x1f.roster.v1.UpdateSegmentRequest\x1a .roster.v1.UpdateSegmentResponse\"\\\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\"#µ\x18\x11\n" +
 	"\x0fsegment.updated\x82\xd3\xe4\x93\x020:\x01*Z\x17:\x01*2\x12/api/segments/{id}\x1a\x12/api/segments/{id}\x12\x98\x01\n" +
@@ -856,50 +1029,55 @@ func file_roster_v1_segments_proto_rawDescGZIP() []byte {
 	return file_roster_v1_segments_proto_rawDescData
 }
 
-var file_roster_v1_segments_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_roster_v1_segments_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_roster_v1_segments_proto_goTypes = []any{
-	(*Segment)(nil),               // 0: roster.v1.Segment
-	(*CreateSegmentRequest)(nil),  // 1: roster.v1.CreateSegmentRequest
-	(*CreateSegmentResponse)(nil), // 2: roster.v1.CreateSegmentResponse
-	(*GetSegmentRequest)(nil),     // 3: roster.v1.GetSegmentRequest
-	(*GetSegmentResponse)(nil),    // 4: roster.v1.GetSegmentResponse
-	(*ListSegmentsRequest)(nil),   // 5: roster.v1.ListSegmentsRequest
-	(*ListSegmentsResponse)(nil),  // 6: roster.v1.ListSegmentsResponse
-	(*UpdateSegmentRequest)(nil),  // 7: roster.v1.UpdateSegmentRequest
-	(*UpdateSegmentResponse)(nil), // 8: roster.v1.UpdateSegmentResponse
-	(*DeleteSegmentRequest)(nil),  // 9: roster.v1.DeleteSegmentRequest
-	(*DeleteSegmentResponse)(nil), // 10: roster.v1.DeleteSegmentResponse
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*Use)(nil),                   // 12: roster.v1.Use
-	(Use_Include)(0),              // 13: roster.v1.Use.Include
-	(*fieldmaskpb.FieldMask)(nil), // 14: google.protobuf.FieldMask
+	(*Segment)(nil),                        // 0: roster.v1.Segment
+	(*CreateSegmentRequest)(nil),           // 1: roster.v1.CreateSegmentRequest
+	(*CreateSegmentResponse)(nil),          // 2: roster.v1.CreateSegmentResponse
+	(*GetSegmentRequest)(nil),              // 3: roster.v1.GetSegmentRequest
+	(*GetSegmentResponse)(nil),             // 4: roster.v1.GetSegmentResponse
+	(*ListSegmentsRequest)(nil),            // 5: roster.v1.ListSegmentsRequest
+	(*ListSegmentsResponse)(nil),           // 6: roster.v1.ListSegmentsResponse
+	(*ListSubscriberSegmentsRequest)(nil),  // 7: roster.v1.ListSubscriberSegmentsRequest
+	(*ListSubscriberSegmentsResponse)(nil), // 8: roster.v1.ListSubscriberSegmentsResponse
+	(*UpdateSegmentRequest)(nil),           // 9: roster.v1.UpdateSegmentRequest
+	(*UpdateSegmentResponse)(nil),          // 10: roster.v1.UpdateSegmentResponse
+	(*DeleteSegmentRequest)(nil),           // 11: roster.v1.DeleteSegmentRequest
+	(*DeleteSegmentResponse)(nil),          // 12: roster.v1.DeleteSegmentResponse
+	(*timestamppb.Timestamp)(nil),          // 13: google.protobuf.Timestamp
+	(*Use)(nil),                            // 14: roster.v1.Use
+	(Use_Include)(0),                       // 15: roster.v1.Use.Include
+	(*fieldmaskpb.FieldMask)(nil),          // 16: google.protobuf.FieldMask
 }
 var file_roster_v1_segments_proto_depIdxs = []int32{
-	11, // 0: roster.v1.Segment.created_at:type_name -> google.protobuf.Timestamp
-	11, // 1: roster.v1.Segment.updated_at:type_name -> google.protobuf.Timestamp
-	12, // 2: roster.v1.Segment.used_by:type_name -> roster.v1.Use
+	13, // 0: roster.v1.Segment.created_at:type_name -> google.protobuf.Timestamp
+	13, // 1: roster.v1.Segment.updated_at:type_name -> google.protobuf.Timestamp
+	14, // 2: roster.v1.Segment.used_by:type_name -> roster.v1.Use
 	0,  // 3: roster.v1.CreateSegmentResponse.segment:type_name -> roster.v1.Segment
-	13, // 4: roster.v1.GetSegmentRequest.include:type_name -> roster.v1.Use.Include
+	15, // 4: roster.v1.GetSegmentRequest.include:type_name -> roster.v1.Use.Include
 	0,  // 5: roster.v1.GetSegmentResponse.segment:type_name -> roster.v1.Segment
-	13, // 6: roster.v1.ListSegmentsRequest.include:type_name -> roster.v1.Use.Include
+	15, // 6: roster.v1.ListSegmentsRequest.include:type_name -> roster.v1.Use.Include
 	0,  // 7: roster.v1.ListSegmentsResponse.segments:type_name -> roster.v1.Segment
-	14, // 8: roster.v1.UpdateSegmentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	0,  // 9: roster.v1.UpdateSegmentResponse.segment:type_name -> roster.v1.Segment
-	1,  // 10: roster.v1.SegmentService.CreateSegment:input_type -> roster.v1.CreateSegmentRequest
-	3,  // 11: roster.v1.SegmentService.GetSegment:input_type -> roster.v1.GetSegmentRequest
-	5,  // 12: roster.v1.SegmentService.ListSegments:input_type -> roster.v1.ListSegmentsRequest
-	7,  // 13: roster.v1.SegmentService.UpdateSegment:input_type -> roster.v1.UpdateSegmentRequest
-	9,  // 14: roster.v1.SegmentService.DeleteSegment:input_type -> roster.v1.DeleteSegmentRequest
-	2,  // 15: roster.v1.SegmentService.CreateSegment:output_type -> roster.v1.CreateSegmentResponse
-	4,  // 16: roster.v1.SegmentService.GetSegment:output_type -> roster.v1.GetSegmentResponse
-	6,  // 17: roster.v1.SegmentService.ListSegments:output_type -> roster.v1.ListSegmentsResponse
-	8,  // 18: roster.v1.SegmentService.UpdateSegment:output_type -> roster.v1.UpdateSegmentResponse
-	10, // 19: roster.v1.SegmentService.DeleteSegment:output_type -> roster.v1.DeleteSegmentResponse
-	15, // [15:20] is the sub-list for method output_type
-	10, // [10:15] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	0,  // 8: roster.v1.ListSubscriberSegmentsResponse.segments:type_name -> roster.v1.Segment
+	16, // 9: roster.v1.UpdateSegmentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	0,  // 10: roster.v1.UpdateSegmentResponse.segment:type_name -> roster.v1.Segment
+	1,  // 11: roster.v1.SegmentService.CreateSegment:input_type -> roster.v1.CreateSegmentRequest
+	3,  // 12: roster.v1.SegmentService.GetSegment:input_type -> roster.v1.GetSegmentRequest
+	5,  // 13: roster.v1.SegmentService.ListSegments:input_type -> roster.v1.ListSegmentsRequest
+	7,  // 14: roster.v1.SegmentService.ListSubscriberSegments:input_type -> roster.v1.ListSubscriberSegmentsRequest
+	9,  // 15: roster.v1.SegmentService.UpdateSegment:input_type -> roster.v1.UpdateSegmentRequest
+	11, // 16: roster.v1.SegmentService.DeleteSegment:input_type -> roster.v1.DeleteSegmentRequest
+	2,  // 17: roster.v1.SegmentService.CreateSegment:output_type -> roster.v1.CreateSegmentResponse
+	4,  // 18: roster.v1.SegmentService.GetSegment:output_type -> roster.v1.GetSegmentResponse
+	6,  // 19: roster.v1.SegmentService.ListSegments:output_type -> roster.v1.ListSegmentsResponse
+	8,  // 20: roster.v1.SegmentService.ListSubscriberSegments:output_type -> roster.v1.ListSubscriberSegmentsResponse
+	10, // 21: roster.v1.SegmentService.UpdateSegment:output_type -> roster.v1.UpdateSegmentResponse
+	12, // 22: roster.v1.SegmentService.DeleteSegment:output_type -> roster.v1.DeleteSegmentResponse
+	17, // [17:23] is the sub-list for method output_type
+	11, // [11:17] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_segments_proto_init() }
@@ -910,15 +1088,16 @@ func file_roster_v1_segments_proto_init() {
 	file_roster_v1_http_proto_init()
 	file_roster_v1_uses_proto_init()
 	file_roster_v1_segments_proto_msgTypes[6].OneofWrappers = []any{}
-	file_roster_v1_segments_proto_msgTypes[7].OneofWrappers = []any{}
+	file_roster_v1_segments_proto_msgTypes[8].OneofWrappers = []any{}
 	file_roster_v1_segments_proto_msgTypes[9].OneofWrappers = []any{}
+	file_roster_v1_segments_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_segments_proto_rawDesc), len(file_roster_v1_segments_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

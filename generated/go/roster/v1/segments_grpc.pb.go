@@ -21,11 +21,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	SegmentService_CreateSegment_FullMethodName = "/roster.v1.SegmentService/CreateSegment"
-	SegmentService_GetSegment_FullMethodName    = "/roster.v1.SegmentService/GetSegment"
-	SegmentService_ListSegments_FullMethodName  = "/roster.v1.SegmentService/ListSegments"
-	SegmentService_UpdateSegment_FullMethodName = "/roster.v1.SegmentService/UpdateSegment"
-	SegmentService_DeleteSegment_FullMethodName = "/roster.v1.SegmentService/DeleteSegment"
+	SegmentService_CreateSegment_FullMethodName          = "/roster.v1.SegmentService/CreateSegment"
+	SegmentService_GetSegment_FullMethodName             = "/roster.v1.SegmentService/GetSegment"
+	SegmentService_ListSegments_FullMethodName           = "/roster.v1.SegmentService/ListSegments"
+	SegmentService_ListSubscriberSegments_FullMethodName = "/roster.v1.SegmentService/ListSubscriberSegments"
+	SegmentService_UpdateSegment_FullMethodName          = "/roster.v1.SegmentService/UpdateSegment"
+	SegmentService_DeleteSegment_FullMethodName          = "/roster.v1.SegmentService/DeleteSegment"
 )
 
 // SegmentServiceClient is the client API for SegmentService service.
@@ -49,6 +50,10 @@ type SegmentServiceClient interface {
 	GetSegment(ctx context.Context, in *GetSegmentRequest, opts ...grpc.CallOption) (*GetSegmentResponse, error)
 	// Returns one page of the account's segments, sorted by name case-insensitively.
 	ListSegments(ctx context.Context, in *ListSegmentsRequest, opts ...grpc.CallOption) (*ListSegmentsResponse, error)
+	// Returns one page of the segments whose filter a subscriber matches now, sorted by name. Segments
+	// without a filter, and those whose filter is no longer valid, match no one. Fails with
+	// SUBSCRIBER_NOT_FOUND.
+	ListSubscriberSegments(ctx context.Context, in *ListSubscriberSegmentsRequest, opts ...grpc.CallOption) (*ListSubscriberSegmentsResponse, error)
 	// Updates the given fields of a segment. Fails with SEGMENT_NOT_FOUND, or with
 	// SEGMENT_ALREADY_EXISTS if another segment has the new name.
 	UpdateSegment(ctx context.Context, in *UpdateSegmentRequest, opts ...grpc.CallOption) (*UpdateSegmentResponse, error)
@@ -88,6 +93,16 @@ func (c *segmentServiceClient) ListSegments(ctx context.Context, in *ListSegment
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListSegmentsResponse)
 	err := c.cc.Invoke(ctx, SegmentService_ListSegments_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *segmentServiceClient) ListSubscriberSegments(ctx context.Context, in *ListSubscriberSegmentsRequest, opts ...grpc.CallOption) (*ListSubscriberSegmentsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListSubscriberSegmentsResponse)
+	err := c.cc.Invoke(ctx, SegmentService_ListSubscriberSegments_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +150,10 @@ type SegmentServiceServer interface {
 	GetSegment(context.Context, *GetSegmentRequest) (*GetSegmentResponse, error)
 	// Returns one page of the account's segments, sorted by name case-insensitively.
 	ListSegments(context.Context, *ListSegmentsRequest) (*ListSegmentsResponse, error)
+	// Returns one page of the segments whose filter a subscriber matches now, sorted by name. Segments
+	// without a filter, and those whose filter is no longer valid, match no one. Fails with
+	// SUBSCRIBER_NOT_FOUND.
+	ListSubscriberSegments(context.Context, *ListSubscriberSegmentsRequest) (*ListSubscriberSegmentsResponse, error)
 	// Updates the given fields of a segment. Fails with SEGMENT_NOT_FOUND, or with
 	// SEGMENT_ALREADY_EXISTS if another segment has the new name.
 	UpdateSegment(context.Context, *UpdateSegmentRequest) (*UpdateSegmentResponse, error)
@@ -158,6 +177,9 @@ func (UnimplementedSegmentServiceServer) GetSegment(context.Context, *GetSegment
 }
 func (UnimplementedSegmentServiceServer) ListSegments(context.Context, *ListSegmentsRequest) (*ListSegmentsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListSegments not implemented")
+}
+func (UnimplementedSegmentServiceServer) ListSubscriberSegments(context.Context, *ListSubscriberSegmentsRequest) (*ListSubscriberSegmentsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListSubscriberSegments not implemented")
 }
 func (UnimplementedSegmentServiceServer) UpdateSegment(context.Context, *UpdateSegmentRequest) (*UpdateSegmentResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateSegment not implemented")
@@ -240,6 +262,24 @@ func _SegmentService_ListSegments_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SegmentService_ListSubscriberSegments_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListSubscriberSegmentsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SegmentServiceServer).ListSubscriberSegments(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SegmentService_ListSubscriberSegments_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SegmentServiceServer).ListSubscriberSegments(ctx, req.(*ListSubscriberSegmentsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SegmentService_UpdateSegment_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(UpdateSegmentRequest)
 	if err := dec(in); err != nil {
@@ -294,6 +334,10 @@ var SegmentService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListSegments",
 			Handler:    _SegmentService_ListSegments_Handler,
+		},
+		{
+			MethodName: "ListSubscriberSegments",
+			Handler:    _SegmentService_ListSubscriberSegments_Handler,
 		},
 		{
 			MethodName: "UpdateSegment",

@@ -273,6 +273,82 @@ func (SubscriberHistoryEntry_Source) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{21, 1}
 }
 
+// Why a person may or may not be mailed. If several reasons apply, an opt-out of the subscriber
+// precedes the suppression of the address, which precedes the others. Later versions can add
+// reasons, which forbid mail.
+type GetSubscriberMailabilityResponse_Reason int32
+
+const (
+	// Never returned.
+	GetSubscriberMailabilityResponse_REASON_UNSPECIFIED GetSubscriberMailabilityResponse_Reason = 0
+	// The owner of the address has not confirmed the subscription. Send nothing but a mail with
+	// the link that confirms.
+	GetSubscriberMailabilityResponse_UNCONFIRMED GetSubscriberMailabilityResponse_Reason = 1
+	// The owner of the address has confirmed the subscription: the person may be mailed.
+	GetSubscriberMailabilityResponse_CONFIRMED GetSubscriberMailabilityResponse_Reason = 2
+	// The person unsubscribed. Without a subscriber, the suppression of the address states it.
+	GetSubscriberMailabilityResponse_UNSUBSCRIBED GetSubscriberMailabilityResponse_Reason = 3
+	// The address does not accept mail. Without a subscriber, the suppression states it.
+	GetSubscriberMailabilityResponse_BOUNCED GetSubscriberMailabilityResponse_Reason = 4
+	// The person reported mail as spam. Without a subscriber, the suppression states it.
+	GetSubscriberMailabilityResponse_COMPLAINED GetSubscriberMailabilityResponse_Reason = 5
+	// The account suppressed the address, for a reason other than these.
+	GetSubscriberMailabilityResponse_SUPPRESSED GetSubscriberMailabilityResponse_Reason = 6
+	// No subscriber has the address.
+	GetSubscriberMailabilityResponse_NOT_SUBSCRIBED GetSubscriberMailabilityResponse_Reason = 7
+)
+
+// Enum value maps for GetSubscriberMailabilityResponse_Reason.
+var (
+	GetSubscriberMailabilityResponse_Reason_name = map[int32]string{
+		0: "REASON_UNSPECIFIED",
+		1: "UNCONFIRMED",
+		2: "CONFIRMED",
+		3: "UNSUBSCRIBED",
+		4: "BOUNCED",
+		5: "COMPLAINED",
+		6: "SUPPRESSED",
+		7: "NOT_SUBSCRIBED",
+	}
+	GetSubscriberMailabilityResponse_Reason_value = map[string]int32{
+		"REASON_UNSPECIFIED": 0,
+		"UNCONFIRMED":        1,
+		"CONFIRMED":          2,
+		"UNSUBSCRIBED":       3,
+		"BOUNCED":            4,
+		"COMPLAINED":         5,
+		"SUPPRESSED":         6,
+		"NOT_SUBSCRIBED":     7,
+	}
+)
+
+func (x GetSubscriberMailabilityResponse_Reason) Enum() *GetSubscriberMailabilityResponse_Reason {
+	p := new(GetSubscriberMailabilityResponse_Reason)
+	*p = x
+	return p
+}
+
+func (x GetSubscriberMailabilityResponse_Reason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GetSubscriberMailabilityResponse_Reason) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_subscribers_proto_enumTypes[4].Descriptor()
+}
+
+func (GetSubscriberMailabilityResponse_Reason) Type() protoreflect.EnumType {
+	return &file_roster_v1_subscribers_proto_enumTypes[4]
+}
+
+func (x GetSubscriberMailabilityResponse_Reason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GetSubscriberMailabilityResponse_Reason.Descriptor instead.
+func (GetSubscriberMailabilityResponse_Reason) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28, 0}
+}
+
 // Action for unknown columns and custom fields.
 type UnknownColumns_Action int32
 
@@ -320,11 +396,11 @@ func (x UnknownColumns_Action) String() string {
 }
 
 func (UnknownColumns_Action) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[4].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[5].Descriptor()
 }
 
 func (UnknownColumns_Action) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[4]
+	return &file_roster_v1_subscribers_proto_enumTypes[5]
 }
 
 func (x UnknownColumns_Action) Number() protoreflect.EnumNumber {
@@ -333,7 +409,7 @@ func (x UnknownColumns_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UnknownColumns_Action.Descriptor instead.
 func (UnknownColumns_Action) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33, 0}
 }
 
 // What the records of an export can contain in addition to the fields of the view.
@@ -370,11 +446,11 @@ func (x ExportSubscribersRequest_Include) String() string {
 }
 
 func (ExportSubscribersRequest_Include) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[5].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[6].Descriptor()
 }
 
 func (ExportSubscribersRequest_Include) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[5]
+	return &file_roster_v1_subscribers_proto_enumTypes[6]
 }
 
 func (x ExportSubscribersRequest_Include) Number() protoreflect.EnumNumber {
@@ -383,7 +459,7 @@ func (x ExportSubscribersRequest_Include) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExportSubscribersRequest_Include.Descriptor instead.
 func (ExportSubscribersRequest_Include) EnumDescriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33, 0}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{38, 0}
 }
 
 // A recipient of the account's email.
@@ -1810,7 +1886,13 @@ type ChangeSubscriberStatusRequest struct {
 	// unless the resource has one of these entity tags. They are in quotes and separated by
 	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
 	// condition.
-	Etag          *string `protobuf:"bytes,3,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
+	Etag *string `protobuf:"bytes,3,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
+	// How the person asked for the change, such as the name of a form or "Phone call". At most 200
+	// characters. It is stored in the history of the subscriber, as its consent. For UNCONFIRMED and
+	// CONFIRMED, it also becomes the consent that view FULL returns, with the time of the change.
+	// Ignored if the subscriber already has the status. Default: not stated, and the stored consent
+	// is kept.
+	ConsentSource string `protobuf:"bytes,4,opt,name=consent_source,json=consentSource,proto3" json:"consent_source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1862,6 +1944,13 @@ func (x *ChangeSubscriberStatusRequest) GetStatus() Subscriber_Status {
 func (x *ChangeSubscriberStatusRequest) GetEtag() string {
 	if x != nil && x.Etag != nil {
 		return *x.Etag
+	}
+	return ""
+}
+
+func (x *ChangeSubscriberStatusRequest) GetConsentSource() string {
+	if x != nil {
+		return x.ConsentSource
 	}
 	return ""
 }
@@ -2195,7 +2284,11 @@ type SubscriberHistoryEntry struct {
 	TagsChange *SubscriberHistoryEntry_TagChange `protobuf:"bytes,12,opt,name=tags_change,json=tagsChange,proto3" json:"tags_change,omitempty"`
 	// Statuses of a STATUS_CHANGED, and the first status of a CREATED. Absent for other
 	// types.
-	StatusChange  *SubscriberHistoryEntry_StatusChange `protobuf:"bytes,13,opt,name=status_change,json=statusChange,proto3" json:"status_change,omitempty"`
+	StatusChange *SubscriberHistoryEntry_StatusChange `protobuf:"bytes,13,opt,name=status_change,json=statusChange,proto3" json:"status_change,omitempty"`
+	// How the person asked for a STATUS_CHANGED. Absent if the caller did not state it.
+	ConsentSource *string `protobuf:"bytes,14,opt,name=consent_source,json=consentSource,proto3,oneof" json:"consent_source,omitempty"`
+	// Why the suppression was lifted, of a SUPPRESSION_LIFTED. Absent if the caller did not state it.
+	Reason        *string `protobuf:"bytes,15,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2298,6 +2391,20 @@ func (x *SubscriberHistoryEntry) GetStatusChange() *SubscriberHistoryEntry_Statu
 		return x.StatusChange
 	}
 	return nil
+}
+
+func (x *SubscriberHistoryEntry) GetConsentSource() string {
+	if x != nil && x.ConsentSource != nil {
+		return *x.ConsentSource
+	}
+	return ""
+}
+
+func (x *SubscriberHistoryEntry) GetReason() string {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return ""
 }
 
 // Request message for ListSubscriberHistory.
@@ -2651,6 +2758,330 @@ func (x *GetSubscriberPersonalDataResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Request message for GetSubscriberMailability.
+type GetSubscriberMailabilityRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Email address of the person, compared as on creation, or identifier of a subscriber.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSubscriberMailabilityRequest) Reset() {
+	*x = GetSubscriberMailabilityRequest{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSubscriberMailabilityRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSubscriberMailabilityRequest) ProtoMessage() {}
+
+func (x *GetSubscriberMailabilityRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSubscriberMailabilityRequest.ProtoReflect.Descriptor instead.
+func (*GetSubscriberMailabilityRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *GetSubscriberMailabilityRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Whether a person may be mailed, and why not.
+type GetSubscriberMailabilityResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the person may be mailed: only if the reason is CONFIRMED.
+	MayBeMailed bool `protobuf:"varint,1,opt,name=may_be_mailed,json=mayBeMailed,proto3" json:"may_be_mailed,omitempty"`
+	// Why.
+	Reason GetSubscriberMailabilityResponse_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.GetSubscriberMailabilityResponse_Reason" json:"reason,omitempty"`
+	// Time from which the reason applies: of the last change of the status, of the creation, or of
+	// the suppression. Absent if it is unknown, and for NOT_SUBSCRIBED.
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// Who made the last change of the status, or created the subscriber. Absent if it is unknown,
+	// and if the reason is that of a suppression; the audit log has who added it.
+	Actor *Actor `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
+	// Whether the address is suppressed, so that it cannot be subscribed.
+	Suppressed bool `protobuf:"varint,5,opt,name=suppressed,proto3" json:"suppressed,omitempty"`
+	// The other statuses to which ChangeSubscriberStatus changes the subscriber now with this API key.
+	// Empty without a subscriber, and for a key of scope read.
+	AllowedStatuses []Subscriber_Status `protobuf:"varint,6,rep,packed,name=allowed_statuses,json=allowedStatuses,proto3,enum=roster.v1.Subscriber_Status" json:"allowed_statuses,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *GetSubscriberMailabilityResponse) Reset() {
+	*x = GetSubscriberMailabilityResponse{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSubscriberMailabilityResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSubscriberMailabilityResponse) ProtoMessage() {}
+
+func (x *GetSubscriberMailabilityResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSubscriberMailabilityResponse.ProtoReflect.Descriptor instead.
+func (*GetSubscriberMailabilityResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *GetSubscriberMailabilityResponse) GetMayBeMailed() bool {
+	if x != nil {
+		return x.MayBeMailed
+	}
+	return false
+}
+
+func (x *GetSubscriberMailabilityResponse) GetReason() GetSubscriberMailabilityResponse_Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return GetSubscriberMailabilityResponse_REASON_UNSPECIFIED
+}
+
+func (x *GetSubscriberMailabilityResponse) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *GetSubscriberMailabilityResponse) GetActor() *Actor {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *GetSubscriberMailabilityResponse) GetSuppressed() bool {
+	if x != nil {
+		return x.Suppressed
+	}
+	return false
+}
+
+func (x *GetSubscriberMailabilityResponse) GetAllowedStatuses() []Subscriber_Status {
+	if x != nil {
+		return x.AllowedStatuses
+	}
+	return nil
+}
+
+// Request message for GetSubscriberErasurePreview.
+type GetSubscriberErasurePreviewRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier or email address of the subscriber.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSubscriberErasurePreviewRequest) Reset() {
+	*x = GetSubscriberErasurePreviewRequest{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSubscriberErasurePreviewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSubscriberErasurePreviewRequest) ProtoMessage() {}
+
+func (x *GetSubscriberErasurePreviewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSubscriberErasurePreviewRequest.ProtoReflect.Descriptor instead.
+func (*GetSubscriberErasurePreviewRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *GetSubscriberErasurePreviewRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// A webhook whose endpoint was sent data about a person.
+type ErasureReceiver struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the webhook.
+	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
+	// Current URL of the webhook.
+	Url string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
+	// Number of stored events about the person that it was sent, also without success.
+	Events        int32 `protobuf:"varint,3,opt,name=events,proto3" json:"events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ErasureReceiver) Reset() {
+	*x = ErasureReceiver{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ErasureReceiver) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ErasureReceiver) ProtoMessage() {}
+
+func (x *ErasureReceiver) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ErasureReceiver.ProtoReflect.Descriptor instead.
+func (*ErasureReceiver) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ErasureReceiver) GetWebhookId() string {
+	if x != nil {
+		return x.WebhookId
+	}
+	return ""
+}
+
+func (x *ErasureReceiver) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *ErasureReceiver) GetEvents() int32 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
+// What an erasure would remove.
+type GetSubscriberErasurePreviewResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of history entries, which are deleted.
+	HistoryEntries int32 `protobuf:"varint,1,opt,name=history_entries,json=historyEntries,proto3" json:"history_entries,omitempty"`
+	// Number of stored events about the subscriber, from which personal data is removed.
+	Events int32 `protobuf:"varint,2,opt,name=events,proto3" json:"events,omitempty"`
+	// Webhooks that were sent some of these events. What they received cannot be recalled, so ask
+	// their owners to delete it. Deleted webhooks, and events older than 30 days, are not included.
+	Receivers []*ErasureReceiver `protobuf:"bytes,3,rep,name=receivers,proto3" json:"receivers,omitempty"`
+	// Whether the address stays suppressed, because the person opted out.
+	SuppressesAddress bool `protobuf:"varint,4,opt,name=suppresses_address,json=suppressesAddress,proto3" json:"suppresses_address,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *GetSubscriberErasurePreviewResponse) Reset() {
+	*x = GetSubscriberErasurePreviewResponse{}
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSubscriberErasurePreviewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSubscriberErasurePreviewResponse) ProtoMessage() {}
+
+func (x *GetSubscriberErasurePreviewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSubscriberErasurePreviewResponse.ProtoReflect.Descriptor instead.
+func (*GetSubscriberErasurePreviewResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *GetSubscriberErasurePreviewResponse) GetHistoryEntries() int32 {
+	if x != nil {
+		return x.HistoryEntries
+	}
+	return 0
+}
+
+func (x *GetSubscriberErasurePreviewResponse) GetEvents() int32 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
+func (x *GetSubscriberErasurePreviewResponse) GetReceivers() []*ErasureReceiver {
+	if x != nil {
+		return x.Receivers
+	}
+	return nil
+}
+
+func (x *GetSubscriberErasurePreviewResponse) GetSuppressesAddress() bool {
+	if x != nil {
+		return x.SuppressesAddress
+	}
+	return false
+}
+
 // One row of an import. The bounds of CreateSubscriber apply. A row that violates
 // one fails with a reason and does not fail the import.
 //
@@ -2712,7 +3143,7 @@ type ImportSubscriber struct {
 
 func (x *ImportSubscriber) Reset() {
 	*x = ImportSubscriber{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +3155,7 @@ func (x *ImportSubscriber) String() string {
 func (*ImportSubscriber) ProtoMessage() {}
 
 func (x *ImportSubscriber) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[27]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +3168,7 @@ func (x *ImportSubscriber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscriber.ProtoReflect.Descriptor instead.
 func (*ImportSubscriber) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{27}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ImportSubscriber) GetEmail() string {
@@ -2861,7 +3292,7 @@ type UnknownColumns struct {
 
 func (x *UnknownColumns) Reset() {
 	*x = UnknownColumns{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2873,7 +3304,7 @@ func (x *UnknownColumns) String() string {
 func (*UnknownColumns) ProtoMessage() {}
 
 func (x *UnknownColumns) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[28]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2886,7 +3317,7 @@ func (x *UnknownColumns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnknownColumns.ProtoReflect.Descriptor instead.
 func (*UnknownColumns) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{28}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
 }
 
 // Request message for ImportSubscribers. A part of the import: either subscribers or lines.
@@ -2999,7 +3430,7 @@ type ImportSubscribersRequest struct {
 
 func (x *ImportSubscribersRequest) Reset() {
 	*x = ImportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3011,7 +3442,7 @@ func (x *ImportSubscribersRequest) String() string {
 func (*ImportSubscribersRequest) ProtoMessage() {}
 
 func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[29]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3024,7 +3455,7 @@ func (x *ImportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{29}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ImportSubscribersRequest) GetOnConflict() Row_OnConflict {
@@ -3185,7 +3616,7 @@ type ImportResult struct {
 
 func (x *ImportResult) Reset() {
 	*x = ImportResult{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3197,7 +3628,7 @@ func (x *ImportResult) String() string {
 func (*ImportResult) ProtoMessage() {}
 
 func (x *ImportResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[30]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3210,7 +3641,7 @@ func (x *ImportResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportResult.ProtoReflect.Descriptor instead.
 func (*ImportResult) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{30}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ImportResult) GetLine() int32 {
@@ -3307,7 +3738,7 @@ type ImportSummary struct {
 
 func (x *ImportSummary) Reset() {
 	*x = ImportSummary{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3319,7 +3750,7 @@ func (x *ImportSummary) String() string {
 func (*ImportSummary) ProtoMessage() {}
 
 func (x *ImportSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[31]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3332,7 +3763,7 @@ func (x *ImportSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSummary.ProtoReflect.Descriptor instead.
 func (*ImportSummary) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{31}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ImportSummary) GetCreated() int32 {
@@ -3440,7 +3871,7 @@ type ImportSubscribersResponse struct {
 
 func (x *ImportSubscribersResponse) Reset() {
 	*x = ImportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3452,7 +3883,7 @@ func (x *ImportSubscribersResponse) String() string {
 func (*ImportSubscribersResponse) ProtoMessage() {}
 
 func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[32]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3465,7 +3896,7 @@ func (x *ImportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ImportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{32}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ImportSubscribersResponse) GetResults() []*ImportResult {
@@ -3532,7 +3963,7 @@ type ExportSubscribersRequest struct {
 
 func (x *ExportSubscribersRequest) Reset() {
 	*x = ExportSubscribersRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3544,7 +3975,7 @@ func (x *ExportSubscribersRequest) String() string {
 func (*ExportSubscribersRequest) ProtoMessage() {}
 
 func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[33]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3557,7 +3988,7 @@ func (x *ExportSubscribersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersRequest.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{33}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExportSubscribersRequest) GetFormat() Export_Format {
@@ -3678,7 +4109,7 @@ type ExportSubscribersResponse struct {
 
 func (x *ExportSubscribersResponse) Reset() {
 	*x = ExportSubscribersResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3690,7 +4121,7 @@ func (x *ExportSubscribersResponse) String() string {
 func (*ExportSubscribersResponse) ProtoMessage() {}
 
 func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[34]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3703,7 +4134,7 @@ func (x *ExportSubscribersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSubscribersResponse.ProtoReflect.Descriptor instead.
 func (*ExportSubscribersResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{34}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExportSubscribersResponse) GetSubscribers() []*Subscriber {
@@ -3753,7 +4184,7 @@ type DeleteSubscriberRequest struct {
 
 func (x *DeleteSubscriberRequest) Reset() {
 	*x = DeleteSubscriberRequest{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3765,7 +4196,7 @@ func (x *DeleteSubscriberRequest) String() string {
 func (*DeleteSubscriberRequest) ProtoMessage() {}
 
 func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[35]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3778,7 +4209,7 @@ func (x *DeleteSubscriberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{35}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DeleteSubscriberRequest) GetId() string {
@@ -3811,7 +4242,7 @@ type DeleteSubscriberResponse struct {
 
 func (x *DeleteSubscriberResponse) Reset() {
 	*x = DeleteSubscriberResponse{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3823,7 +4254,7 @@ func (x *DeleteSubscriberResponse) String() string {
 func (*DeleteSubscriberResponse) ProtoMessage() {}
 
 func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[36]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3836,7 +4267,7 @@ func (x *DeleteSubscriberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSubscriberResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSubscriberResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{36}
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{41}
 }
 
 // Consent of the person to receive mail. Absent if unknown.
@@ -3855,7 +4286,7 @@ type Subscriber_Consent struct {
 
 func (x *Subscriber_Consent) Reset() {
 	*x = Subscriber_Consent{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3867,7 +4298,7 @@ func (x *Subscriber_Consent) String() string {
 func (*Subscriber_Consent) ProtoMessage() {}
 
 func (x *Subscriber_Consent) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[37]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3917,7 +4348,7 @@ type SubscriberHistoryEntry_TagChange struct {
 
 func (x *SubscriberHistoryEntry_TagChange) Reset() {
 	*x = SubscriberHistoryEntry_TagChange{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3929,7 +4360,7 @@ func (x *SubscriberHistoryEntry_TagChange) String() string {
 func (*SubscriberHistoryEntry_TagChange) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry_TagChange) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[38]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3972,7 +4403,7 @@ type SubscriberHistoryEntry_StatusChange struct {
 
 func (x *SubscriberHistoryEntry_StatusChange) Reset() {
 	*x = SubscriberHistoryEntry_StatusChange{}
-	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3984,7 +4415,7 @@ func (x *SubscriberHistoryEntry_StatusChange) String() string {
 func (*SubscriberHistoryEntry_StatusChange) ProtoMessage() {}
 
 func (x *SubscriberHistoryEntry_StatusChange) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_subscribers_proto_msgTypes[39]
+	mi := &file_roster_v1_subscribers_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4170,11 +4601,12 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
 	"subscriber\x12\x1f\n" +
 	"\acreated\x18\x02 \x01(\bB\x05\xf8\xb5\x18\xc9\x01R\acreated\x122\n" +
-	"\x04etag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x89\x02\n" +
+	"\x04etag\x18\x03 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xbe\x02\n" +
 	"\x1dChangeSubscriberStatusRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\x12N\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x18\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMEDR\x06status\x12j\n" +
-	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01\x123\n" +
+	"\x0econsent_source\x18\x04 \x01(\tB\f\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01R\rconsentSourceB\a\n" +
 	"\x05_etag\"\x93\x01\n" +
 	"\x1eChangeSubscriberStatusResponse\x12=\n" +
 	"\n" +
@@ -4200,7 +4632,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
 	"subscriber\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xda\t\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xf3\n" +
+	"\n" +
 	"\x16SubscriberHistoryEntry\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12N\n" +
 	"\x04type\x18\x02 \x01(\x0e2&.roster.v1.SubscriberHistoryEntry.TypeB\x12\xaa\xb5\x18\x0eSTATUS_CHANGEDR\x04type\x12]\n" +
@@ -4213,7 +4646,10 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05after\x18\b \x01(\v2\x17.google.protobuf.StructB\x18\xaa\xb5\x18\x14{\"firstName\": \"Eve\"}R\x05after\x12L\n" +
 	"\vtags_change\x18\f \x01(\v2+.roster.v1.SubscriberHistoryEntry.TagChangeR\n" +
 	"tagsChange\x12S\n" +
-	"\rstatus_change\x18\r \x01(\v2..roster.v1.SubscriberHistoryEntry.StatusChangeR\fstatusChange\x1aW\n" +
+	"\rstatus_change\x18\r \x01(\v2..roster.v1.SubscriberHistoryEntry.StatusChangeR\fstatusChange\x12:\n" +
+	"\x0econsent_source\x18\x0e \x01(\tB\x0e\xaa\xb5\x18\n" +
+	"Phone callH\x01R\rconsentSource\x88\x01\x01\x12=\n" +
+	"\x06reason\x18\x0f \x01(\tB \xaa\xb5\x18\x1cAsked to be subscribed againH\x02R\x06reason\x88\x01\x01\x1aW\n" +
 	"\tTagChange\x12!\n" +
 	"\x05added\x18\x01 \x03(\tB\v\xaa\xb5\x18\a[\"vip\"]R\x05added\x12'\n" +
 	"\aremoved\x18\x02 \x03(\tB\r\xaa\xb5\x18\t[\"early\"]R\aremoved\x1a\xb1\x01\n" +
@@ -4235,7 +4671,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x06IMPORT\x10\x02\x12\x10\n" +
 	"\fSELF_SERVICE\x10\x03\x12\x11\n" +
 	"\rEMAIL_CHANGED\x10\x04B\x05\n" +
-	"\x03_ipJ\x04\b\x05\x10\x06J\x04\b\t\x10\n" +
+	"\x03_ipB\x11\n" +
+	"\x0f_consent_sourceB\t\n" +
+	"\a_reasonJ\x04\b\x05\x10\x06J\x04\b\t\x10\n" +
 	"J\x04\b\n" +
 	"\x10\vR\x06key_idR\x04tagsR\x06status\"\xb3\x01\n" +
 	"\x1cListSubscriberHistoryRequest\x12#\n" +
@@ -4267,7 +4705,41 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"deliveries\x18\x04 \x03(\v2\x1b.roster.v1.PersonalDeliveryR\n" +
 	"deliveries\x12,\n" +
-	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"\xb8\t\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"F\n" +
+	"\x1fGetSubscriberMailabilityRequest\x12#\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\"\xdc\x04\n" +
+	" GetSubscriberMailabilityResponse\x12,\n" +
+	"\rmay_be_mailed\x18\x01 \x01(\bB\b\xaa\xb5\x18\x04trueR\vmayBeMailed\x12Y\n" +
+	"\x06reason\x18\x02 \x01(\x0e22.roster.v1.GetSubscriberMailabilityResponse.ReasonB\r\xaa\xb5\x18\tCONFIRMEDR\x06reason\x12N\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\x05since\x12&\n" +
+	"\x05actor\x18\x04 \x01(\v2\x10.roster.v1.ActorR\x05actor\x12)\n" +
+	"\n" +
+	"suppressed\x18\x05 \x01(\bB\t\xaa\xb5\x18\x05falseR\n" +
+	"suppressed\x12v\n" +
+	"\x10allowed_statuses\x18\x06 \x03(\x0e2\x1c.roster.v1.Subscriber.StatusB-\xaa\xb5\x18)[\"UNSUBSCRIBED\", \"BOUNCED\", \"COMPLAINED\"]R\x0fallowedStatuses\"\x93\x01\n" +
+	"\x06Reason\x12\x16\n" +
+	"\x12REASON_UNSPECIFIED\x10\x00\x12\x0f\n" +
+	"\vUNCONFIRMED\x10\x01\x12\r\n" +
+	"\tCONFIRMED\x10\x02\x12\x10\n" +
+	"\fUNSUBSCRIBED\x10\x03\x12\v\n" +
+	"\aBOUNCED\x10\x04\x12\x0e\n" +
+	"\n" +
+	"COMPLAINED\x10\x05\x12\x0e\n" +
+	"\n" +
+	"SUPPRESSED\x10\x06\x12\x12\n" +
+	"\x0eNOT_SUBSCRIBED\x10\a\"I\n" +
+	"\"GetSubscriberErasurePreviewRequest\x12#\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\"\xa7\x01\n" +
+	"\x0fErasureReceiver\x12=\n" +
+	"\n" +
+	"webhook_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\twebhookId\x126\n" +
+	"\x03url\x18\x02 \x01(\tB$\xaa\xb5\x18 https://example.com/hooks/rosterR\x03url\x12\x1d\n" +
+	"\x06events\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x013R\x06events\"\xe8\x01\n" +
+	"#GetSubscriberErasurePreviewResponse\x12.\n" +
+	"\x0fhistory_entries\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x014R\x0ehistoryEntries\x12\x1d\n" +
+	"\x06events\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x013R\x06events\x128\n" +
+	"\treceivers\x18\x03 \x03(\v2\x1a.roster.v1.ErasureReceiverR\treceivers\x128\n" +
+	"\x12suppresses_address\x18\x04 \x01(\bB\t\xaa\xb5\x18\x05falseR\x11suppressesAddress\"\xb8\t\n" +
 	"\x10ImportSubscriber\x122\n" +
 	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12&\n" +
 	"\n" +
@@ -4396,7 +4868,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05erase\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05erase\x12j\n" +
 	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x1a\n" +
-	"\x18DeleteSubscriberResponse2\x85\x12\n" +
+	"\x18DeleteSubscriberResponse2\xf2\x14\n" +
 	"\x11SubscriberService\x12\x8e\x01\n" +
 	"\x10CreateSubscriber\x12\".roster.v1.CreateSubscriberRequest\x1a#.roster.v1.CreateSubscriberResponse\"1\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\v\x16\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/api/subscribers\x12\x97\x01\n" +
@@ -4419,7 +4891,11 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x15ListSubscriberHistory\x12'.roster.v1.ListSubscriberHistoryRequest\x1a(.roster.v1.ListSubscriberHistoryResponse\"4\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/subscribers/{id}/history\x12\xb2\x01\n" +
 	"\x19GetSubscriberPersonalData\x12+.roster.v1.GetSubscriberPersonalDataRequest\x1a,.roster.v1.GetSubscriberPersonalDataResponse\":\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02%\x12#/api/subscribers/{id}/personal-data\x12\xc5\x01\n" +
+	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02%\x12#/api/subscribers/{id}/personal-data\x12\xad\x01\n" +
+	"\x18GetSubscriberMailability\x12*.roster.v1.GetSubscriberMailabilityRequest\x1a+.roster.v1.GetSubscriberMailabilityResponse\"8\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02#\x12!/api/subscribers/{id}/mailability\x12\xba\x01\n" +
+	"\x1bGetSubscriberErasurePreview\x12-.roster.v1.GetSubscriberErasurePreviewRequest\x1a..roster.v1.GetSubscriberErasurePreviewResponse\"<\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01\x05\x82\xd3\xe4\x93\x02'\x12%/api/subscribers/{id}/erasure-preview\x12\xc5\x01\n" +
 	"\x11ImportSubscribers\x12#.roster.v1.ImportSubscribersRequest\x1a$.roster.v1.ImportSubscribersResponse\"a\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x04\x03\x0e\"%µ\x18\x15\n" +
 	"\x13subscriber.imported\x82\xd3\xe4\x93\x02/:\vsubscribersb\aresults\"\x17/api/subscribers/import(\x010\x01\x12\xb8\x01\n" +
@@ -4442,200 +4918,215 @@ func file_roster_v1_subscribers_proto_rawDescGZIP() []byte {
 	return file_roster_v1_subscribers_proto_rawDescData
 }
 
-var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_roster_v1_subscribers_proto_goTypes = []any{
-	(Subscriber_Status)(0),                      // 0: roster.v1.Subscriber.Status
-	(Subscriber_View)(0),                        // 1: roster.v1.Subscriber.View
-	(SubscriberHistoryEntry_Type)(0),            // 2: roster.v1.SubscriberHistoryEntry.Type
-	(SubscriberHistoryEntry_Source)(0),          // 3: roster.v1.SubscriberHistoryEntry.Source
-	(UnknownColumns_Action)(0),                  // 4: roster.v1.UnknownColumns.Action
-	(ExportSubscribersRequest_Include)(0),       // 5: roster.v1.ExportSubscribersRequest.Include
-	(*Subscriber)(nil),                          // 6: roster.v1.Subscriber
-	(*CreateSubscriberRequest)(nil),             // 7: roster.v1.CreateSubscriberRequest
-	(*CreateSubscriberResponse)(nil),            // 8: roster.v1.CreateSubscriberResponse
-	(*BulkSubscriber)(nil),                      // 9: roster.v1.BulkSubscriber
-	(*BulkCreateSubscribersRequest)(nil),        // 10: roster.v1.BulkCreateSubscribersRequest
-	(*BulkResult)(nil),                          // 11: roster.v1.BulkResult
-	(*BulkCreateSubscribersResponse)(nil),       // 12: roster.v1.BulkCreateSubscribersResponse
-	(*GetSubscriberRequest)(nil),                // 13: roster.v1.GetSubscriberRequest
-	(*GetSubscriberResponse)(nil),               // 14: roster.v1.GetSubscriberResponse
-	(*BatchGetSubscribersRequest)(nil),          // 15: roster.v1.BatchGetSubscribersRequest
-	(*BatchGetSubscribersResponse)(nil),         // 16: roster.v1.BatchGetSubscribersResponse
-	(*ListSubscribersRequest)(nil),              // 17: roster.v1.ListSubscribersRequest
-	(*ListSubscribersResponse)(nil),             // 18: roster.v1.ListSubscribersResponse
-	(*UpdateSubscriberRequest)(nil),             // 19: roster.v1.UpdateSubscriberRequest
-	(*UpdateSubscriberResponse)(nil),            // 20: roster.v1.UpdateSubscriberResponse
-	(*ChangeSubscriberStatusRequest)(nil),       // 21: roster.v1.ChangeSubscriberStatusRequest
-	(*ChangeSubscriberStatusResponse)(nil),      // 22: roster.v1.ChangeSubscriberStatusResponse
-	(*AddSubscriberTagsRequest)(nil),            // 23: roster.v1.AddSubscriberTagsRequest
-	(*AddSubscriberTagsResponse)(nil),           // 24: roster.v1.AddSubscriberTagsResponse
-	(*RemoveSubscriberTagsRequest)(nil),         // 25: roster.v1.RemoveSubscriberTagsRequest
-	(*RemoveSubscriberTagsResponse)(nil),        // 26: roster.v1.RemoveSubscriberTagsResponse
-	(*SubscriberHistoryEntry)(nil),              // 27: roster.v1.SubscriberHistoryEntry
-	(*ListSubscriberHistoryRequest)(nil),        // 28: roster.v1.ListSubscriberHistoryRequest
-	(*ListSubscriberHistoryResponse)(nil),       // 29: roster.v1.ListSubscriberHistoryResponse
-	(*PersonalDelivery)(nil),                    // 30: roster.v1.PersonalDelivery
-	(*GetSubscriberPersonalDataRequest)(nil),    // 31: roster.v1.GetSubscriberPersonalDataRequest
-	(*GetSubscriberPersonalDataResponse)(nil),   // 32: roster.v1.GetSubscriberPersonalDataResponse
-	(*ImportSubscriber)(nil),                    // 33: roster.v1.ImportSubscriber
-	(*UnknownColumns)(nil),                      // 34: roster.v1.UnknownColumns
-	(*ImportSubscribersRequest)(nil),            // 35: roster.v1.ImportSubscribersRequest
-	(*ImportResult)(nil),                        // 36: roster.v1.ImportResult
-	(*ImportSummary)(nil),                       // 37: roster.v1.ImportSummary
-	(*ImportSubscribersResponse)(nil),           // 38: roster.v1.ImportSubscribersResponse
-	(*ExportSubscribersRequest)(nil),            // 39: roster.v1.ExportSubscribersRequest
-	(*ExportSubscribersResponse)(nil),           // 40: roster.v1.ExportSubscribersResponse
-	(*DeleteSubscriberRequest)(nil),             // 41: roster.v1.DeleteSubscriberRequest
-	(*DeleteSubscriberResponse)(nil),            // 42: roster.v1.DeleteSubscriberResponse
-	(*Subscriber_Consent)(nil),                  // 43: roster.v1.Subscriber.Consent
-	(*SubscriberHistoryEntry_TagChange)(nil),    // 44: roster.v1.SubscriberHistoryEntry.TagChange
-	(*SubscriberHistoryEntry_StatusChange)(nil), // 45: roster.v1.SubscriberHistoryEntry.StatusChange
-	nil,                           // 46: roster.v1.ImportSummary.StatusesEntry
-	(*timestamppb.Timestamp)(nil), // 47: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 48: google.protobuf.Struct
-	(*Row_Fault)(nil),             // 49: roster.v1.Row.Fault
-	(Row_OnConflict)(0),           // 50: roster.v1.Row.OnConflict
-	(Row_Outcome)(0),              // 51: roster.v1.Row.Outcome
-	(Row_Reason)(0),               // 52: roster.v1.Row.Reason
-	(*BulkFailure)(nil),           // 53: roster.v1.BulkFailure
-	(*fieldmaskpb.FieldMask)(nil), // 54: google.protobuf.FieldMask
-	(*Actor)(nil),                 // 55: roster.v1.Actor
-	(*WebhookDelivery)(nil),       // 56: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),        // 57: roster.v1.WebhookAttempt
-	(*Event)(nil),                 // 58: roster.v1.Event
-	(*CsvLine)(nil),               // 59: roster.v1.CsvLine
-	(Import_Preset)(0),            // 60: roster.v1.Import.Preset
-	(Import_Results)(0),           // 61: roster.v1.Import.Results
-	(DateFormat_Order)(0),         // 62: roster.v1.DateFormat.Order
-	(*UnrecognizedCells)(nil),     // 63: roster.v1.UnrecognizedCells
-	(*ReasonCount)(nil),           // 64: roster.v1.ReasonCount
-	(Export_Format)(0),            // 65: roster.v1.Export.Format
+	(Subscriber_Status)(0),                       // 0: roster.v1.Subscriber.Status
+	(Subscriber_View)(0),                         // 1: roster.v1.Subscriber.View
+	(SubscriberHistoryEntry_Type)(0),             // 2: roster.v1.SubscriberHistoryEntry.Type
+	(SubscriberHistoryEntry_Source)(0),           // 3: roster.v1.SubscriberHistoryEntry.Source
+	(GetSubscriberMailabilityResponse_Reason)(0), // 4: roster.v1.GetSubscriberMailabilityResponse.Reason
+	(UnknownColumns_Action)(0),                   // 5: roster.v1.UnknownColumns.Action
+	(ExportSubscribersRequest_Include)(0),        // 6: roster.v1.ExportSubscribersRequest.Include
+	(*Subscriber)(nil),                           // 7: roster.v1.Subscriber
+	(*CreateSubscriberRequest)(nil),              // 8: roster.v1.CreateSubscriberRequest
+	(*CreateSubscriberResponse)(nil),             // 9: roster.v1.CreateSubscriberResponse
+	(*BulkSubscriber)(nil),                       // 10: roster.v1.BulkSubscriber
+	(*BulkCreateSubscribersRequest)(nil),         // 11: roster.v1.BulkCreateSubscribersRequest
+	(*BulkResult)(nil),                           // 12: roster.v1.BulkResult
+	(*BulkCreateSubscribersResponse)(nil),        // 13: roster.v1.BulkCreateSubscribersResponse
+	(*GetSubscriberRequest)(nil),                 // 14: roster.v1.GetSubscriberRequest
+	(*GetSubscriberResponse)(nil),                // 15: roster.v1.GetSubscriberResponse
+	(*BatchGetSubscribersRequest)(nil),           // 16: roster.v1.BatchGetSubscribersRequest
+	(*BatchGetSubscribersResponse)(nil),          // 17: roster.v1.BatchGetSubscribersResponse
+	(*ListSubscribersRequest)(nil),               // 18: roster.v1.ListSubscribersRequest
+	(*ListSubscribersResponse)(nil),              // 19: roster.v1.ListSubscribersResponse
+	(*UpdateSubscriberRequest)(nil),              // 20: roster.v1.UpdateSubscriberRequest
+	(*UpdateSubscriberResponse)(nil),             // 21: roster.v1.UpdateSubscriberResponse
+	(*ChangeSubscriberStatusRequest)(nil),        // 22: roster.v1.ChangeSubscriberStatusRequest
+	(*ChangeSubscriberStatusResponse)(nil),       // 23: roster.v1.ChangeSubscriberStatusResponse
+	(*AddSubscriberTagsRequest)(nil),             // 24: roster.v1.AddSubscriberTagsRequest
+	(*AddSubscriberTagsResponse)(nil),            // 25: roster.v1.AddSubscriberTagsResponse
+	(*RemoveSubscriberTagsRequest)(nil),          // 26: roster.v1.RemoveSubscriberTagsRequest
+	(*RemoveSubscriberTagsResponse)(nil),         // 27: roster.v1.RemoveSubscriberTagsResponse
+	(*SubscriberHistoryEntry)(nil),               // 28: roster.v1.SubscriberHistoryEntry
+	(*ListSubscriberHistoryRequest)(nil),         // 29: roster.v1.ListSubscriberHistoryRequest
+	(*ListSubscriberHistoryResponse)(nil),        // 30: roster.v1.ListSubscriberHistoryResponse
+	(*PersonalDelivery)(nil),                     // 31: roster.v1.PersonalDelivery
+	(*GetSubscriberPersonalDataRequest)(nil),     // 32: roster.v1.GetSubscriberPersonalDataRequest
+	(*GetSubscriberPersonalDataResponse)(nil),    // 33: roster.v1.GetSubscriberPersonalDataResponse
+	(*GetSubscriberMailabilityRequest)(nil),      // 34: roster.v1.GetSubscriberMailabilityRequest
+	(*GetSubscriberMailabilityResponse)(nil),     // 35: roster.v1.GetSubscriberMailabilityResponse
+	(*GetSubscriberErasurePreviewRequest)(nil),   // 36: roster.v1.GetSubscriberErasurePreviewRequest
+	(*ErasureReceiver)(nil),                      // 37: roster.v1.ErasureReceiver
+	(*GetSubscriberErasurePreviewResponse)(nil),  // 38: roster.v1.GetSubscriberErasurePreviewResponse
+	(*ImportSubscriber)(nil),                     // 39: roster.v1.ImportSubscriber
+	(*UnknownColumns)(nil),                       // 40: roster.v1.UnknownColumns
+	(*ImportSubscribersRequest)(nil),             // 41: roster.v1.ImportSubscribersRequest
+	(*ImportResult)(nil),                         // 42: roster.v1.ImportResult
+	(*ImportSummary)(nil),                        // 43: roster.v1.ImportSummary
+	(*ImportSubscribersResponse)(nil),            // 44: roster.v1.ImportSubscribersResponse
+	(*ExportSubscribersRequest)(nil),             // 45: roster.v1.ExportSubscribersRequest
+	(*ExportSubscribersResponse)(nil),            // 46: roster.v1.ExportSubscribersResponse
+	(*DeleteSubscriberRequest)(nil),              // 47: roster.v1.DeleteSubscriberRequest
+	(*DeleteSubscriberResponse)(nil),             // 48: roster.v1.DeleteSubscriberResponse
+	(*Subscriber_Consent)(nil),                   // 49: roster.v1.Subscriber.Consent
+	(*SubscriberHistoryEntry_TagChange)(nil),     // 50: roster.v1.SubscriberHistoryEntry.TagChange
+	(*SubscriberHistoryEntry_StatusChange)(nil),  // 51: roster.v1.SubscriberHistoryEntry.StatusChange
+	nil,                           // 52: roster.v1.ImportSummary.StatusesEntry
+	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 54: google.protobuf.Struct
+	(*Row_Fault)(nil),             // 55: roster.v1.Row.Fault
+	(Row_OnConflict)(0),           // 56: roster.v1.Row.OnConflict
+	(Row_Outcome)(0),              // 57: roster.v1.Row.Outcome
+	(Row_Reason)(0),               // 58: roster.v1.Row.Reason
+	(*BulkFailure)(nil),           // 59: roster.v1.BulkFailure
+	(*fieldmaskpb.FieldMask)(nil), // 60: google.protobuf.FieldMask
+	(*Actor)(nil),                 // 61: roster.v1.Actor
+	(*WebhookDelivery)(nil),       // 62: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),        // 63: roster.v1.WebhookAttempt
+	(*Event)(nil),                 // 64: roster.v1.Event
+	(*CsvLine)(nil),               // 65: roster.v1.CsvLine
+	(Import_Preset)(0),            // 66: roster.v1.Import.Preset
+	(Import_Results)(0),           // 67: roster.v1.Import.Results
+	(DateFormat_Order)(0),         // 68: roster.v1.DateFormat.Order
+	(*UnrecognizedCells)(nil),     // 69: roster.v1.UnrecognizedCells
+	(*ReasonCount)(nil),           // 70: roster.v1.ReasonCount
+	(Export_Format)(0),            // 71: roster.v1.Export.Format
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	0,   // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
-	47,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
-	48,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
-	47,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
-	47,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	47,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	47,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	43,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	48,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	6,   // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	48,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	49,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
-	9,   // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
-	50,  // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
-	51,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.Row.Outcome
-	52,  // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.Row.Reason
-	53,  // 16: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
-	11,  // 17: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
+	53,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
+	54,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
+	53,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
+	53,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	53,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	53,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	49,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	54,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	7,   // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	54,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	55,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
+	10,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
+	56,  // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
+	57,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.Row.Outcome
+	58,  // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.Row.Reason
+	59,  // 16: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
+	12,  // 17: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
 	1,   // 18: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
-	54,  // 19: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
-	6,   // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	60,  // 19: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
+	7,   // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
 	1,   // 21: roster.v1.BatchGetSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	6,   // 22: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	7,   // 22: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
 	0,   // 23: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	47,  // 24: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	47,  // 25: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	47,  // 26: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	47,  // 27: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	53,  // 24: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	53,  // 25: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	53,  // 26: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	53,  // 27: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
 	1,   // 28: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	54,  // 29: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
-	6,   // 30: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	54,  // 31: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
-	48,  // 32: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	6,   // 33: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	60,  // 29: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
+	7,   // 30: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	60,  // 31: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
+	54,  // 32: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	7,   // 33: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
 	0,   // 34: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
-	6,   // 35: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
-	6,   // 36: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	6,   // 37: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	7,   // 35: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
+	7,   // 36: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	7,   // 37: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
 	2,   // 38: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
-	47,  // 39: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
+	53,  // 39: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
 	3,   // 40: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
-	55,  // 41: roster.v1.SubscriberHistoryEntry.actor:type_name -> roster.v1.Actor
-	48,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
-	48,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
-	44,  // 44: roster.v1.SubscriberHistoryEntry.tags_change:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
-	45,  // 45: roster.v1.SubscriberHistoryEntry.status_change:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
-	27,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	56,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
-	57,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
-	6,   // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
-	27,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	58,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
-	30,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
-	48,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	0,   // 54: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	47,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	47,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	47,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	47,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	47,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	43,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	49,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
-	50,  // 62: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
-	59,  // 63: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	33,  // 64: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
-	60,  // 65: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.Import.Preset
-	4,   // 66: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	61,  // 67: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.Import.Results
-	62,  // 68: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
-	51,  // 69: roster.v1.ImportResult.outcome:type_name -> roster.v1.Row.Outcome
-	52,  // 70: roster.v1.ImportResult.reason:type_name -> roster.v1.Row.Reason
-	46,  // 71: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	60,  // 72: roster.v1.ImportSummary.preset:type_name -> roster.v1.Import.Preset
-	63,  // 73: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
-	64,  // 74: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ReasonCount
-	36,  // 75: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	37,  // 76: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	65,  // 77: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.Export.Format
-	0,   // 78: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	47,  // 79: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	47,  // 80: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	47,  // 81: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	47,  // 82: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,   // 83: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	5,   // 84: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
-	6,   // 85: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	59,  // 86: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	47,  // 87: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,   // 88: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	7,   // 90: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	10,  // 91: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	13,  // 92: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	15,  // 93: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	17,  // 94: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	19,  // 95: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	21,  // 96: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	23,  // 97: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	25,  // 98: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	28,  // 99: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	31,  // 100: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	35,  // 101: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	39,  // 102: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	41,  // 103: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	8,   // 104: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	12,  // 105: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	14,  // 106: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	16,  // 107: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	18,  // 108: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	20,  // 109: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	22,  // 110: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	24,  // 111: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	26,  // 112: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	29,  // 113: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	32,  // 114: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	38,  // 115: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	40,  // 116: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	42,  // 117: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	104, // [104:118] is the sub-list for method output_type
-	90,  // [90:104] is the sub-list for method input_type
-	90,  // [90:90] is the sub-list for extension type_name
-	90,  // [90:90] is the sub-list for extension extendee
-	0,   // [0:90] is the sub-list for field type_name
+	61,  // 41: roster.v1.SubscriberHistoryEntry.actor:type_name -> roster.v1.Actor
+	54,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	54,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	50,  // 44: roster.v1.SubscriberHistoryEntry.tags_change:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	51,  // 45: roster.v1.SubscriberHistoryEntry.status_change:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	28,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	62,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	63,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	7,   // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	28,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	64,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	31,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	4,   // 53: roster.v1.GetSubscriberMailabilityResponse.reason:type_name -> roster.v1.GetSubscriberMailabilityResponse.Reason
+	53,  // 54: roster.v1.GetSubscriberMailabilityResponse.since:type_name -> google.protobuf.Timestamp
+	61,  // 55: roster.v1.GetSubscriberMailabilityResponse.actor:type_name -> roster.v1.Actor
+	0,   // 56: roster.v1.GetSubscriberMailabilityResponse.allowed_statuses:type_name -> roster.v1.Subscriber.Status
+	37,  // 57: roster.v1.GetSubscriberErasurePreviewResponse.receivers:type_name -> roster.v1.ErasureReceiver
+	54,  // 58: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	0,   // 59: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
+	53,  // 60: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	53,  // 61: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	53,  // 62: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	53,  // 63: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	53,  // 64: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	49,  // 65: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	55,  // 66: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	56,  // 67: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
+	65,  // 68: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	39,  // 69: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	66,  // 70: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.Import.Preset
+	5,   // 71: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	67,  // 72: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.Import.Results
+	68,  // 73: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
+	57,  // 74: roster.v1.ImportResult.outcome:type_name -> roster.v1.Row.Outcome
+	58,  // 75: roster.v1.ImportResult.reason:type_name -> roster.v1.Row.Reason
+	52,  // 76: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	66,  // 77: roster.v1.ImportSummary.preset:type_name -> roster.v1.Import.Preset
+	69,  // 78: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
+	70,  // 79: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ReasonCount
+	42,  // 80: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	43,  // 81: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	71,  // 82: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.Export.Format
+	0,   // 83: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	53,  // 84: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	53,  // 85: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	53,  // 86: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	53,  // 87: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 88: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	6,   // 89: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
+	7,   // 90: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	65,  // 91: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	53,  // 92: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 93: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 94: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	8,   // 95: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	11,  // 96: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	14,  // 97: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	16,  // 98: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	18,  // 99: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	20,  // 100: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	22,  // 101: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	24,  // 102: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	26,  // 103: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	29,  // 104: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	32,  // 105: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	34,  // 106: roster.v1.SubscriberService.GetSubscriberMailability:input_type -> roster.v1.GetSubscriberMailabilityRequest
+	36,  // 107: roster.v1.SubscriberService.GetSubscriberErasurePreview:input_type -> roster.v1.GetSubscriberErasurePreviewRequest
+	41,  // 108: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	45,  // 109: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	47,  // 110: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	9,   // 111: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	13,  // 112: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	15,  // 113: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	17,  // 114: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	19,  // 115: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	21,  // 116: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	23,  // 117: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	25,  // 118: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	27,  // 119: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	30,  // 120: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	33,  // 121: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	35,  // 122: roster.v1.SubscriberService.GetSubscriberMailability:output_type -> roster.v1.GetSubscriberMailabilityResponse
+	38,  // 123: roster.v1.SubscriberService.GetSubscriberErasurePreview:output_type -> roster.v1.GetSubscriberErasurePreviewResponse
+	44,  // 124: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	46,  // 125: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	48,  // 126: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	111, // [111:127] is the sub-list for method output_type
+	95,  // [95:111] is the sub-list for method input_type
+	95,  // [95:95] is the sub-list for extension type_name
+	95,  // [95:95] is the sub-list for extension extendee
+	0,   // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }
@@ -4656,19 +5147,19 @@ func file_roster_v1_subscribers_proto_init() {
 	file_roster_v1_subscribers_proto_msgTypes[19].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[21].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[23].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[30].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[31].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[33].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[35].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[37].OneofWrappers = []any{}
-	file_roster_v1_subscribers_proto_msgTypes[39].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[36].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[38].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[40].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[42].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[44].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_subscribers_proto_rawDesc), len(file_roster_v1_subscribers_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   41,
+			NumEnums:      7,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

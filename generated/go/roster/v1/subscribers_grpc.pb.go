@@ -21,20 +21,22 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	SubscriberService_CreateSubscriber_FullMethodName          = "/roster.v1.SubscriberService/CreateSubscriber"
-	SubscriberService_BulkCreateSubscribers_FullMethodName     = "/roster.v1.SubscriberService/BulkCreateSubscribers"
-	SubscriberService_GetSubscriber_FullMethodName             = "/roster.v1.SubscriberService/GetSubscriber"
-	SubscriberService_BatchGetSubscribers_FullMethodName       = "/roster.v1.SubscriberService/BatchGetSubscribers"
-	SubscriberService_ListSubscribers_FullMethodName           = "/roster.v1.SubscriberService/ListSubscribers"
-	SubscriberService_UpdateSubscriber_FullMethodName          = "/roster.v1.SubscriberService/UpdateSubscriber"
-	SubscriberService_ChangeSubscriberStatus_FullMethodName    = "/roster.v1.SubscriberService/ChangeSubscriberStatus"
-	SubscriberService_AddSubscriberTags_FullMethodName         = "/roster.v1.SubscriberService/AddSubscriberTags"
-	SubscriberService_RemoveSubscriberTags_FullMethodName      = "/roster.v1.SubscriberService/RemoveSubscriberTags"
-	SubscriberService_ListSubscriberHistory_FullMethodName     = "/roster.v1.SubscriberService/ListSubscriberHistory"
-	SubscriberService_GetSubscriberPersonalData_FullMethodName = "/roster.v1.SubscriberService/GetSubscriberPersonalData"
-	SubscriberService_ImportSubscribers_FullMethodName         = "/roster.v1.SubscriberService/ImportSubscribers"
-	SubscriberService_ExportSubscribers_FullMethodName         = "/roster.v1.SubscriberService/ExportSubscribers"
-	SubscriberService_DeleteSubscriber_FullMethodName          = "/roster.v1.SubscriberService/DeleteSubscriber"
+	SubscriberService_CreateSubscriber_FullMethodName            = "/roster.v1.SubscriberService/CreateSubscriber"
+	SubscriberService_BulkCreateSubscribers_FullMethodName       = "/roster.v1.SubscriberService/BulkCreateSubscribers"
+	SubscriberService_GetSubscriber_FullMethodName               = "/roster.v1.SubscriberService/GetSubscriber"
+	SubscriberService_BatchGetSubscribers_FullMethodName         = "/roster.v1.SubscriberService/BatchGetSubscribers"
+	SubscriberService_ListSubscribers_FullMethodName             = "/roster.v1.SubscriberService/ListSubscribers"
+	SubscriberService_UpdateSubscriber_FullMethodName            = "/roster.v1.SubscriberService/UpdateSubscriber"
+	SubscriberService_ChangeSubscriberStatus_FullMethodName      = "/roster.v1.SubscriberService/ChangeSubscriberStatus"
+	SubscriberService_AddSubscriberTags_FullMethodName           = "/roster.v1.SubscriberService/AddSubscriberTags"
+	SubscriberService_RemoveSubscriberTags_FullMethodName        = "/roster.v1.SubscriberService/RemoveSubscriberTags"
+	SubscriberService_ListSubscriberHistory_FullMethodName       = "/roster.v1.SubscriberService/ListSubscriberHistory"
+	SubscriberService_GetSubscriberPersonalData_FullMethodName   = "/roster.v1.SubscriberService/GetSubscriberPersonalData"
+	SubscriberService_GetSubscriberMailability_FullMethodName    = "/roster.v1.SubscriberService/GetSubscriberMailability"
+	SubscriberService_GetSubscriberErasurePreview_FullMethodName = "/roster.v1.SubscriberService/GetSubscriberErasurePreview"
+	SubscriberService_ImportSubscribers_FullMethodName           = "/roster.v1.SubscriberService/ImportSubscribers"
+	SubscriberService_ExportSubscribers_FullMethodName           = "/roster.v1.SubscriberService/ExportSubscribers"
+	SubscriberService_DeleteSubscriber_FullMethodName            = "/roster.v1.SubscriberService/DeleteSubscriber"
 )
 
 // SubscriberServiceClient is the client API for SubscriberService service.
@@ -112,6 +114,17 @@ type SubscriberServiceClient interface {
 	// included; they are encrypted and deleted after 24 hours. Fails with
 	// SUBSCRIBER_NOT_FOUND.
 	GetSubscriberPersonalData(ctx context.Context, in *GetSubscriberPersonalDataRequest, opts ...grpc.CallOption) (*GetSubscriberPersonalDataResponse, error)
+	// Returns whether a person may be mailed, and why not. An address without a subscriber has an
+	// answer too. A text that is neither an identifier nor an address fails with VALIDATION_ERROR,
+	// and an identifier without a subscriber with SUBSCRIBER_NOT_FOUND.
+	//
+	// Only a confirmed person whose address is not suppressed may be mailed. What is not known to be
+	// so is answered with no.
+	GetSubscriberMailability(ctx context.Context, in *GetSubscriberMailabilityRequest, opts ...grpc.CallOption) (*GetSubscriberMailabilityResponse, error)
+	// Returns what DeleteSubscriber with erase would remove, and the webhooks to which data was
+	// sent before. Changes nothing. The response of a deletion is empty, so this is not a
+	// dry run of it (AIP-163). Fails with SUBSCRIBER_NOT_FOUND.
+	GetSubscriberErasurePreview(ctx context.Context, in *GetSubscriberErasurePreviewRequest, opts ...grpc.CallOption) (*GetSubscriberErasurePreviewResponse, error)
 	// Imports any number of subscribers and streams the result of each row. Rows are
 	// applied in order, in transactions of several hundred rows. Once the result of a row
 	// has been sent, the row is committed, even if the import fails later.
@@ -271,6 +284,26 @@ func (c *subscriberServiceClient) GetSubscriberPersonalData(ctx context.Context,
 	return out, nil
 }
 
+func (c *subscriberServiceClient) GetSubscriberMailability(ctx context.Context, in *GetSubscriberMailabilityRequest, opts ...grpc.CallOption) (*GetSubscriberMailabilityResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetSubscriberMailabilityResponse)
+	err := c.cc.Invoke(ctx, SubscriberService_GetSubscriberMailability_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *subscriberServiceClient) GetSubscriberErasurePreview(ctx context.Context, in *GetSubscriberErasurePreviewRequest, opts ...grpc.CallOption) (*GetSubscriberErasurePreviewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetSubscriberErasurePreviewResponse)
+	err := c.cc.Invoke(ctx, SubscriberService_GetSubscriberErasurePreview_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *subscriberServiceClient) ImportSubscribers(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ImportSubscribersRequest, ImportSubscribersResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &SubscriberService_ServiceDesc.Streams[0], SubscriberService_ImportSubscribers_FullMethodName, cOpts...)
@@ -388,6 +421,17 @@ type SubscriberServiceServer interface {
 	// included; they are encrypted and deleted after 24 hours. Fails with
 	// SUBSCRIBER_NOT_FOUND.
 	GetSubscriberPersonalData(context.Context, *GetSubscriberPersonalDataRequest) (*GetSubscriberPersonalDataResponse, error)
+	// Returns whether a person may be mailed, and why not. An address without a subscriber has an
+	// answer too. A text that is neither an identifier nor an address fails with VALIDATION_ERROR,
+	// and an identifier without a subscriber with SUBSCRIBER_NOT_FOUND.
+	//
+	// Only a confirmed person whose address is not suppressed may be mailed. What is not known to be
+	// so is answered with no.
+	GetSubscriberMailability(context.Context, *GetSubscriberMailabilityRequest) (*GetSubscriberMailabilityResponse, error)
+	// Returns what DeleteSubscriber with erase would remove, and the webhooks to which data was
+	// sent before. Changes nothing. The response of a deletion is empty, so this is not a
+	// dry run of it (AIP-163). Fails with SUBSCRIBER_NOT_FOUND.
+	GetSubscriberErasurePreview(context.Context, *GetSubscriberErasurePreviewRequest) (*GetSubscriberErasurePreviewResponse, error)
 	// Imports any number of subscribers and streams the result of each row. Rows are
 	// applied in order, in transactions of several hundred rows. Once the result of a row
 	// has been sent, the row is committed, even if the import fails later.
@@ -469,6 +513,12 @@ func (UnimplementedSubscriberServiceServer) ListSubscriberHistory(context.Contex
 }
 func (UnimplementedSubscriberServiceServer) GetSubscriberPersonalData(context.Context, *GetSubscriberPersonalDataRequest) (*GetSubscriberPersonalDataResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetSubscriberPersonalData not implemented")
+}
+func (UnimplementedSubscriberServiceServer) GetSubscriberMailability(context.Context, *GetSubscriberMailabilityRequest) (*GetSubscriberMailabilityResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetSubscriberMailability not implemented")
+}
+func (UnimplementedSubscriberServiceServer) GetSubscriberErasurePreview(context.Context, *GetSubscriberErasurePreviewRequest) (*GetSubscriberErasurePreviewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetSubscriberErasurePreview not implemented")
 }
 func (UnimplementedSubscriberServiceServer) ImportSubscribers(grpc.BidiStreamingServer[ImportSubscribersRequest, ImportSubscribersResponse]) error {
 	return status.Error(codes.Unimplemented, "method ImportSubscribers not implemented")
@@ -698,6 +748,42 @@ func _SubscriberService_GetSubscriberPersonalData_Handler(srv interface{}, ctx c
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SubscriberService_GetSubscriberMailability_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetSubscriberMailabilityRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SubscriberServiceServer).GetSubscriberMailability(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SubscriberService_GetSubscriberMailability_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SubscriberServiceServer).GetSubscriberMailability(ctx, req.(*GetSubscriberMailabilityRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SubscriberService_GetSubscriberErasurePreview_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetSubscriberErasurePreviewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SubscriberServiceServer).GetSubscriberErasurePreview(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SubscriberService_GetSubscriberErasurePreview_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SubscriberServiceServer).GetSubscriberErasurePreview(ctx, req.(*GetSubscriberErasurePreviewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SubscriberService_ImportSubscribers_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(SubscriberServiceServer).ImportSubscribers(&grpc.GenericServerStream[ImportSubscribersRequest, ImportSubscribersResponse]{ServerStream: stream})
 }
@@ -784,6 +870,14 @@ var SubscriberService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetSubscriberPersonalData",
 			Handler:    _SubscriberService_GetSubscriberPersonalData_Handler,
+		},
+		{
+			MethodName: "GetSubscriberMailability",
+			Handler:    _SubscriberService_GetSubscriberMailability_Handler,
+		},
+		{
+			MethodName: "GetSubscriberErasurePreview",
+			Handler:    _SubscriberService_GetSubscriberErasurePreview_Handler,
 		},
 		{
 			MethodName: "DeleteSubscriber",

@@ -472,7 +472,11 @@ type DeleteSuppressionRequest struct {
 	// unless the resource has one of these entity tags. They are in quotes and separated by
 	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
 	// condition.
-	Etag          *string `protobuf:"bytes,2,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
+	Etag *string `protobuf:"bytes,2,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
+	// Why the suppression is lifted, such as "Asked to be subscribed again". At most 200 characters.
+	// It is stored in the audit log, with email addresses replaced, and in the history of a
+	// subscriber with the address. Default: not stated.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -517,6 +521,13 @@ func (x *DeleteSuppressionRequest) GetId() string {
 func (x *DeleteSuppressionRequest) GetEtag() string {
 	if x != nil && x.Etag != nil {
 		return *x.Etag
+	}
+	return ""
+}
+
+func (x *DeleteSuppressionRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -1266,10 +1277,11 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
 	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
-	"\x06_total\"\xb5\x01\n" +
+	"\x06_total\"\xfb\x01\n" +
 	"\x18DeleteSuppressionRequest\x12$\n" +
 	"\x02id\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x02id\x12j\n" +
-	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01\x12D\n" +
+	"\x06reason\x18\x03 \x01(\tB,\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01\xaa\xb5\x18\x1cAsked to be subscribed againR\x06reasonB\a\n" +
 	"\x05_etag\"\x1b\n" +
 	"\x19DeleteSuppressionResponse\"\xc7\x01\n" +
 	"\x16AddSuppressionsRequest\x12^\n" +

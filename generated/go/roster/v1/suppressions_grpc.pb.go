@@ -71,8 +71,8 @@ type SuppressionServiceClient interface {
 	// Returns one page of the account's suppressions, oldest first.
 	ListSuppressions(ctx context.Context, in *ListSuppressionsRequest, opts ...grpc.CallOption) (*ListSuppressionsResponse, error)
 	// Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
-	// address, its history states who deleted the suppression, unless the request has the hash: the
-	// subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
+	// address, its history states who deleted the suppression and why, unless the request has the
+	// hash: the subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
 	DeleteSuppression(ctx context.Context, in *DeleteSuppressionRequest, opts ...grpc.CallOption) (*DeleteSuppressionResponse, error)
 }
 
@@ -197,8 +197,8 @@ type SuppressionServiceServer interface {
 	// Returns one page of the account's suppressions, oldest first.
 	ListSuppressions(context.Context, *ListSuppressionsRequest) (*ListSuppressionsResponse, error)
 	// Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
-	// address, its history states who deleted the suppression, unless the request has the hash: the
-	// subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
+	// address, its history states who deleted the suppression and why, unless the request has the
+	// hash: the subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
 	DeleteSuppression(context.Context, *DeleteSuppressionRequest) (*DeleteSuppressionResponse, error)
 	mustEmbedUnimplementedSuppressionServiceServer()
 }

@@ -31,9 +31,10 @@ class AuditServiceStub:
 
     An entry is stored in the transaction of the action that it describes, so neither exists without
     the other. That of an import is stored with its first rows, and that of an export before its
-    first record. A request that fails, and a repeated one with the same Idempotency-Key, adds no
-    entry. Changes of subscribers are in their history instead; ListSubscriberHistory returns it.
-    Entries are deleted after 400 days.
+    first record. A request that fails, an update that changes nothing, the cancellation of an
+    operation that has ended, and a repeated request with the same Idempotency-Key add no entry.
+    Changes of subscribers are in their history instead; ListSubscriberHistory returns it. Entries
+    are deleted after 400 days.
     """
 
     def __init__(self, channel):
@@ -60,9 +61,10 @@ class AuditServiceServicer:
 
     An entry is stored in the transaction of the action that it describes, so neither exists without
     the other. That of an import is stored with its first rows, and that of an export before its
-    first record. A request that fails, and a repeated one with the same Idempotency-Key, adds no
-    entry. Changes of subscribers are in their history instead; ListSubscriberHistory returns it.
-    Entries are deleted after 400 days.
+    first record. A request that fails, an update that changes nothing, the cancellation of an
+    operation that has ended, and a repeated request with the same Idempotency-Key add no entry.
+    Changes of subscribers are in their history instead; ListSubscriberHistory returns it. Entries
+    are deleted after 400 days.
     """
 
     def ListAuditEntries(self, request, context):
@@ -106,9 +108,10 @@ class AuditService:
 
     An entry is stored in the transaction of the action that it describes, so neither exists without
     the other. That of an import is stored with its first rows, and that of an export before its
-    first record. A request that fails, and a repeated one with the same Idempotency-Key, adds no
-    entry. Changes of subscribers are in their history instead; ListSubscriberHistory returns it.
-    Entries are deleted after 400 days.
+    first record. A request that fails, an update that changes nothing, the cancellation of an
+    operation that has ended, and a repeated request with the same Idempotency-Key add no entry.
+    Changes of subscribers are in their history instead; ListSubscriberHistory returns it. Entries
+    are deleted after 400 days.
     """
 
     @staticmethod

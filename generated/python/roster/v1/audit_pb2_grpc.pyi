@@ -32,9 +32,10 @@ class AuditServiceStub:
 
     An entry is stored in the transaction of the action that it describes, so neither exists without
     the other. That of an import is stored with its first rows, and that of an export before its
-    first record. A request that fails, and a repeated one with the same Idempotency-Key, adds no
-    entry. Changes of subscribers are in their history instead; ListSubscriberHistory returns it.
-    Entries are deleted after 400 days.
+    first record. A request that fails, an update that changes nothing, the cancellation of an
+    operation that has ended, and a repeated request with the same Idempotency-Key add no entry.
+    Changes of subscribers are in their history instead; ListSubscriberHistory returns it. Entries
+    are deleted after 400 days.
     """
 
     @_typing.overload
@@ -53,9 +54,10 @@ class AuditServiceAsyncStub(AuditServiceStub):
 
     An entry is stored in the transaction of the action that it describes, so neither exists without
     the other. That of an import is stored with its first rows, and that of an export before its
-    first record. A request that fails, and a repeated one with the same Idempotency-Key, adds no
-    entry. Changes of subscribers are in their history instead; ListSubscriberHistory returns it.
-    Entries are deleted after 400 days.
+    first record. A request that fails, an update that changes nothing, the cancellation of an
+    operation that has ended, and a repeated request with the same Idempotency-Key add no entry.
+    Changes of subscribers are in their history instead; ListSubscriberHistory returns it. Entries
+    are deleted after 400 days.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -70,9 +72,10 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
 
     An entry is stored in the transaction of the action that it describes, so neither exists without
     the other. That of an import is stored with its first rows, and that of an export before its
-    first record. A request that fails, and a repeated one with the same Idempotency-Key, adds no
-    entry. Changes of subscribers are in their history instead; ListSubscriberHistory returns it.
-    Entries are deleted after 400 days.
+    first record. A request that fails, an update that changes nothing, the cancellation of an
+    operation that has ended, and a repeated request with the same Idempotency-Key add no entry.
+    Changes of subscribers are in their history instead; ListSubscriberHistory returns it. Entries
+    are deleted after 400 days.
     """
 
     @_abc_1.abstractmethod

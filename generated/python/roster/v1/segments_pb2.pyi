@@ -283,6 +283,88 @@ class ListSegmentsResponse(_message.Message):
 Global___ListSegmentsResponse: _TypeAlias = ListSegmentsResponse  # noqa: Y015
 
 @_typing.final
+class ListSubscriberSegmentsRequest(_message.Message):
+    """Request message for ListSubscriberSegments."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier or email address of the subscriber."""
+    limit: _builtins.int
+    """Maximum number of segments to return. Default: 20, also used for 0. Values above 100
+    are reduced to 100.
+    """
+    page: _builtins.int
+    """Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+    set.
+    """
+    page_token: _builtins.str
+    """Token of the next page from the previous response (AIP-158), to send unchanged. Over
+    HTTP it is in the Link header.
+    """
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        limit: _builtins.int = ...,
+        page: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSubscriberSegmentsRequest: _TypeAlias = ListSubscriberSegmentsRequest  # noqa: Y015
+
+@_typing.final
+class ListSubscriberSegmentsResponse(_message.Message):
+    """One page of the segments of a subscriber."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEGMENTS_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    total: _builtins.int
+    """Number of segments that the subscriber matches."""
+    page: _builtins.int
+    """Page number used."""
+    limit: _builtins.int
+    """Limit used."""
+    next_page_token: _builtins.str
+    """Token of the next page. Empty on the last page."""
+    @_builtins.property
+    def segments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Segment]:
+        """Segments on this page. Empty beyond the last page."""
+
+    def __init__(
+        self,
+        *,
+        segments: _abc.Iterable[Global___Segment] | None = ...,
+        total: _builtins.int | None = ...,
+        page: _builtins.int = ...,
+        limit: _builtins.int = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "limit", b"limit", "next_page_token", b"next_page_token", "page", b"page", "segments", b"segments", "total", b"total"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
+    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
+
+Global___ListSubscriberSegmentsResponse: _TypeAlias = ListSubscriberSegmentsResponse  # noqa: Y015
+
+@_typing.final
 class UpdateSegmentRequest(_message.Message):
     """Request message for UpdateSegment."""
 

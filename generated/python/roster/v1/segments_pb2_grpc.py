@@ -57,6 +57,11 @@ class SegmentServiceStub:
                 request_serializer=roster_dot_v1_dot_segments__pb2.ListSegmentsRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_segments__pb2.ListSegmentsResponse.FromString,
                 _registered_method=True)
+        self.ListSubscriberSegments = channel.unary_unary(
+                '/roster.v1.SegmentService/ListSubscriberSegments',
+                request_serializer=roster_dot_v1_dot_segments__pb2.ListSubscriberSegmentsRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_segments__pb2.ListSubscriberSegmentsResponse.FromString,
+                _registered_method=True)
         self.UpdateSegment = channel.unary_unary(
                 '/roster.v1.SegmentService/UpdateSegment',
                 request_serializer=roster_dot_v1_dot_segments__pb2.UpdateSegmentRequest.SerializeToString,
@@ -103,6 +108,15 @@ class SegmentServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListSubscriberSegments(self, request, context):
+        """Returns one page of the segments whose filter a subscriber matches now, sorted by name. Segments
+        without a filter, and those whose filter is no longer valid, match no one. Fails with
+        SUBSCRIBER_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def UpdateSegment(self, request, context):
         """Updates the given fields of a segment. Fails with SEGMENT_NOT_FOUND, or with
         SEGMENT_ALREADY_EXISTS if another segment has the new name.
@@ -135,6 +149,11 @@ def add_SegmentServiceServicer_to_server(servicer, server):
                     servicer.ListSegments,
                     request_deserializer=roster_dot_v1_dot_segments__pb2.ListSegmentsRequest.FromString,
                     response_serializer=roster_dot_v1_dot_segments__pb2.ListSegmentsResponse.SerializeToString,
+            ),
+            'ListSubscriberSegments': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSubscriberSegments,
+                    request_deserializer=roster_dot_v1_dot_segments__pb2.ListSubscriberSegmentsRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_segments__pb2.ListSubscriberSegmentsResponse.SerializeToString,
             ),
             'UpdateSegment': grpc.unary_unary_rpc_method_handler(
                     servicer.UpdateSegment,
@@ -236,6 +255,33 @@ class SegmentService:
             '/roster.v1.SegmentService/ListSegments',
             roster_dot_v1_dot_segments__pb2.ListSegmentsRequest.SerializeToString,
             roster_dot_v1_dot_segments__pb2.ListSegmentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSubscriberSegments(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.SegmentService/ListSubscriberSegments',
+            roster_dot_v1_dot_segments__pb2.ListSubscriberSegmentsRequest.SerializeToString,
+            roster_dot_v1_dot_segments__pb2.ListSubscriberSegmentsResponse.FromString,
             options,
             channel_credentials,
             insecure,

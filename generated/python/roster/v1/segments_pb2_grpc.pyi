@@ -50,6 +50,11 @@ class SegmentServiceStub:
     """Returns one segment. Fails with SEGMENT_NOT_FOUND."""
     ListSegments: _grpc.UnaryUnaryMultiCallable[_segments_pb2.ListSegmentsRequest, _segments_pb2.ListSegmentsResponse]
     """Returns one page of the account's segments, sorted by name case-insensitively."""
+    ListSubscriberSegments: _grpc.UnaryUnaryMultiCallable[_segments_pb2.ListSubscriberSegmentsRequest, _segments_pb2.ListSubscriberSegmentsResponse]
+    """Returns one page of the segments whose filter a subscriber matches now, sorted by name. Segments
+    without a filter, and those whose filter is no longer valid, match no one. Fails with
+    SUBSCRIBER_NOT_FOUND.
+    """
     UpdateSegment: _grpc.UnaryUnaryMultiCallable[_segments_pb2.UpdateSegmentRequest, _segments_pb2.UpdateSegmentResponse]
     """Updates the given fields of a segment. Fails with SEGMENT_NOT_FOUND, or with
     SEGMENT_ALREADY_EXISTS if another segment has the new name.
@@ -79,6 +84,11 @@ class SegmentServiceAsyncStub(SegmentServiceStub):
     """Returns one segment. Fails with SEGMENT_NOT_FOUND."""
     ListSegments: _aio.UnaryUnaryMultiCallable[_segments_pb2.ListSegmentsRequest, _segments_pb2.ListSegmentsResponse]  # type: ignore[assignment]
     """Returns one page of the account's segments, sorted by name case-insensitively."""
+    ListSubscriberSegments: _aio.UnaryUnaryMultiCallable[_segments_pb2.ListSubscriberSegmentsRequest, _segments_pb2.ListSubscriberSegmentsResponse]  # type: ignore[assignment]
+    """Returns one page of the segments whose filter a subscriber matches now, sorted by name. Segments
+    without a filter, and those whose filter is no longer valid, match no one. Fails with
+    SUBSCRIBER_NOT_FOUND.
+    """
     UpdateSegment: _aio.UnaryUnaryMultiCallable[_segments_pb2.UpdateSegmentRequest, _segments_pb2.UpdateSegmentResponse]  # type: ignore[assignment]
     """Updates the given fields of a segment. Fails with SEGMENT_NOT_FOUND, or with
     SEGMENT_ALREADY_EXISTS if another segment has the new name.
@@ -123,6 +133,17 @@ class SegmentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_segments_pb2.ListSegmentsResponse, _abc.Awaitable[_segments_pb2.ListSegmentsResponse]]:
         """Returns one page of the account's segments, sorted by name case-insensitively."""
+
+    @_abc_1.abstractmethod
+    def ListSubscriberSegments(
+        self,
+        request: _segments_pb2.ListSubscriberSegmentsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_segments_pb2.ListSubscriberSegmentsResponse, _abc.Awaitable[_segments_pb2.ListSubscriberSegmentsResponse]]:
+        """Returns one page of the segments whose filter a subscriber matches now, sorted by name. Segments
+        without a filter, and those whose filter is no longer valid, match no one. Fails with
+        SUBSCRIBER_NOT_FOUND.
+        """
 
     @_abc_1.abstractmethod
     def UpdateSegment(

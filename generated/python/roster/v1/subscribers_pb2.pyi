@@ -963,6 +963,7 @@ class ChangeSubscriberStatusRequest(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    CONSENT_SOURCE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier or email address of the subscriber."""
     status: Global___Subscriber.Status.ValueType
@@ -973,16 +974,24 @@ class ChangeSubscriberStatusRequest(_message.Message):
     commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
     condition.
     """
+    consent_source: _builtins.str
+    """How the person asked for the change, such as the name of a form or "Phone call". At most 200
+    characters. It is stored in the history of the subscriber, as its consent. For UNCONFIRMED and
+    CONFIRMED, it also becomes the consent that view FULL returns, with the time of the change.
+    Ignored if the subscriber already has the status. Default: not stated, and the stored consent
+    is kept.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         status: Global___Subscriber.Status.ValueType = ...,
         etag: _builtins.str | None = ...,
+        consent_source: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "consent_source", b"consent_source", "etag", b"etag", "id", b"id", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
     _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
@@ -1294,6 +1303,8 @@ class SubscriberHistoryEntry(_message.Message):
     AFTER_FIELD_NUMBER: _builtins.int
     TAGS_CHANGE_FIELD_NUMBER: _builtins.int
     STATUS_CHANGE_FIELD_NUMBER: _builtins.int
+    CONSENT_SOURCE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the entry: a ULID. That of a creation is the identifier of the
     subscriber.
@@ -1304,6 +1315,10 @@ class SubscriberHistoryEntry(_message.Message):
     """How the change was made."""
     ip: _builtins.str
     """IP address of the person. Absent unless the person made the change."""
+    consent_source: _builtins.str
+    """How the person asked for a STATUS_CHANGED. Absent if the caller did not state it."""
+    reason: _builtins.str
+    """Why the suppression was lifted, of a SUPPRESSION_LIFTED. Absent if the caller did not state it."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """Time at which the change was stored."""
@@ -1347,14 +1362,25 @@ class SubscriberHistoryEntry(_message.Message):
         after: _struct_pb2.Struct | None = ...,
         tags_change: Global___SubscriberHistoryEntry.TagChange | None = ...,
         status_change: Global___SubscriberHistoryEntry.StatusChange | None = ...,
+        consent_source: _builtins.str | None = ...,
+        reason: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_ip", b"_ip", "actor", b"actor", "after", b"after", "before", b"before", "created_at", b"created_at", "ip", b"ip", "status_change", b"status_change", "tags_change", b"tags_change"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_consent_source", b"_consent_source", "_ip", b"_ip", "_reason", b"_reason", "actor", b"actor", "after", b"after", "before", b"before", "consent_source", b"consent_source", "created_at", b"created_at", "ip", b"ip", "reason", b"reason", "status_change", b"status_change", "tags_change", b"tags_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ip", b"_ip", "actor", b"actor", "after", b"after", "before", b"before", "created_at", b"created_at", "id", b"id", "ip", b"ip", "source", b"source", "status_change", b"status_change", "tags_change", b"tags_change", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_consent_source", b"_consent_source", "_ip", b"_ip", "_reason", b"_reason", "actor", b"actor", "after", b"after", "before", b"before", "consent_source", b"consent_source", "created_at", b"created_at", "id", b"id", "ip", b"ip", "reason", b"reason", "source", b"source", "status_change", b"status_change", "tags_change", b"tags_change", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__consent_source: _TypeAlias = _typing.Literal["consent_source"]  # noqa: Y015
+    _WhichOneofArgType__consent_source: _TypeAlias = _typing.Literal["_consent_source", b"_consent_source"]  # noqa: Y015
     _WhichOneofReturnType__ip: _TypeAlias = _typing.Literal["ip"]  # noqa: Y015
     _WhichOneofArgType__ip: _TypeAlias = _typing.Literal["_ip", b"_ip"]  # noqa: Y015
+    _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
+    _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__consent_source) -> _WhichOneofReturnType__consent_source | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ip) -> _WhichOneofReturnType__ip | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
 
 Global___SubscriberHistoryEntry: _TypeAlias = SubscriberHistoryEntry  # noqa: Y015
 
@@ -1543,6 +1569,222 @@ class GetSubscriberPersonalDataResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetSubscriberPersonalDataResponse: _TypeAlias = GetSubscriberPersonalDataResponse  # noqa: Y015
+
+@_typing.final
+class GetSubscriberMailabilityRequest(_message.Message):
+    """Request message for GetSubscriberMailability."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Email address of the person, compared as on creation, or identifier of a subscriber."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSubscriberMailabilityRequest: _TypeAlias = GetSubscriberMailabilityRequest  # noqa: Y015
+
+@_typing.final
+class GetSubscriberMailabilityResponse(_message.Message):
+    """Whether a person may be mailed, and why not."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Reason:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[GetSubscriberMailabilityResponse._Reason.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        REASON_UNSPECIFIED: GetSubscriberMailabilityResponse._Reason.ValueType  # 0
+        """Never returned."""
+        UNCONFIRMED: GetSubscriberMailabilityResponse._Reason.ValueType  # 1
+        """The owner of the address has not confirmed the subscription. Send nothing but a mail with
+        the link that confirms.
+        """
+        CONFIRMED: GetSubscriberMailabilityResponse._Reason.ValueType  # 2
+        """The owner of the address has confirmed the subscription: the person may be mailed."""
+        UNSUBSCRIBED: GetSubscriberMailabilityResponse._Reason.ValueType  # 3
+        """The person unsubscribed. Without a subscriber, the suppression of the address states it."""
+        BOUNCED: GetSubscriberMailabilityResponse._Reason.ValueType  # 4
+        """The address does not accept mail. Without a subscriber, the suppression states it."""
+        COMPLAINED: GetSubscriberMailabilityResponse._Reason.ValueType  # 5
+        """The person reported mail as spam. Without a subscriber, the suppression states it."""
+        SUPPRESSED: GetSubscriberMailabilityResponse._Reason.ValueType  # 6
+        """The account suppressed the address, for a reason other than these."""
+        NOT_SUBSCRIBED: GetSubscriberMailabilityResponse._Reason.ValueType  # 7
+        """No subscriber has the address."""
+
+    class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
+        """Why a person may or may not be mailed. If several reasons apply, an opt-out of the subscriber
+        precedes the suppression of the address, which precedes the others. Later versions can add
+        reasons, which forbid mail.
+        """
+
+    REASON_UNSPECIFIED: GetSubscriberMailabilityResponse.Reason.ValueType  # 0
+    """Never returned."""
+    UNCONFIRMED: GetSubscriberMailabilityResponse.Reason.ValueType  # 1
+    """The owner of the address has not confirmed the subscription. Send nothing but a mail with
+    the link that confirms.
+    """
+    CONFIRMED: GetSubscriberMailabilityResponse.Reason.ValueType  # 2
+    """The owner of the address has confirmed the subscription: the person may be mailed."""
+    UNSUBSCRIBED: GetSubscriberMailabilityResponse.Reason.ValueType  # 3
+    """The person unsubscribed. Without a subscriber, the suppression of the address states it."""
+    BOUNCED: GetSubscriberMailabilityResponse.Reason.ValueType  # 4
+    """The address does not accept mail. Without a subscriber, the suppression states it."""
+    COMPLAINED: GetSubscriberMailabilityResponse.Reason.ValueType  # 5
+    """The person reported mail as spam. Without a subscriber, the suppression states it."""
+    SUPPRESSED: GetSubscriberMailabilityResponse.Reason.ValueType  # 6
+    """The account suppressed the address, for a reason other than these."""
+    NOT_SUBSCRIBED: GetSubscriberMailabilityResponse.Reason.ValueType  # 7
+    """No subscriber has the address."""
+
+    MAY_BE_MAILED_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    SUPPRESSED_FIELD_NUMBER: _builtins.int
+    ALLOWED_STATUSES_FIELD_NUMBER: _builtins.int
+    may_be_mailed: _builtins.bool
+    """Whether the person may be mailed: only if the reason is CONFIRMED."""
+    reason: Global___GetSubscriberMailabilityResponse.Reason.ValueType
+    """Why."""
+    suppressed: _builtins.bool
+    """Whether the address is suppressed, so that it cannot be subscribed."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """Time from which the reason applies: of the last change of the status, of the creation, or of
+        the suppression. Absent if it is unknown, and for NOT_SUBSCRIBED.
+        """
+
+    @_builtins.property
+    def actor(self) -> _actors_pb2.Actor:
+        """Who made the last change of the status, or created the subscriber. Absent if it is unknown,
+        and if the reason is that of a suppression; the audit log has who added it.
+        """
+
+    @_builtins.property
+    def allowed_statuses(self) -> _containers.RepeatedScalarFieldContainer[Global___Subscriber.Status.ValueType]:
+        """The other statuses to which ChangeSubscriberStatus changes the subscriber now with this API key.
+        Empty without a subscriber, and for a key of scope read.
+        """
+
+    def __init__(
+        self,
+        *,
+        may_be_mailed: _builtins.bool = ...,
+        reason: Global___GetSubscriberMailabilityResponse.Reason.ValueType = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        actor: _actors_pb2.Actor | None = ...,
+        suppressed: _builtins.bool = ...,
+        allowed_statuses: _abc.Iterable[Global___Subscriber.Status.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "since", b"since"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "allowed_statuses", b"allowed_statuses", "may_be_mailed", b"may_be_mailed", "reason", b"reason", "since", b"since", "suppressed", b"suppressed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSubscriberMailabilityResponse: _TypeAlias = GetSubscriberMailabilityResponse  # noqa: Y015
+
+@_typing.final
+class GetSubscriberErasurePreviewRequest(_message.Message):
+    """Request message for GetSubscriberErasurePreview."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier or email address of the subscriber."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSubscriberErasurePreviewRequest: _TypeAlias = GetSubscriberErasurePreviewRequest  # noqa: Y015
+
+@_typing.final
+class ErasureReceiver(_message.Message):
+    """A webhook whose endpoint was sent data about a person."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WEBHOOK_ID_FIELD_NUMBER: _builtins.int
+    URL_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    webhook_id: _builtins.str
+    """Identifier of the webhook."""
+    url: _builtins.str
+    """Current URL of the webhook."""
+    events: _builtins.int
+    """Number of stored events about the person that it was sent, also without success."""
+    def __init__(
+        self,
+        *,
+        webhook_id: _builtins.str = ...,
+        url: _builtins.str = ...,
+        events: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "url", b"url", "webhook_id", b"webhook_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ErasureReceiver: _TypeAlias = ErasureReceiver  # noqa: Y015
+
+@_typing.final
+class GetSubscriberErasurePreviewResponse(_message.Message):
+    """What an erasure would remove."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HISTORY_ENTRIES_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    RECEIVERS_FIELD_NUMBER: _builtins.int
+    SUPPRESSES_ADDRESS_FIELD_NUMBER: _builtins.int
+    history_entries: _builtins.int
+    """Number of history entries, which are deleted."""
+    events: _builtins.int
+    """Number of stored events about the subscriber, from which personal data is removed."""
+    suppresses_address: _builtins.bool
+    """Whether the address stays suppressed, because the person opted out."""
+    @_builtins.property
+    def receivers(self) -> _containers.RepeatedCompositeFieldContainer[Global___ErasureReceiver]:
+        """Webhooks that were sent some of these events. What they received cannot be recalled, so ask
+        their owners to delete it. Deleted webhooks, and events older than 30 days, are not included.
+        """
+
+    def __init__(
+        self,
+        *,
+        history_entries: _builtins.int = ...,
+        events: _builtins.int = ...,
+        receivers: _abc.Iterable[Global___ErasureReceiver] | None = ...,
+        suppresses_address: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "history_entries", b"history_entries", "receivers", b"receivers", "suppresses_address", b"suppresses_address"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSubscriberErasurePreviewResponse: _TypeAlias = GetSubscriberErasurePreviewResponse  # noqa: Y015
 
 @_typing.final
 class ImportSubscriber(_message.Message):

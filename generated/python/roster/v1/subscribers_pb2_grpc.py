@@ -95,6 +95,16 @@ class SubscriberServiceStub:
                 request_serializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberPersonalDataRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberPersonalDataResponse.FromString,
                 _registered_method=True)
+        self.GetSubscriberMailability = channel.unary_unary(
+                '/roster.v1.SubscriberService/GetSubscriberMailability',
+                request_serializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberMailabilityRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberMailabilityResponse.FromString,
+                _registered_method=True)
+        self.GetSubscriberErasurePreview = channel.unary_unary(
+                '/roster.v1.SubscriberService/GetSubscriberErasurePreview',
+                request_serializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberErasurePreviewRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberErasurePreviewResponse.FromString,
+                _registered_method=True)
         self.ImportSubscribers = channel.stream_stream(
                 '/roster.v1.SubscriberService/ImportSubscribers',
                 request_serializer=roster_dot_v1_dot_subscribers__pb2.ImportSubscribersRequest.SerializeToString,
@@ -240,6 +250,27 @@ class SubscriberServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetSubscriberMailability(self, request, context):
+        """Returns whether a person may be mailed, and why not. An address without a subscriber has an
+        answer too. A text that is neither an identifier nor an address fails with VALIDATION_ERROR,
+        and an identifier without a subscriber with SUBSCRIBER_NOT_FOUND.
+
+        Only a confirmed person whose address is not suppressed may be mailed. What is not known to be
+        so is answered with no.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSubscriberErasurePreview(self, request, context):
+        """Returns what DeleteSubscriber with erase would remove, and the webhooks to which data was
+        sent before. Changes nothing. The response of a deletion is empty, so this is not a
+        dry run of it (AIP-163). Fails with SUBSCRIBER_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ImportSubscribers(self, request_iterator, context):
         """Imports any number of subscribers and streams the result of each row. Rows are
         applied in order, in transactions of several hundred rows. Once the result of a row
@@ -351,6 +382,16 @@ def add_SubscriberServiceServicer_to_server(servicer, server):
                     servicer.GetSubscriberPersonalData,
                     request_deserializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberPersonalDataRequest.FromString,
                     response_serializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberPersonalDataResponse.SerializeToString,
+            ),
+            'GetSubscriberMailability': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSubscriberMailability,
+                    request_deserializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberMailabilityRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberMailabilityResponse.SerializeToString,
+            ),
+            'GetSubscriberErasurePreview': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSubscriberErasurePreview,
+                    request_deserializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberErasurePreviewRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_subscribers__pb2.GetSubscriberErasurePreviewResponse.SerializeToString,
             ),
             'ImportSubscribers': grpc.stream_stream_rpc_method_handler(
                     servicer.ImportSubscribers,
@@ -671,6 +712,60 @@ class SubscriberService:
             '/roster.v1.SubscriberService/GetSubscriberPersonalData',
             roster_dot_v1_dot_subscribers__pb2.GetSubscriberPersonalDataRequest.SerializeToString,
             roster_dot_v1_dot_subscribers__pb2.GetSubscriberPersonalDataResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSubscriberMailability(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.SubscriberService/GetSubscriberMailability',
+            roster_dot_v1_dot_subscribers__pb2.GetSubscriberMailabilityRequest.SerializeToString,
+            roster_dot_v1_dot_subscribers__pb2.GetSubscriberMailabilityResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSubscriberErasurePreview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.SubscriberService/GetSubscriberErasurePreview',
+            roster_dot_v1_dot_subscribers__pb2.GetSubscriberErasurePreviewRequest.SerializeToString,
+            roster_dot_v1_dot_subscribers__pb2.GetSubscriberErasurePreviewResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -113,6 +113,19 @@ class SubscriberServiceStub:
     included; they are encrypted and deleted after 24 hours. Fails with
     SUBSCRIBER_NOT_FOUND.
     """
+    GetSubscriberMailability: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberMailabilityRequest, _subscribers_pb2.GetSubscriberMailabilityResponse]
+    """Returns whether a person may be mailed, and why not. An address without a subscriber has an
+    answer too. A text that is neither an identifier nor an address fails with VALIDATION_ERROR,
+    and an identifier without a subscriber with SUBSCRIBER_NOT_FOUND.
+
+    Only a confirmed person whose address is not suppressed may be mailed. What is not known to be
+    so is answered with no.
+    """
+    GetSubscriberErasurePreview: _grpc.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberErasurePreviewRequest, _subscribers_pb2.GetSubscriberErasurePreviewResponse]
+    """Returns what DeleteSubscriber with erase would remove, and the webhooks to which data was
+    sent before. Changes nothing. The response of a deletion is empty, so this is not a
+    dry run of it (AIP-163). Fails with SUBSCRIBER_NOT_FOUND.
+    """
     ImportSubscribers: _grpc.StreamStreamMultiCallable[_subscribers_pb2.ImportSubscribersRequest, _subscribers_pb2.ImportSubscribersResponse]
     """Imports any number of subscribers and streams the result of each row. Rows are
     applied in order, in transactions of several hundred rows. Once the result of a row
@@ -240,6 +253,19 @@ class SubscriberServiceAsyncStub(SubscriberServiceStub):
     most people have one page. Responses that are stored for idempotency keys are not
     included; they are encrypted and deleted after 24 hours. Fails with
     SUBSCRIBER_NOT_FOUND.
+    """
+    GetSubscriberMailability: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberMailabilityRequest, _subscribers_pb2.GetSubscriberMailabilityResponse]  # type: ignore[assignment]
+    """Returns whether a person may be mailed, and why not. An address without a subscriber has an
+    answer too. A text that is neither an identifier nor an address fails with VALIDATION_ERROR,
+    and an identifier without a subscriber with SUBSCRIBER_NOT_FOUND.
+
+    Only a confirmed person whose address is not suppressed may be mailed. What is not known to be
+    so is answered with no.
+    """
+    GetSubscriberErasurePreview: _aio.UnaryUnaryMultiCallable[_subscribers_pb2.GetSubscriberErasurePreviewRequest, _subscribers_pb2.GetSubscriberErasurePreviewResponse]  # type: ignore[assignment]
+    """Returns what DeleteSubscriber with erase would remove, and the webhooks to which data was
+    sent before. Changes nothing. The response of a deletion is empty, so this is not a
+    dry run of it (AIP-163). Fails with SUBSCRIBER_NOT_FOUND.
     """
     ImportSubscribers: _aio.StreamStreamMultiCallable[_subscribers_pb2.ImportSubscribersRequest, _subscribers_pb2.ImportSubscribersResponse]  # type: ignore[assignment]
     """Imports any number of subscribers and streams the result of each row. Rows are
@@ -431,6 +457,31 @@ class SubscriberServiceServicer(metaclass=_abc_1.ABCMeta):
         most people have one page. Responses that are stored for idempotency keys are not
         included; they are encrypted and deleted after 24 hours. Fails with
         SUBSCRIBER_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def GetSubscriberMailability(
+        self,
+        request: _subscribers_pb2.GetSubscriberMailabilityRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_subscribers_pb2.GetSubscriberMailabilityResponse, _abc.Awaitable[_subscribers_pb2.GetSubscriberMailabilityResponse]]:
+        """Returns whether a person may be mailed, and why not. An address without a subscriber has an
+        answer too. A text that is neither an identifier nor an address fails with VALIDATION_ERROR,
+        and an identifier without a subscriber with SUBSCRIBER_NOT_FOUND.
+
+        Only a confirmed person whose address is not suppressed may be mailed. What is not known to be
+        so is answered with no.
+        """
+
+    @_abc_1.abstractmethod
+    def GetSubscriberErasurePreview(
+        self,
+        request: _subscribers_pb2.GetSubscriberErasurePreviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_subscribers_pb2.GetSubscriberErasurePreviewResponse, _abc.Awaitable[_subscribers_pb2.GetSubscriberErasurePreviewResponse]]:
+        """Returns what DeleteSubscriber with erase would remove, and the webhooks to which data was
+        sent before. Changes nothing. The response of a deletion is empty, so this is not a
+        dry run of it (AIP-163). Fails with SUBSCRIBER_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

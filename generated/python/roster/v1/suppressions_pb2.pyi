@@ -231,6 +231,7 @@ class DeleteSuppressionRequest(_message.Message):
 
     ID_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Email address, compared as on creation of a subscriber, or the email_hash of the suppression."""
     etag: _builtins.str
@@ -239,15 +240,21 @@ class DeleteSuppressionRequest(_message.Message):
     commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
     condition.
     """
+    reason: _builtins.str
+    """Why the suppression is lifted, such as "Asked to be subscribed again". At most 200 characters.
+    It is stored in the audit log, with email addresses replaced, and in the history of a
+    subscriber with the address. Default: not stated.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         etag: _builtins.str | None = ...,
+        reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
     _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015

@@ -138,8 +138,8 @@ class SuppressionServiceServicer:
 
     def DeleteSuppression(self, request, context):
         """Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
-        address, its history states who deleted the suppression, unless the request has the hash: the
-        subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
+        address, its history states who deleted the suppression and why, unless the request has the
+        hash: the subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

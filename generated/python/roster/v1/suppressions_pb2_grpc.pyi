@@ -75,8 +75,8 @@ class SuppressionServiceStub:
     """Returns one page of the account's suppressions, oldest first."""
     DeleteSuppression: _grpc.UnaryUnaryMultiCallable[_suppressions_pb2.DeleteSuppressionRequest, _suppressions_pb2.DeleteSuppressionResponse]
     """Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
-    address, its history states who deleted the suppression, unless the request has the hash: the
-    subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
+    address, its history states who deleted the suppression and why, unless the request has the
+    hash: the subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
     """
 
 @_typing.type_check_only
@@ -124,8 +124,8 @@ class SuppressionServiceAsyncStub(SuppressionServiceStub):
     """Returns one page of the account's suppressions, oldest first."""
     DeleteSuppression: _aio.UnaryUnaryMultiCallable[_suppressions_pb2.DeleteSuppressionRequest, _suppressions_pb2.DeleteSuppressionResponse]  # type: ignore[assignment]
     """Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
-    address, its history states who deleted the suppression, unless the request has the hash: the
-    subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
+    address, its history states who deleted the suppression and why, unless the request has the
+    hash: the subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
     """
 
 class SuppressionServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -206,8 +206,8 @@ class SuppressionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_suppressions_pb2.DeleteSuppressionResponse, _abc.Awaitable[_suppressions_pb2.DeleteSuppressionResponse]]:
         """Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
-        address, its history states who deleted the suppression, unless the request has the hash: the
-        subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
+        address, its history states who deleted the suppression and why, unless the request has the
+        hash: the subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
         """
 
 def add_SuppressionServiceServicer_to_server(servicer: SuppressionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

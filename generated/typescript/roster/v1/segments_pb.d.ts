@@ -290,6 +290,98 @@ export declare type ListSegmentsResponse = Message<"roster.v1.ListSegmentsRespon
 export declare const ListSegmentsResponseSchema: GenMessage<ListSegmentsResponse>;
 
 /**
+ * Request message for ListSubscriberSegments.
+ *
+ * @generated from message roster.v1.ListSubscriberSegmentsRequest
+ */
+export declare type ListSubscriberSegmentsRequest = Message<"roster.v1.ListSubscriberSegmentsRequest"> & {
+  /**
+   * Identifier or email address of the subscriber.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Maximum number of segments to return. Default: 20, also used for 0. Values above 100
+   * are reduced to 100.
+   *
+   * @generated from field: int32 limit = 2;
+   */
+  limit: number;
+
+  /**
+   * Page number, starting at 1. Default: 1, also used for 0. Ignored if page_token is
+   * set.
+   *
+   * @generated from field: int32 page = 3;
+   */
+  page: number;
+
+  /**
+   * Token of the next page from the previous response (AIP-158), to send unchanged. Over
+   * HTTP it is in the Link header.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message roster.v1.ListSubscriberSegmentsRequest.
+ * Use `create(ListSubscriberSegmentsRequestSchema)` to create a new message.
+ */
+export declare const ListSubscriberSegmentsRequestSchema: GenMessage<ListSubscriberSegmentsRequest>;
+
+/**
+ * One page of the segments of a subscriber.
+ *
+ * @generated from message roster.v1.ListSubscriberSegmentsResponse
+ */
+export declare type ListSubscriberSegmentsResponse = Message<"roster.v1.ListSubscriberSegmentsResponse"> & {
+  /**
+   * Segments on this page. Empty beyond the last page.
+   *
+   * @generated from field: repeated roster.v1.Segment segments = 1;
+   */
+  segments: Segment[];
+
+  /**
+   * Number of segments that the subscriber matches.
+   *
+   * @generated from field: optional int32 total = 2;
+   */
+  total?: number | undefined;
+
+  /**
+   * Page number used.
+   *
+   * @generated from field: int32 page = 3;
+   */
+  page: number;
+
+  /**
+   * Limit used.
+   *
+   * @generated from field: int32 limit = 4;
+   */
+  limit: number;
+
+  /**
+   * Token of the next page. Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 5;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message roster.v1.ListSubscriberSegmentsResponse.
+ * Use `create(ListSubscriberSegmentsResponseSchema)` to create a new message.
+ */
+export declare const ListSubscriberSegmentsResponseSchema: GenMessage<ListSubscriberSegmentsResponse>;
+
+/**
  * Request message for UpdateSegment.
  *
  * @generated from message roster.v1.UpdateSegmentRequest
@@ -466,6 +558,18 @@ export declare const SegmentService: GenService<{
     methodKind: "unary";
     input: typeof ListSegmentsRequestSchema;
     output: typeof ListSegmentsResponseSchema;
+  },
+  /**
+   * Returns one page of the segments whose filter a subscriber matches now, sorted by name. Segments
+   * without a filter, and those whose filter is no longer valid, match no one. Fails with
+   * SUBSCRIBER_NOT_FOUND.
+   *
+   * @generated from rpc roster.v1.SegmentService.ListSubscriberSegments
+   */
+  listSubscriberSegments: {
+    methodKind: "unary";
+    input: typeof ListSubscriberSegmentsRequestSchema;
+    output: typeof ListSubscriberSegmentsResponseSchema;
   },
   /**
    * Updates the given fields of a segment. Fails with SEGMENT_NOT_FOUND, or with

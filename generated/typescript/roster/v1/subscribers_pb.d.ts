@@ -1052,6 +1052,17 @@ export declare type ChangeSubscriberStatusRequest = Message<"roster.v1.ChangeSub
    * @generated from field: optional string etag = 3;
    */
   etag?: string | undefined;
+
+  /**
+   * How the person asked for the change, such as the name of a form or "Phone call". At most 200
+   * characters. It is stored in the history of the subscriber, as its consent. For UNCONFIRMED and
+   * CONFIRMED, it also becomes the consent that view FULL returns, with the time of the change.
+   * Ignored if the subscriber already has the status. Default: not stated, and the stored consent
+   * is kept.
+   *
+   * @generated from field: string consent_source = 4;
+   */
+  consentSource: string;
 };
 
 /**
@@ -1298,6 +1309,20 @@ export declare type SubscriberHistoryEntry = Message<"roster.v1.SubscriberHistor
    * @generated from field: roster.v1.SubscriberHistoryEntry.StatusChange status_change = 13;
    */
   statusChange?: SubscriberHistoryEntry_StatusChange | undefined;
+
+  /**
+   * How the person asked for a STATUS_CHANGED. Absent if the caller did not state it.
+   *
+   * @generated from field: optional string consent_source = 14;
+   */
+  consentSource?: string | undefined;
+
+  /**
+   * Why the suppression was lifted, of a SUPPRESSION_LIFTED. Absent if the caller did not state it.
+   *
+   * @generated from field: optional string reason = 15;
+   */
+  reason?: string | undefined;
 };
 
 /**
@@ -1655,6 +1680,251 @@ export declare type GetSubscriberPersonalDataResponse = Message<"roster.v1.GetSu
  * Use `create(GetSubscriberPersonalDataResponseSchema)` to create a new message.
  */
 export declare const GetSubscriberPersonalDataResponseSchema: GenMessage<GetSubscriberPersonalDataResponse>;
+
+/**
+ * Request message for GetSubscriberMailability.
+ *
+ * @generated from message roster.v1.GetSubscriberMailabilityRequest
+ */
+export declare type GetSubscriberMailabilityRequest = Message<"roster.v1.GetSubscriberMailabilityRequest"> & {
+  /**
+   * Email address of the person, compared as on creation, or identifier of a subscriber.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message roster.v1.GetSubscriberMailabilityRequest.
+ * Use `create(GetSubscriberMailabilityRequestSchema)` to create a new message.
+ */
+export declare const GetSubscriberMailabilityRequestSchema: GenMessage<GetSubscriberMailabilityRequest>;
+
+/**
+ * Whether a person may be mailed, and why not.
+ *
+ * @generated from message roster.v1.GetSubscriberMailabilityResponse
+ */
+export declare type GetSubscriberMailabilityResponse = Message<"roster.v1.GetSubscriberMailabilityResponse"> & {
+  /**
+   * Whether the person may be mailed: only if the reason is CONFIRMED.
+   *
+   * @generated from field: bool may_be_mailed = 1;
+   */
+  mayBeMailed: boolean;
+
+  /**
+   * Why.
+   *
+   * @generated from field: roster.v1.GetSubscriberMailabilityResponse.Reason reason = 2;
+   */
+  reason: GetSubscriberMailabilityResponse_Reason;
+
+  /**
+   * Time from which the reason applies: of the last change of the status, of the creation, or of
+   * the suppression. Absent if it is unknown, and for NOT_SUBSCRIBED.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 3;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Who made the last change of the status, or created the subscriber. Absent if it is unknown,
+   * and if the reason is that of a suppression; the audit log has who added it.
+   *
+   * @generated from field: roster.v1.Actor actor = 4;
+   */
+  actor?: Actor | undefined;
+
+  /**
+   * Whether the address is suppressed, so that it cannot be subscribed.
+   *
+   * @generated from field: bool suppressed = 5;
+   */
+  suppressed: boolean;
+
+  /**
+   * The other statuses to which ChangeSubscriberStatus changes the subscriber now with this API key.
+   * Empty without a subscriber, and for a key of scope read.
+   *
+   * @generated from field: repeated roster.v1.Subscriber.Status allowed_statuses = 6;
+   */
+  allowedStatuses: Subscriber_Status[];
+};
+
+/**
+ * Describes the message roster.v1.GetSubscriberMailabilityResponse.
+ * Use `create(GetSubscriberMailabilityResponseSchema)` to create a new message.
+ */
+export declare const GetSubscriberMailabilityResponseSchema: GenMessage<GetSubscriberMailabilityResponse>;
+
+/**
+ * Why a person may or may not be mailed. If several reasons apply, an opt-out of the subscriber
+ * precedes the suppression of the address, which precedes the others. Later versions can add
+ * reasons, which forbid mail.
+ *
+ * @generated from enum roster.v1.GetSubscriberMailabilityResponse.Reason
+ */
+export enum GetSubscriberMailabilityResponse_Reason {
+  /**
+   * Never returned.
+   *
+   * @generated from enum value: REASON_UNSPECIFIED = 0;
+   */
+  REASON_UNSPECIFIED = 0,
+
+  /**
+   * The owner of the address has not confirmed the subscription. Send nothing but a mail with
+   * the link that confirms.
+   *
+   * @generated from enum value: UNCONFIRMED = 1;
+   */
+  UNCONFIRMED = 1,
+
+  /**
+   * The owner of the address has confirmed the subscription: the person may be mailed.
+   *
+   * @generated from enum value: CONFIRMED = 2;
+   */
+  CONFIRMED = 2,
+
+  /**
+   * The person unsubscribed. Without a subscriber, the suppression of the address states it.
+   *
+   * @generated from enum value: UNSUBSCRIBED = 3;
+   */
+  UNSUBSCRIBED = 3,
+
+  /**
+   * The address does not accept mail. Without a subscriber, the suppression states it.
+   *
+   * @generated from enum value: BOUNCED = 4;
+   */
+  BOUNCED = 4,
+
+  /**
+   * The person reported mail as spam. Without a subscriber, the suppression states it.
+   *
+   * @generated from enum value: COMPLAINED = 5;
+   */
+  COMPLAINED = 5,
+
+  /**
+   * The account suppressed the address, for a reason other than these.
+   *
+   * @generated from enum value: SUPPRESSED = 6;
+   */
+  SUPPRESSED = 6,
+
+  /**
+   * No subscriber has the address.
+   *
+   * @generated from enum value: NOT_SUBSCRIBED = 7;
+   */
+  NOT_SUBSCRIBED = 7,
+}
+
+/**
+ * Describes the enum roster.v1.GetSubscriberMailabilityResponse.Reason.
+ */
+export declare const GetSubscriberMailabilityResponse_ReasonSchema: GenEnum<GetSubscriberMailabilityResponse_Reason>;
+
+/**
+ * Request message for GetSubscriberErasurePreview.
+ *
+ * @generated from message roster.v1.GetSubscriberErasurePreviewRequest
+ */
+export declare type GetSubscriberErasurePreviewRequest = Message<"roster.v1.GetSubscriberErasurePreviewRequest"> & {
+  /**
+   * Identifier or email address of the subscriber.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message roster.v1.GetSubscriberErasurePreviewRequest.
+ * Use `create(GetSubscriberErasurePreviewRequestSchema)` to create a new message.
+ */
+export declare const GetSubscriberErasurePreviewRequestSchema: GenMessage<GetSubscriberErasurePreviewRequest>;
+
+/**
+ * A webhook whose endpoint was sent data about a person.
+ *
+ * @generated from message roster.v1.ErasureReceiver
+ */
+export declare type ErasureReceiver = Message<"roster.v1.ErasureReceiver"> & {
+  /**
+   * Identifier of the webhook.
+   *
+   * @generated from field: string webhook_id = 1;
+   */
+  webhookId: string;
+
+  /**
+   * Current URL of the webhook.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * Number of stored events about the person that it was sent, also without success.
+   *
+   * @generated from field: int32 events = 3;
+   */
+  events: number;
+};
+
+/**
+ * Describes the message roster.v1.ErasureReceiver.
+ * Use `create(ErasureReceiverSchema)` to create a new message.
+ */
+export declare const ErasureReceiverSchema: GenMessage<ErasureReceiver>;
+
+/**
+ * What an erasure would remove.
+ *
+ * @generated from message roster.v1.GetSubscriberErasurePreviewResponse
+ */
+export declare type GetSubscriberErasurePreviewResponse = Message<"roster.v1.GetSubscriberErasurePreviewResponse"> & {
+  /**
+   * Number of history entries, which are deleted.
+   *
+   * @generated from field: int32 history_entries = 1;
+   */
+  historyEntries: number;
+
+  /**
+   * Number of stored events about the subscriber, from which personal data is removed.
+   *
+   * @generated from field: int32 events = 2;
+   */
+  events: number;
+
+  /**
+   * Webhooks that were sent some of these events. What they received cannot be recalled, so ask
+   * their owners to delete it. Deleted webhooks, and events older than 30 days, are not included.
+   *
+   * @generated from field: repeated roster.v1.ErasureReceiver receivers = 3;
+   */
+  receivers: ErasureReceiver[];
+
+  /**
+   * Whether the address stays suppressed, because the person opted out.
+   *
+   * @generated from field: bool suppresses_address = 4;
+   */
+  suppressesAddress: boolean;
+};
+
+/**
+ * Describes the message roster.v1.GetSubscriberErasurePreviewResponse.
+ * Use `create(GetSubscriberErasurePreviewResponseSchema)` to create a new message.
+ */
+export declare const GetSubscriberErasurePreviewResponseSchema: GenMessage<GetSubscriberErasurePreviewResponse>;
 
 /**
  * One row of an import. The bounds of CreateSubscriber apply. A row that violates
@@ -2687,6 +2957,33 @@ export declare const SubscriberService: GenService<{
     methodKind: "unary";
     input: typeof GetSubscriberPersonalDataRequestSchema;
     output: typeof GetSubscriberPersonalDataResponseSchema;
+  },
+  /**
+   * Returns whether a person may be mailed, and why not. An address without a subscriber has an
+   * answer too. A text that is neither an identifier nor an address fails with VALIDATION_ERROR,
+   * and an identifier without a subscriber with SUBSCRIBER_NOT_FOUND.
+   *
+   * Only a confirmed person whose address is not suppressed may be mailed. What is not known to be
+   * so is answered with no.
+   *
+   * @generated from rpc roster.v1.SubscriberService.GetSubscriberMailability
+   */
+  getSubscriberMailability: {
+    methodKind: "unary";
+    input: typeof GetSubscriberMailabilityRequestSchema;
+    output: typeof GetSubscriberMailabilityResponseSchema;
+  },
+  /**
+   * Returns what DeleteSubscriber with erase would remove, and the webhooks to which data was
+   * sent before. Changes nothing. The response of a deletion is empty, so this is not a
+   * dry run of it (AIP-163). Fails with SUBSCRIBER_NOT_FOUND.
+   *
+   * @generated from rpc roster.v1.SubscriberService.GetSubscriberErasurePreview
+   */
+  getSubscriberErasurePreview: {
+    methodKind: "unary";
+    input: typeof GetSubscriberErasurePreviewRequestSchema;
+    output: typeof GetSubscriberErasurePreviewResponseSchema;
   },
   /**
    * Imports any number of subscribers and streams the result of each row. Rows are

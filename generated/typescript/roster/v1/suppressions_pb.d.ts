@@ -255,6 +255,15 @@ export declare type DeleteSuppressionRequest = Message<"roster.v1.DeleteSuppress
    * @generated from field: optional string etag = 2;
    */
   etag?: string | undefined;
+
+  /**
+   * Why the suppression is lifted, such as "Asked to be subscribed again". At most 200 characters.
+   * It is stored in the audit log, with email addresses replaced, and in the history of a
+   * subscriber with the address. Default: not stated.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
 };
 
 /**
@@ -784,8 +793,8 @@ export declare const SuppressionService: GenService<{
   },
   /**
    * Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
-   * address, its history states who deleted the suppression, unless the request has the hash: the
-   * subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
+   * address, its history states who deleted the suppression and why, unless the request has the
+   * hash: the subscriber cannot be found by it. Fails with SUPPRESSION_NOT_FOUND.
    *
    * @generated from rpc roster.v1.SuppressionService.DeleteSuppression
    */

@@ -1,15 +1,16 @@
-"""Evaluates a filter for a subscriber that is not stored."""
+"""Evaluates a filter for a row of an import, or for one stored subscriber."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from ....values.emails import unicode_key
+from ....values.emails import Email, unicode_key
 from ....values.ids import first_id_at
-from ....values.texts import fold_case
-from ..rules import NewSubscriber, search_keys
+from ....values.texts import caseless_key, fold_case
+from ..fields import PROFILE, Status, SubscriberRow
+from ..rules import ConsentRecord, NewSubscriber, search_keys
 from ..value_keys import text_keys
 from .operands import VALUE_KINDS
 from .tree import Condition, Kind, is_true
@@ -31,16 +32,41 @@ _TYPES: Mapping[Kind, type | tuple[type, ...]] = {
 }
 
 
+class _Subscriber(NamedTuple):
+    """A subscriber, and the time now. `revision` is that of the last change, if it is stored."""
+
+    new: NewSubscriber
+    now: int
+    revision: int | None = None
+
+
 def matches(tree: Any, new: NewSubscriber, now: int) -> bool:
     """Whether a row of an import matches a tree, as the subscriber that it would create now.
 
     Comparisons of the last update with a time are false, because that time is not known.
     Values of the wrong type for their custom field are false too.
     """
-    return is_true(tree, lambda each: _is_met(each, new, now))
+    one = _Subscriber(new, now)
+    return is_true(tree, lambda each: _is_met(each, one))
 
 
-def _is_met(condition: Condition, new: NewSubscriber, now: int) -> bool:
+def matches_stored(tree: Any, row: SubscriberRow) -> bool:
+    """Whether a stored subscriber matches a tree. Many trees are evaluated without the database."""
+    record = ConsentRecord(*[getattr(row, name) for name in ConsentRecord._fields])
+    new = NewSubscriber(
+        email=Email(row.email, row.email_key),
+        profile={name: getattr(row, name) for name in PROFILE},
+        status=Status(row.status),
+        tags={caseless_key(name): name for name in row.tags},
+        values=row.values,
+        consent_record=record,
+    )
+    one = _Subscriber(new, row.created_at, row.revision)
+    return is_true(tree, lambda each: _is_met(each, one))
+
+
+def _is_met(condition: Condition, one: _Subscriber) -> bool:
+    new = one.new
     values: Sequence[Any] = condition.values
     stored: Sequence[Any]
     match condition.kind:
@@ -53,14 +79,14 @@ def _is_met(condition: Condition, new: NewSubscriber, now: int) -> bool:
             key = unicode_key(new.email.key) if in_unicode else new.email.key
             stored = [key and key.rpartition("@")[2]]
         case Kind.COLUMN:
-            stored = [_column(condition.column, new, now)]
+            stored = [_column(condition.column, one)]
         case Kind.TAG:
             stored = list(new.tags)
         case Kind.TAG_COUNT:
             stored = [len(new.tags)]
         case Kind.FIELDS:
             keys = iter(values)
-            left, right = (_operand(name, keys, new, now) for name in condition.column.split(", "))
+            left, right = (_operand(name, keys, one) for name in condition.column.split(", "))
             values, stored = [right], [] if right is None else [left]
         case kind:
             key, *values = values
@@ -73,7 +99,8 @@ def _is_met(condition: Condition, new: NewSubscriber, now: int) -> bool:
     )
 
 
-def _column(name: str, new: NewSubscriber, now: int) -> Any:
+def _column(name: str, one: _Subscriber) -> Any:
+    new, now, revision = one
     record, profile = new.consent_record, new.profile
     created_at = now if record.created_at is None else min(record.created_at, now)
     match name:
@@ -81,8 +108,10 @@ def _column(name: str, new: NewSubscriber, now: int) -> Any:
             return first_id_at(created_at)
         case "created_at":
             return created_at
-        case "revision" | "updated_at":
-            return None
+        case "revision":
+            return revision
+        case "updated_at":
+            return None if revision is None else revision // 1000
         case "status":
             return int(new.status)
         case "email_key":
@@ -96,16 +125,16 @@ def _column(name: str, new: NewSubscriber, now: int) -> Any:
     return profile[name] if name in profile else getattr(record, name)
 
 
-def _operand(name: str, keys: Iterator[str], new: NewSubscriber, now: int) -> Any:
+def _operand(name: str, keys: Iterator[str], one: _Subscriber) -> Any:
     """Returns the value of a field that is compared with another one."""
     match name:
         case "domain":
-            return new.email.key.rpartition("@")[2]
+            return one.new.email.key.rpartition("@")[2]
         case Kind.TAG_COUNT:
-            return len(new.tags)
+            return len(one.new.tags)
     if name not in VALUE_KINDS.values():
-        return _column(name, new, now)
-    return _typed(new.values.get(next(keys)), Kind(name))
+        return _column(name, one)
+    return _typed(one.new.values.get(next(keys)), Kind(name))
 
 
 def _compared(value: Any, name: str, values: Sequence[Any]) -> bool:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from peewee import Case, ModelSelect, fn
+from peewee import SQL, Case, ModelSelect, fn
 
 from ....rpc.errors import WebhookDeliveryNotFound
 from ....storage.statements import Dialect, Statement, param, params
 from ....storage.transaction import Transaction
 from ...events import store_reading as events
+from ...events.models import Event
 from ..models import PENDING, SENDING, Delivery, DeliveryAttempt, DeliveryQueue, Webhook
 from ..rules import DeliveryState
 from .store_queue import IN_ACCOUNT, OF_WEBHOOK, ONE, ids_of_any_account_with_queue, wake
@@ -121,6 +122,25 @@ def _of_event(dialect: Dialect) -> ModelSelect[Delivery]:
     )
 
 
+def _receivers(dialect: Dialect) -> ModelSelect[Delivery]:
+    numbers = Event.select(Event.sequence).where(
+        (Event.account_id == param("account_id"))
+        & Event.subscriber_id.is_null(False)
+        & (Event.subscriber_id == param("subscriber_id"))
+    )
+    return (
+        Delivery.select(Webhook.id, Webhook.url, fn.COUNT(Delivery.sequence.distinct()))
+        .join(Webhook, on=OF_WEBHOOK)
+        .where(
+            IN_ACCOUNT
+            & dialect.within(Delivery.sequence, numbers)
+            & ((Delivery.attempts > SQL("0")) | (Delivery.status == SENDING))
+        )
+        .group_by(Webhook.id, Webhook.url)
+        .order_by(Webhook.id)
+    )
+
+
 def _attempts_after() -> ModelSelect[Any]:
     return (
         DeliveryAttempt.select(DeliveryAttempt.position, *COLUMNS, *_ATTEMPT_COLUMNS)
@@ -137,6 +157,7 @@ def _attempts_after() -> ModelSelect[Any]:
 
 
 _OF_EVENT = Statement(_of_event)
+_RECEIVERS = Statement(_receivers)
 _REMOVE_REQUESTS_AND_RESPONSES = Statement(
     lambda dialect: DeliveryAttempt.update(
         params(DeliveryAttempt.response_body, DeliveryAttempt.request_headers)
@@ -192,6 +213,14 @@ def deliveries_of(
     """Returns the deliveries of an event with a greater ID, in the order of IDs."""
     rows = tx.all(_OF_EVENT, account_id=account_id, sequence=sequence, after=after)
     return [DeliveryRow._make(row) for row in rows]
+
+
+def receivers_of(
+    account_id: str, subscriber_id: str, tx: Transaction
+) -> list[tuple[str, str, int]]:
+    """Returns the webhooks that were sent events about a subscriber: ID, URL, number of events."""
+    rows = tx.all(_RECEIVERS, account_id=account_id, subscriber_id=subscriber_id)
+    return [(webhook_id, url, events) for webhook_id, url, events in rows]
 
 
 def remove_requests_and_responses(account_id: str, sequence: int, tx: Transaction) -> None:

@@ -16,7 +16,7 @@ from ....rpc.caller import Caller
 from ....rpc.errors import Unavailable
 from ....storage.database import Database
 from ....storage.transaction import Transaction
-from ...accounts.store import check_key
+from ...accounts.store_keys import check_key
 from ..endpoints.store_reading import find
 from .store_deliveries import TailBatch, TailRecord, attempts_after, last_position
 

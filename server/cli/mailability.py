@@ -1,0 +1,58 @@
+"""roster mailability"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from ..serving.console import console
+from .common.options import LOCAL_URL, ApiKey, Json, Url
+from .common.output import print_json
+from .common.service_client import ServiceClient, run
+
+
+def mailability(
+    person: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="Email address, or ID of a subscriber.")
+    ],
+    url: Url = LOCAL_URL,
+    api_key: ApiKey = "",
+    json: Json = False,
+) -> None:
+    """Print whether a person may be mailed, and why not.
+
+    Addresses without a subscriber have an answer too. --json prints the response of GET
+    /api/subscribers/ADDRESS/mailability.
+    Exit codes: 2 if an argument is invalid, 6 if the service cannot be
+    reached, and 7 if it rejects the request.
+    """
+    answer = run(_answer(ServiceClient(url, api_key), person))
+    if json:
+        print_json(answer)
+    else:
+        console.print("\n".join(_lines(person, answer)), markup=False, soft_wrap=True)
+
+
+async def _answer(client: ServiceClient, person: str) -> dict[str, Any]:
+    async with client:
+        answer: dict[str, Any] = await client.get(
+            f"/api/subscribers/{quote(person, safe='')}/mailability"
+        )
+    return answer
+
+
+def _lines(person: str, answer: dict[str, Any]) -> list[str]:
+    since = f" since {answer['since']}" if "since" in answer else ""
+    actor = answer.get("actor", {})
+    by = f", by {' '.join(filter(None, [actor['type'], actor.get('name')]))}" if actor else ""
+    lines = [
+        f"{person} {'may' if answer['mayBeMailed'] else 'must not'} be mailed:"
+        f" {answer['reason']}{since}{by}."
+    ]
+    if answer["suppressed"]:
+        lines.append("The address is suppressed.")
+    if answer["allowedStatuses"]:
+        lines.append(f"Can be changed to: {', '.join(answer['allowedStatuses'])}.")
+    return lines

@@ -1,0 +1,159 @@
+"""Calls that last longer than the cache of API keys end when their key is revoked.
+
+The deletion of an account revokes its keys first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from grpc import StatusCode, aio
+
+from roster.v1 import audit_pb2, operations_pb2, subscribers_pb2, suppressions_pb2
+from rosterd.http_gateway.channel.in_process import InProcessChannel
+from rosterd.server.app import App
+from rosterd.server.config import Settings
+from rosterd.server.features.accounts import store, store_keys
+from rosterd.server.features.accounts.rules import hash_secret, make_secret
+from rosterd.server.features.audit import service as audit
+from rosterd.server.features.exports import service as exports
+from rosterd.server.features.operations import service as operations
+from rosterd.server.features.operations import store as operations_store
+from rosterd.server.features.subscribers.query import store_pages
+from rosterd.server.features.suppressions import service as suppressions
+from rosterd.server.features.webhooks.egress.client import Client
+from rosterd.server.features.webhooks.egress.policy import EgressPolicy
+from rosterd.server.storage.sqlite.database import SqliteDatabase
+from rosterd.server.storage.transaction import Transaction
+
+from ..storage.helpers import ENCRYPTION
+
+
+class Service(NamedTuple):
+    """A service in this process, and an account with an API key."""
+
+    channel: aio.Channel
+    database: SqliteDatabase
+    account: str
+    key: str
+
+    async def call(self, rpc: str, request: Any) -> Any:
+        call = self.channel.unary_unary(f"/roster.v1.{rpc}")
+        return await call(request, metadata=self._metadata)
+
+    def stream(self, rpc: str, request: Any) -> Any:
+        return self.channel.unary_stream(f"/roster.v1.{rpc}")(request, metadata=self._metadata)
+
+    async def revoke_keys(self) -> None:
+        await self.database.write(partial(store_keys.delete_keys, self.account))
+
+    @property
+    def _metadata(self) -> list[tuple[str, str]]:
+        return [("authorization", f"Bearer {self.key}")]
+
+
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[Service]:
+    database, key = SqliteDatabase(folder / "roster.db"), make_secret()
+    await database.open()
+    try:
+        app = App(Settings({}), database, ENCRYPTION, Client(EgressPolicy()))
+        app.accept_calls()
+        create = partial(
+            store.create_account_with_key, "owner@example.com", hash_secret(key), verified=True
+        )
+        account, _ = await database.write(create)
+        channel = InProcessChannel(app.register, app.interceptors)
+        yield Service(channel, database, account.id, key)
+    finally:
+        await database.close()
+
+
+async def add_subscribers(service: Service) -> None:
+    rows = [subscribers_pb2.BulkSubscriber(email=f"{name}@example.com") for name in "abc"]
+    request = subscribers_pb2.BulkCreateSubscribersRequest(subscribers=rows)
+    await service.call("SubscriberService/BulkCreateSubscribers", request)
+
+
+EXPORTS = {
+    "SubscriberService/ExportSubscribers": subscribers_pb2.ExportSubscribersRequest(),
+    "SuppressionService/ExportSuppressions": suppressions_pb2.ExportSuppressionsRequest(),
+    "AuditService/ExportAuditEntries": audit_pb2.ExportAuditEntriesRequest(),
+}
+
+
+DELETION = operations_pb2.BatchChangeSubscribersRequest(
+    filter="email:*", action=operations_pb2.BatchAction(delete=True)
+)
+
+
+@pytest.mark.parametrize("rpc", sorted(EXPORTS))
+async def test_export_ends_when_its_key_is_revoked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rpc: str
+) -> None:
+    monkeypatch.setattr(exports, "BATCH", 1)
+    monkeypatch.setattr(suppressions, "EXPORT_BATCH", 1)
+    monkeypatch.setattr(audit, "EXPORT_BATCH", 1)
+    async with serving(tmp_path) as service:
+        await add_subscribers(service)
+        # Also adds entries to the audit log.
+        emails = suppressions_pb2.AddSuppressionsRequest(emails=["x@example.com", "y@example.com"])
+        await service.call("SuppressionService/AddSuppressions", emails)
+        responses = service.stream(rpc, EXPORTS[rpc])
+        assert (await anext(responses)).ByteSize()
+
+        await service.revoke_keys()
+
+        with pytest.raises(aio.AioRpcError) as caught:
+            async for _ in responses:
+                pass
+        assert caught.value.code() is StatusCode.UNAUTHENTICATED
+
+
+async def test_watch_of_an_operation_ends_when_its_key_is_revoked(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        await add_subscribers(service)
+        # Nothing runs it.
+        started = await service.call("OperationService/BatchChangeSubscribers", DELETION)
+        watch = operations_pb2.WatchOperationRequest(id=started.operation.id)
+        responses = service.stream("OperationService/WatchOperation", watch)
+        await anext(responses)
+
+        await service.revoke_keys()
+
+        with pytest.raises(aio.AioRpcError) as caught:
+            await anext(responses)
+        assert caught.value.code() is StatusCode.UNAUTHENTICATED
+
+
+async def test_operation_is_not_stored_if_the_keys_were_revoked_while_it_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, is_revoked = asyncio.Event(), threading.Event()
+    loop, count_matches = asyncio.get_running_loop(), store_pages.count_matches
+
+    def count_until_revoked(account_id: str, tree: Any, tx: Transaction) -> int:
+        loop.call_soon_threadsafe(counts.set)
+        assert is_revoked.wait(20)
+        return count_matches(account_id, tree, tx)
+
+    monkeypatch.setattr(operations, "count_matches", count_until_revoked)
+    async with serving(tmp_path) as service:
+        call = asyncio.ensure_future(
+            service.call("OperationService/BatchChangeSubscribers", DELETION)
+        )
+        await counts.wait()
+        await service.revoke_keys()
+        is_revoked.set()
+
+        with pytest.raises(aio.AioRpcError) as caught:
+            await call
+        assert caught.value.code() is StatusCode.UNAUTHENTICATED
+        assert await service.database.read(partial(operations_store.running, service.account)) == []
