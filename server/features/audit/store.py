@@ -122,14 +122,37 @@ def record_command(
     after: Fields | None = None,
 ) -> None:
     """Records an action of the command line. The resource is given as the API returns it."""
+    record(
+        account_id,
+        action,
+        tx,
+        actor=COMMAND_LINE,
+        actor_name=_user_name(),
+        before=before,
+        after=after,
+    )
+
+
+def record(
+    account_id: str,
+    action: str,
+    tx: Transaction,
+    *,
+    actor: str,
+    actor_name: str,
+    ip: str = "",
+    before: Fields | None = None,
+    after: Fields | None = None,
+) -> None:
+    """Records an action. The resource is given as the API returns it."""
     resource = after or before or {}
     old, new = changes(action, before, after)
     row = AuditEntryRow(
         id=tx.new_id(),
         action=action,
-        actor=COMMAND_LINE,
-        actor_name=_user_name(),
-        ip="",
+        actor=actor,
+        actor_name=actor_name,
+        ip=ip,
         resource_id=resource.get("id", ""),
         before=text_of(old),
         after=text_of(new),
