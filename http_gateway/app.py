@@ -12,7 +12,7 @@ authorized, if that is the case.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import ServiceDescriptor
@@ -26,6 +26,7 @@ from .channel.request_streams import writing_requests
 from .channel.unary import Call
 from .channel.upstream import UpstreamChannel
 from .compression import compress
+from .cookies import Cookies
 from .cross_origin import CrossOrigin
 from .docs.documentation import Documentation
 from .error_pages import ErrorPages
@@ -50,6 +51,7 @@ from .routing.bindings import UNARY, Binding
 from .routing.header_fields import headers_by_json_name
 from .routing.requests import message_of
 from .routing.routes import Match, Routes
+from .static_content import StaticContent
 from .streams.exchange import Exchange, check_call
 from .streams.response import StreamResponse
 
@@ -69,6 +71,7 @@ class Gateway:
         options: Options | None = None,
         observer: Observer | None = None,
         documentation: Documentation | None = None,
+        pages: Mapping[str, StaticContent] | None = None,
     ) -> None:
         services = tuple(services)
         self._options = options or Options()
@@ -76,13 +79,14 @@ class Gateway:
         self._policy = policy = self._options.policy
         self._routes = Routes(services, policy.annotations)
         self._cross_origin = CrossOrigin(self._options, self._routes)
+        self._cookies = Cookies(self._options)
         self._error_pages = ErrorPages(policy)
         self._channel = channel
         self._methods: dict[str, Any] = {}
         self._checks = channel.skew.checks if isinstance(channel, UpstreamChannel) else {}
         self.load = LoadShedder(self._options)
         self._pages = pages_of(
-            channel, services, self.load, policy, documentation or Documentation()
+            channel, services, self.load, policy, documentation or Documentation(), pages or {}
         )
         self._routes.check_reserved(self._pages.keys() - REDIRECTS.keys())
         self.load.exempt_paths = self._pages.keys()
@@ -126,8 +130,8 @@ class Gateway:
                 observer.end(CLIENT_CLOSED_REQUEST, request.content.total_bytes, 0)
             else:
                 observer.end(response.status, request.content.total_bytes, response.body_size)
-        if match is not None and match.binding.deprecations and isinstance(response, Response):
-            response.headers.update(request.deprecation)
+        if request.response_headers and isinstance(response, Response):
+            response.headers.update(request.response_headers)
         if match is not None and match.binding.cross_origin:
             self._cross_origin.add_headers(response, request, match.binding)
         return response
@@ -169,6 +173,8 @@ class Gateway:
         observer.set_route(binding.rpc, binding.template.text)
         forwarded = self._policy.headers.forwarded
         metadata = request_metadata(request, request_id, observer.trace, forwarded)
+        session = self._cookies.metadata(request, binding)
+        metadata += session
         method = self._methods.get(binding.rpc) or self._method(binding)
         timeout, form, text = None, None, None
         is_form = forms.is_form(request, binding)
@@ -183,7 +189,8 @@ class Gateway:
             message = await message_of(match, query, request, text)
             check_idempotency_key(request)
             if binding.deprecations is not None:
-                request.deprecation = binding.deprecations.headers(message)
+                deprecation = binding.deprecations.headers(message)
+                request.response_headers = {**request.response_headers, **deprecation}
             check = self._checks.get(binding.rpc)
             if check is not None:
                 check(message)
@@ -202,6 +209,8 @@ class Gateway:
             self.load.calls -= 1
         trailing = call.trailing if isinstance(call, Call) else await call.trailing_metadata()
         more = response_headers(trailing, self._policy.headers)
+        if binding.cookie is not None:
+            more |= self._cookies.headers(request, getattr(reply, binding.cookie))
         if binding.success_status == 204:
             return Response(204, request_id, more=more)
         if binding.returns_http_body:

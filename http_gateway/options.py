@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
 
 from .policy import DEFAULT, Policy
 
@@ -20,6 +21,10 @@ class Options:
     # The origins whose web pages can call the rpcs with the option `cross_origin`, in lower case,
     # such as https://www.example.com; "*" for any.
     cors_origins: frozenset[str] = frozenset()
+    # The reverse proxies whose X-Forwarded-Proto states whether a client uses HTTPS.
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    # The path of the gateway in URLs of browsers, if a reverse proxy removes it.
+    path: str = ""
 
     # Calls at once: twice as many as a writer puts into one commit, so that the next commit is
     # full while one is being synced.

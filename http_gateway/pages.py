@@ -47,8 +47,9 @@ def pages_of(
     load: LoadShedder,
     policy: Policy,
     documentation: Documentation,
+    others: Mapping[str, StaticContent],
 ) -> Mapping[str, Page]:
-    """Returns the pages of a gateway by path."""
+    """Returns the pages of a gateway by path, `others` among them."""
     health: Any = health_pb2_grpc.HealthStub(channel)
     has_webhooks = sent_by(services, policy) is not None
 
@@ -89,6 +90,7 @@ def pages_of(
         "/docs/search.json": _static(lambda: StaticContent(site().search_index(), JSON)),
         **{f"/docs/guides/{item.name}": guide(item.name) for item in documentation.guides},
         **{path: _redirect(*target) for path, target in REDIRECTS.items()},
+        **{path: _page_of(content) for path, content in others.items()},
     }
     if has_webhooks:
         pages["/openapi/webhooks.json"] = _without_parameters(
@@ -96,6 +98,10 @@ def pages_of(
         )
         pages["/docs/webhooks"] = _static(lambda: _html(site().event_types()))
     return pages
+
+
+def _page_of(content: StaticContent) -> Page:
+    return _static(lambda: content)
 
 
 def _static(build: Callable[[], StaticContent]) -> Page:

@@ -74,6 +74,8 @@ class FieldOptions:
     next_link: bool = False
     status_if_true: int = 0
     form_page: bool = False
+    # For text of a response: the token of a session, which is sent as a cookie.
+    cookie: bool = False
     # For a repeated field of a response: JSON does not contain it if it is empty.
     omit_empty: bool = False
     # The example in documents: text, or JSON for other types.
@@ -81,8 +83,9 @@ class FieldOptions:
 
     @property
     def is_outside_json(self) -> bool:
-        """Whether the field is sent as a header, as the status or as a page."""
-        return bool(self.header or self.next_link or self.status_if_true or self.form_page)
+        """Whether the field is sent in a header, as the status or as a page."""
+        is_in_header = self.header or self.next_link or self.cookie
+        return bool(is_in_header or self.status_if_true or self.form_page)
 
 
 class FormOptions(NamedTuple):
@@ -203,6 +206,19 @@ class HeaderPolicy:
         return cls(forwarded, _returned(*returned), **more)
 
 
+class CookiePolicy(NamedTuple):
+    """The session cookie of a service; its name gets a prefix or the port.
+
+    Its value is sent as `metadata`, unless a header in `replaced_by` has credentials. `max_age` is
+    in seconds.
+    """
+
+    name: str
+    max_age: int
+    metadata: str = "session"
+    replaced_by: Collection[str] = ("authorization",)
+
+
 @dataclass(frozen=True, eq=False)
 class IdempotencyPolicy:
     """Which rpcs take an Idempotency-Key, and how OpenAPI describes it.
@@ -268,6 +284,8 @@ class Policy:
     errors: ErrorPolicy = ErrorPolicy()
     headers: HeaderPolicy = HeaderPolicy()
     idempotency: IdempotencyPolicy = IdempotencyPolicy()
+    # None if there are no sessions.
+    cookie: CookiePolicy | None = None
     webhooks: Webhooks | None = None
     # The security schemes of OpenAPI, any of which authorizes a call of an rpc with a scope.
     security: Mapping[str, OpenApi] = field(default_factory=dict)

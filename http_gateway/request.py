@@ -16,7 +16,7 @@ class Request(web.BaseRequest):
     options: Options
     # Whether the body is a stream, which is discarded if it is not read to its end.
     has_stream = False
-    # The headers of the response if the call uses something deprecated.
-    deprecation: Mapping[str, str] = MappingProxyType({})
+    # Headers of the response: if the call uses something deprecated, or has a session.
+    response_headers: Mapping[str, str] = MappingProxyType({})
     # Whether the gateway is draining, so that the response closes the connection.
     is_draining: Callable[[], bool]

@@ -9,6 +9,8 @@ from typing import Any
 # The statuses of the reasons for which the gateway itself rejects requests.
 STATUSES = {
     "VALIDATION_ERROR": 400,
+    "CROSS_ORIGIN_REQUEST": 403,
+    "HTTPS_REQUIRED": 403,
     "ROUTE_NOT_FOUND": 404,
     "METHOD_NOT_ALLOWED": 405,
     "REQUEST_TIMEOUT": 408,

@@ -26,6 +26,8 @@ from roster.v1 import (
     operations_pb2_grpc,
     segments_pb2,
     segments_pb2_grpc,
+    sessions_pb2,
+    sessions_pb2_grpc,
     signups_pb2,
     signups_pb2_grpc,
     statistics_pb2,
@@ -42,11 +44,12 @@ from roster.v1 import (
 
 from .config import Rate, Settings
 from .features.accounts import store_keys as api_keys
-from .features.accounts.key_uses import KeyUses
 from .features.accounts.service import AccountService, ApiKeyService
+from .features.accounts.uses import Uses
 from .features.audit.audited_database import AuditedDatabase
 from .features.audit.service import AuditService
 from .features.custom_fields import store as custom_fields
+from .features.custom_fields.rules import MAX_FIELDS
 from .features.custom_fields.service import CustomFieldService
 from .features.exports.service import ExportMethods
 from .features.imports.service import ImportMethods
@@ -56,12 +59,15 @@ from .features.links.service_pages import LinkPageService
 from .features.links.store import LinkStore
 from .features.merge_tags.service import MergeTagService
 from .features.operations import store as operations
+from .features.operations.rules import MAX_RUNNING
 from .features.operations.runner import OperationRunner
 from .features.operations.service import OperationService
 from .features.operations.store_filters import OperationFilters
 from .features.operations.store_steps import Steps
 from .features.segments.service import SegmentService
-from .features.segments.store import SegmentFilters
+from .features.segments.store import MAX_SEGMENTS, SegmentFilters
+from .features.sessions import store as sessions
+from .features.sessions.service import SessionService, SignInLinkService
 from .features.signups.service import SignupService
 from .features.signups.store import SignupStore
 from .features.subscribers import store_reading as subscribers
@@ -79,6 +85,7 @@ from .features.webhooks.egress.client import Client
 from .features.webhooks.endpoints import store_reading as webhooks
 from .features.webhooks.endpoints.signing import Secrets
 from .features.webhooks.personal_data import PersonalData
+from .features.webhooks.rules import MAX_WEBHOOKS
 from .features.webhooks.service import WebhookService
 from .observability.metrics import READY, Sample
 from .observability.observability import Observability, disabled_observability
@@ -123,10 +130,17 @@ SERVICES: Sequence[ServiceDescriptor] = [
         webhooks_pb2,
         accounts_pb2,
         api_keys_pb2,
+        sessions_pb2,
         audit_pb2,
     )
     for service in file.DESCRIPTOR.services_by_name.values()
 ]
+LIMITS = sessions_pb2.Limits(
+    custom_fields=MAX_FIELDS,
+    segments=MAX_SEGMENTS,
+    webhooks=MAX_WEBHOOKS,
+    running_operations=MAX_RUNNING,
+)
 # Links of one client address that do not work.
 INVALID_LINKS = Rate(300, 60)
 
@@ -172,8 +186,9 @@ class App:
         observability.exposition.add(observability.stats.rpc_samples)
         observability.exposition.add(lambda: [Sample(READY, self._is_serving)])
         rate_limit, signup_rate_limit = settings.rate_limit, settings.signup_rate_limit
-        self.key_uses = KeyUses(database)
-        authenticate = Authenticate(database, clock, AuthThrottle(), self.key_uses)
+        self._uses = Uses(database, api_keys.record_use), Uses(database, sessions.record_use)
+        auth_throttle = AuthThrottle()
+        authenticate = Authenticate(database, clock, auth_throttle, *self._uses)
         idempotent = AuditedDatabase(database, encryption)
         self._concurrency_limit = ConcurrencyLimit()
         self.interceptors: Sequence[grpc.aio.ServerInterceptor] = (
@@ -197,7 +212,7 @@ class App:
         )
         suppressions = Suppressions(encryption)
         self._accounts = AccountService(idempotent)
-        self._audit = AuditService(idempotent, api_keys.check_key)
+        self._audit = AuditService(idempotent, sessions.check_credential)
         self._api_keys = ApiKeyService(idempotent, authenticate.invalidate)
         segments = SegmentFilters()
         filters = FilterExpressions(idempotent, segments, clock)
@@ -205,6 +220,10 @@ class App:
         stored_filters = (segments, operation_filters)
         self._custom_fields = CustomFieldService(idempotent, stored_filters)
         self.links = links = Links(encryption, settings.public_url)
+        self._sessions = SessionService(
+            idempotent, auth_throttle, authenticate.invalidate, links, LIMITS
+        )
+        self._sign_in_links = SignInLinkService(idempotent, links)
         link_store = LinkStore(links, suppressions)
         self._links = LinkService(idempotent, links, link_store, clock)
         self._link_pages = LinkPageService(
@@ -250,6 +269,8 @@ class App:
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
         operations_pb2_grpc.add_OperationServiceServicer_to_server(self._operations, server)
         segments_pb2_grpc.add_SegmentServiceServicer_to_server(self._segments, server)
+        sessions_pb2_grpc.add_SessionServiceServicer_to_server(self._sessions, server)
+        sessions_pb2_grpc.add_SignInLinkServiceServicer_to_server(self._sign_in_links, server)
         statistics_pb2_grpc.add_StatisticServiceServicer_to_server(self._statistics, server)
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(self._subscribers, server)
         links_pb2_grpc.add_LinkServiceServicer_to_server(self._links, server)
@@ -271,6 +292,10 @@ class App:
             [*(service.full_name for service in SERVICES), health.SERVICE_NAME], server
         )
         return server
+
+    async def store_uses(self) -> int:
+        """Stores when API keys and sessions were last used. Returns the number of changed ones."""
+        return sum([await uses.store() for uses in self._uses])
 
     def accept_calls(self) -> None:
         self._concurrency_limit.open()

@@ -353,9 +353,9 @@ class Settings:
         "",
         parse_public_url,
         "URL under which people reach the HTTP port, such as https://news.example.com. It begins"
-        " the links that confirm and unsubscribe. Default: the address of the HTTP port; without"
-        " one, links cannot be created.",
-        GRPC,
+        " the links that confirm, unsubscribe and sign in, and its path is that of the session"
+        " cookie. Default: the address of the HTTP port; without one, links cannot be created.",
+        PORTS,
     )
     signup_rate_limit = Setting(
         "20/60",
@@ -392,8 +392,9 @@ class Settings:
         "Addresses or networks of reverse proxies, separated by commas, such as 10.0.0.0/8. Their"
         " X-Forwarded-For header determines the client address to which failed authentication"
         " attempts and sign-ups are counted, and which the log, the history and the audit log"
-        " state. off: the header is ignored.",
-        GRPC,
+        " state. Their X-Forwarded-Proto header determines whether a browser that signs in uses"
+        " HTTPS. off: the headers are ignored.",
+        PORTS,
     )
     log_level = Setting(
         "info",

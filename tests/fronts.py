@@ -37,6 +37,7 @@ from roster.v1 import (
     merge_tags_pb2,
     operations_pb2,
     segments_pb2,
+    sessions_pb2,
     signups_pb2,
     statistics_pb2,
     subscribers_pb2,
@@ -58,6 +59,7 @@ METHODS: dict[str, MethodDescriptor] = {
         merge_tags_pb2,
         operations_pb2,
         segments_pb2,
+        sessions_pb2,
         signups_pb2,
         statistics_pb2,
         subscribers_pb2,
@@ -81,8 +83,8 @@ UNARY = {
 class Response:
     """An HTTP status and a JSON body or None.
 
-    The token of the next page and the entity tag are empty if there is none. `metadata` is that of
-    the error on gRPC, and None over HTTP.
+    The token of the next page, the entity tag and the token of a session are empty if there is
+    none. `metadata` is that of the error on gRPC, and None over HTTP.
     """
 
     status: int
@@ -90,6 +92,7 @@ class Response:
     next: str = ""
     etag: str = ""
     metadata: dict[str, str] | None = None
+    session: str = ""
 
     @property
     def code(self) -> str:
@@ -104,6 +107,12 @@ class Response:
 
 # The stubs of this package declare no methods.
 health_stub: Any = health_pb2_grpc.HealthStub
+
+
+class SessionToken(str):
+    """The token of a session, which a front sends instead of an API key."""
+
+    __slots__ = ()
 
 
 class Front(Protocol):
@@ -164,6 +173,8 @@ class HttpFront:
         query = {n: v if isinstance(v, list) and v else [v] for n, v in query.items()}
         path = f"{path}?{urlencode(query, doseq=True)}" if query else path
         body = json.dumps(rest).encode() if has_body else None
+        if rpc == "SignIn":
+            in_head["Sec-Fetch-Site"] = "same-origin"
         return self.send(method, path, key, body=body, headers=in_head)
 
     def send(
@@ -184,7 +195,8 @@ class HttpFront:
         if response_headers.get("content-type") == "application/x-ndjson":
             text = text.partition(b"\n")[0]
         etag = response_headers.get("etag", "")
-        return Response(status, json.loads(text) if text else None, token, etag)
+        session = response_headers.get("set-cookie", "").partition(";")[0].partition("=")[2]
+        return Response(status, json.loads(text) if text else None, token, etag, session=session)
 
     def exchange(
         self,
@@ -197,7 +209,10 @@ class HttpFront:
     ) -> tuple[int, dict[str, str], bytes]:
         """Sends a request unchanged and returns status, headers (lower case) and body."""
         sent = dict(headers or {})
-        if key is not None:
+        if isinstance(key, SessionToken):
+            cookie = f"roster-{self.address.rpartition(':')[2]}={key}"
+            sent = {"Cookie": cookie, "Sec-Fetch-Site": "same-origin", **sent}
+        elif key is not None:
             sent["Authorization"] = f"Bearer {key}"
         if body is not None:
             sent.setdefault("Content-Type", "application/json")
@@ -270,6 +285,8 @@ class GrpcFront:
         method = METHODS[rpc]
         message = to_message(method, request)
         metadata = [] if key is None else [("authorization", f"Bearer {key}")]
+        if isinstance(key, SessionToken):
+            metadata = [("session", str(key))]
         try:
             reply = self.stub(rpc)(message, metadata=metadata, timeout=60)
         except grpc.RpcError as error:
@@ -277,8 +294,10 @@ class GrpcFront:
             documented.check(method.name, response.status, response.code)
             return response
         status = success_status(method, reply)
-        token, etag = (getattr(reply, name, "") for name in ("next_page_token", "etag"))
-        return Response(status, None if status == 204 else to_json(reply), token, etag)
+        body = None if status == 204 else to_json(reply)
+        fields = (getattr(reply, name, "") for name in ("next_page_token", "etag"))
+        session = reply.token if rpc == "SignIn" else ""
+        return Response(status, body, *fields, session=session)
 
     def stub(self, rpc: str) -> Any:
         method = METHODS[rpc]
@@ -345,7 +364,12 @@ def _is_in_body(field: FieldDescriptor, value: Any) -> bool:
         return False
     return not any(
         extensions[option]
-        for option in (http_pb2.header, http_pb2.next_link, http_pb2.status_if_true)
+        for option in (
+            http_pb2.header,
+            http_pb2.next_link,
+            http_pb2.status_if_true,
+            http_pb2.cookie,
+        )
     )
 
 

@@ -12,6 +12,7 @@ export * from "./roster/v1/merge_tags_pb.js";
 export * from "./roster/v1/operations_pb.js";
 export * from "./roster/v1/rows_pb.js";
 export * from "./roster/v1/segments_pb.js";
+export * from "./roster/v1/sessions_pb.js";
 export * from "./roster/v1/signups_pb.js";
 export * from "./roster/v1/statistics_pb.js";
 export * from "./roster/v1/subscribers_pb.js";

@@ -150,4 +150,8 @@ def _security(options: MethodOptions, policy: Policy) -> dict[str, Any]:
         return {"security": []}
     if not options.scope:
         return {}
-    return {"security": [{name: []} for name in policy.security], "x-scope": options.scope}
+    # A cookie does not authorize an rpc that pages of other origins can call.
+    is_open = options.cross_origin or options.form
+    schemes = {name: scheme.get("in") for name, scheme in policy.security.items()}
+    names = [name for name, place in schemes.items() if not (is_open and place == "cookie")]
+    return {"security": [{name: []} for name in names], "x-scope": options.scope}

@@ -33,6 +33,7 @@ from .read_masks import ReadMask, read_mask_of
 from .responses import (
     ConditionalStatus,
     conditional_status,
+    cookie,
     holds_secret,
     next_link,
     response_writer,
@@ -91,6 +92,11 @@ class Binding:
     returns_http_body: bool
     # Whether web pages of other origins can call it.
     cross_origin: bool
+    # Whether it needs no credentials, and whether those in a cookie are accepted.
+    is_public: bool
+    takes_cookie: bool
+    # The response field that is sent as a cookie; None if there is none.
+    cookie: str | None
     query: QueryReader
     # None if HTML forms cannot call it.
     form: FormReader | None
@@ -204,6 +210,9 @@ def _build(
         takes_http_body=takes_http_body(request, body),
         returns_http_body=channel_method == UNARY and is_http_body(method.output_type),
         cross_origin=options.cross_origin,
+        is_public=options.is_public,
+        takes_cookie=not (options.is_public or options.cross_origin or options.form),
+        cookie=cookie(method, annotations),
         query=QueryReader(
             request,
             frozenset(paths)

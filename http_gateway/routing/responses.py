@@ -57,6 +57,17 @@ def next_link(method: MethodDescriptor, annotations: Annotations) -> str | None:
     return names[0]
 
 
+def cookie(method: MethodDescriptor, annotations: Annotations) -> str | None:
+    """Returns the name of the response field that is sent as a cookie, or None.
+
+    Raises BindingError if there are several, or the rpc streams.
+    """
+    names = [f.name for f in method.output_type.fields if annotations.of_field(f).cookie]
+    if len(names) > 1 or (names and (method.client_streaming or method.server_streaming)):
+        raise BindingError("cookie needs exactly one field of a unary response")
+    return names[0] if names else None
+
+
 def holds_secret(message: Descriptor, visited: frozenset[str] = frozenset()) -> bool:
     """Returns whether a message or one within it has a `debug_redact` field."""
     if message.full_name in visited:

@@ -29,7 +29,7 @@ class StreamResponse:
         """`on_stop` is called if the client stops reading, as in `drain`."""
         self._request = request
         self._on_stop = on_stop
-        self._head = {REQUEST_ID: request_id, **request.deprecation}
+        self._head = {REQUEST_ID: request_id, **request.response_headers}
         self._is_chunked = request.version >= (1, 1)
         self.status = status
         # The bytes of the body that were written.

@@ -63,7 +63,7 @@ class _Commands(Mapping[str, Any]):
 
     def __init__(self) -> None:
         modules = [module.name for module in iter_modules(__path__) if not module.ispkg]
-        # The name of a module can end in _ because it is a keyword.
+        # The name of a module can end in _ because it is a keyword, or a name in this one.
         names = {module.rstrip("_").replace("_", "-"): module for module in modules}
         first = [name for name in _FIRST if name in names]
         self._modules = {name: names[name] for name in dict.fromkeys([*first, *sorted(names)])}

@@ -1,7 +1,7 @@
 """Deletes an account with all of its data, while services run.
 
-1. The API keys are deleted. Services cache keys, so the next step waits until none accepts them.
-   A running import checks its key in each transaction.
+1. The API keys, sessions and sign-in links are deleted. Services cache keys, so the next step waits
+   until none accepts them. A running import checks its key in each transaction.
 2. The rows of each table are deleted in short transactions.
 3. The last transaction deletes what running work has added meanwhile, and the account itself.
 
@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 from ..features.accounts import store as accounts
 from ..features.accounts import store_keys
+from ..features.sessions import store as sessions
 from ..storage.account_rows import CHUNK, AccountTable, account_tables
 from ..storage.databases import Begin
 from .pauses import paused_after
@@ -34,6 +35,8 @@ def delete_account(
     with begin() as tx:
         tables = account_tables(tx.database)
         removed["api_key"] += store_keys.delete_keys(account_id, tx)
+        session_ids, links = sessions.delete_all(account_id, tx)
+    removed.update({"session": len(session_ids), "sign_in_link": links})
     time.sleep(SECONDS_UNTIL_KEYS_STOP)
     while True:
         for table in tables:

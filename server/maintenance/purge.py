@@ -1,5 +1,5 @@
 """Deletes old rows of all accounts: stored responses, events, deliveries, ended operations,
-audit entries.
+audit entries, expired sessions.
 
 Storing a response also deletes some expired ones of the account; the task deletes the rest, of
 accounts that make no further requests. Each transaction is short and concerns one account. It takes

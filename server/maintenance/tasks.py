@@ -9,6 +9,7 @@ from functools import partial
 
 from ..features.audit import store as audit
 from ..features.operations import store as operations
+from ..features.sessions import store as sessions
 from ..features.webhooks import store_retention as deliveries
 from ..rpc.idempotency import store as responses
 from ..storage.database import Database
@@ -22,7 +23,7 @@ from .purge import purge_old_rows
 PURGE_INTERVAL = 3_600.0
 REMOVAL_INTERVAL = 1.0
 BACKFILL_INTERVAL = 10.0
-KEY_USE_INTERVAL = 60.0
+USE_INTERVAL = 60.0
 DATA_KEY_INTERVAL = 30.0
 
 
@@ -32,7 +33,7 @@ async def run_maintenance(
     reload_keys: Callable[[], Awaitable[int]],
     backups: BackupSchedule | None = None,
     report: Callable[[object], object] = str,
-    store_key_uses: Callable[[], Awaitable[int]] | None = None,
+    store_uses: Callable[[], Awaitable[int]] | None = None,
 ) -> AsyncIterator[Counter[str]]:
     """Runs the periodic tasks of an open database during a block. Yields failed runs by task.
 
@@ -48,6 +49,7 @@ async def run_maintenance(
             ("purge of old events", deliveries.has_old, deliveries.purge),
             ("purge of old operations", operations.has_old, operations.purge),
             ("purge of old audit entries", audit.has_old, audit.purge),
+            ("purge of old sessions", sessions.has_old, sessions.purge),
         )
     ]
     tasks.append(
@@ -63,7 +65,7 @@ async def run_maintenance(
     tasks.append(PeriodicTask("secret key", DATA_KEY_INTERVAL, reload_keys))
     if backups is not None:
         tasks.append(PeriodicTask("backup", CHECK_INTERVAL, backups.run))
-    if store_key_uses is not None:
-        tasks.append(PeriodicTask("use of API keys", KEY_USE_INTERVAL, store_key_uses))
+    if store_uses is not None:
+        tasks.append(PeriodicTask("use of API keys and sessions", USE_INTERVAL, store_uses))
     async with running(tasks) as failures:
         yield failures

@@ -103,6 +103,28 @@ class DifferentApiKeys(Unauthorized):
     message = "The call has two different API keys. Send one."
 
 
+class SessionEnded(Unauthorized):
+    message = "This session does not exist or has ended. Sign in again."
+
+
+class DifferentSessions(Unauthorized):
+    message = "The call has two different sessions. Delete the cookies of this site."
+
+
+class InvalidSignInLink(Unauthorized):
+    message = (
+        "This sign-in link does not exist, was used or has expired. Create another one with"
+        " `roster console link`."
+    )
+
+
+class InvalidSignInToken(Unauthorized):
+    message = (
+        "This is neither the token of a sign-in link nor a complete API key. Copy the whole link or"
+        " key again."
+    )
+
+
 class Forbidden(RosterError):
     """The scope of the key does not include the needed one."""
 
@@ -293,6 +315,16 @@ class WebhookDeliveryNotFound(RosterError):
 class ApiKeyNotFound(RosterError):
     reason = "API_KEY_NOT_FOUND"
     message = "API key not found."
+
+
+class SessionNotFound(RosterError):
+    reason = "SESSION_NOT_FOUND"
+    message = "Session not found."
+
+
+class SignInLinkNotFound(RosterError):
+    reason = "SIGN_IN_LINK_NOT_FOUND"
+    message = "Sign-in link not found."
 
 
 class ApiKeyExpired(RosterError):

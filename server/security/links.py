@@ -119,6 +119,17 @@ class Links:
         self._public_url = self._public_url or url
 
     @property
+    def public_url(self) -> str:
+        """The URL that links begin with; empty if there is none."""
+        return self._public_url
+
+    def required_url(self) -> str:
+        """Returns the public URL. Raises PublicUrlNotSet."""
+        if not self._public_url:
+            raise PublicUrlNotSet
+        return self._public_url
+
+    @property
     def has_url(self) -> bool:
         return bool(self._public_url)
 

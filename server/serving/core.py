@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING
 from ..app import App
 from ..config import Settings
 from ..features.accounts import store
-from ..features.accounts.key_uses import KeyUses
-from ..features.accounts.rules import hash_secret, make_secret
+from ..features.accounts.rules import ADMIN, hash_secret, make_secret
+from ..features.audit.store import record_command
 from ..features.operations.runner import OperationRunner
+from ..features.sessions.rules import LINK_TIME, make_token, sign_in_url
+from ..features.sessions.store import create_link
 from ..features.webhooks.egress.client import Client
 from ..maintenance.tasks import run_maintenance
 from ..observability.exposition import Exposition
 from ..observability.observability import Observability
 from ..observability.sources import of_backups, of_database, of_maintenance, of_operations
 from ..observability.traced_database import TracedDatabase
+from ..rpc import caller
 from ..rpc.health.readiness import HEARTBEAT_TIMEOUT
 from ..security.encryption import Encryption
 from ..storage.database import Database
@@ -102,7 +105,7 @@ class Core:
             self.app.operations,
             self._observability.exposition,
             stack,
-            self.app.key_uses,
+            self.app.store_uses,
         )
         self.app.accept_calls()
         self._is_open = True
@@ -110,6 +113,18 @@ class Core:
     async def create_first_account(self) -> str:
         """Creates the first account of an empty database; returns its key, or "" if not empty."""
         return await self.database.write(partial(bootstrap, self._settings.bootstrap_api_key))
+
+    async def create_sign_in_link(self) -> str:
+        """Returns a URL that signs in to the only account once; "" if there is not exactly one."""
+        caller.enter_account(None)
+        account_ids = await self.database.read(partial(store.ids_of_any_account, "", 2))
+        if len(account_ids) != 1:
+            return ""
+        (account_id,) = account_ids
+        caller.enter_account(account_id)
+        token = make_token(account_id)
+        await self.database.write(partial(add_sign_in_link, account_id, hash_secret(token)))
+        return sign_in_url(self.app.links.required_url(), token)
 
     async def _open_database(self) -> None:
         """Opens the database. Logs a warning if that takes long, as a migration can."""
@@ -139,20 +154,18 @@ async def start_background_work(
     operations: OperationRunner,
     exposition: Exposition,
     stack: AsyncExitStack,
-    key_uses: KeyUses | None = None,
+    store_uses: Callable[[], Awaitable[int]] | None = None,
 ) -> None:
     """Starts maintenance, deliveries and operations of an open database, until the stack closes."""
     backups = backup_schedule(settings)
     exposition.add(of_database(database))
     await stack.enter_async_context(client)
-    store_key_uses = None
-    if key_uses is not None:
-        store_key_uses = key_uses.store
-        stack.push_async_callback(store_key_uses)
+    if store_uses is not None:
+        stack.push_async_callback(store_uses)
     location = settings.database_url
     reload = partial(reload_keys, settings.secret_key, location, database, encryption)
     failures = await stack.enter_async_context(
-        run_maintenance(database, reload, backups, database.report_migration, store_key_uses)
+        run_maintenance(database, reload, backups, database.report_migration, store_uses)
     )
     exposition.add(of_maintenance(failures))
     if backups is not None:
@@ -160,6 +173,11 @@ async def start_background_work(
     await deliver(database, client, encryption, exposition, settings.log_sampling, stack)
     exposition.add(of_operations(operations))
     await stack.enter_async_context(operations.running())
+
+
+def add_sign_in_link(account_id: str, secret_hash: str, tx: Transaction) -> None:
+    row = create_link(account_id, "roster serve", ADMIN, secret_hash, LINK_TIME, tx)
+    record_command(account_id, "sign_in_link.created", tx, after=row.as_json())
 
 
 def bootstrap(key: str, tx: Transaction) -> str:

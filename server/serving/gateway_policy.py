@@ -18,6 +18,7 @@ from rosterd.http_gateway.openapi.headers import header
 from rosterd.http_gateway.policy import (
     Annotations,
     ApiInfo,
+    CookiePolicy,
     Deprecation,
     ErrorExamples,
     ErrorPolicy,
@@ -36,6 +37,7 @@ from rosterd.http_gateway.request_errors import HttpError
 from ..app import SERVICES
 from ..config import Settings
 from ..features.events.rules import EventType
+from ..features.sessions.rules import SESSION_TIME
 from ..rpc.errors import DOMAIN, REQUEST_ERROR_METADATA
 from ..rpc.health.service import DETAIL_METADATA
 from ..values.suggestions import did_you_mean
@@ -156,6 +158,10 @@ def _reasons(method: MethodDescriptor) -> Iterator[str]:
     yield from _EVERY_CALL
     if not access.public:
         yield from _WITH_API_KEY
+        if not (options[http_pb2.cross_origin] or method.GetOptions().HasExtension(http_pb2.form)):
+            yield "CROSS_ORIGIN_REQUEST"
+    elif any(_field_options(field).cookie for field in method.output_type.fields):
+        yield from ("UNAUTHORIZED", "FORBIDDEN", "CROSS_ORIGIN_REQUEST")
     if method.server_streaming:
         yield "STREAM_LIMIT_REACHED"
     elif not access.public:
@@ -304,6 +310,7 @@ POLICY = Policy(
     errors=_ERRORS,
     headers=_HEADERS,
     idempotency=IdempotencyPolicy(takes_idempotency_key, _IDEMPOTENCY_KEY, "Idempotency-Replayed"),
+    cookie=CookiePolicy("roster", SESSION_TIME // 1000, replaced_by=("authorization", "x-api-key")),
     webhooks=_WEBHOOKS,
     security={
         "bearer": {
@@ -316,6 +323,15 @@ POLICY = Policy(
             "in": "header",
             "name": "X-API-Key",
             "description": "The header `X-API-Key` takes the key too.",
+        },
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "__Host-roster",
+            "description": (
+                "The cookie of a session, which `POST /api/session` sets. A request with it must"
+                " come from a page of the same origin. It has another name without TLS."
+            ),
         },
     },
     descriptors=_DESCRIPTORS.read_bytes,

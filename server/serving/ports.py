@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import cast
+from urllib.parse import urlsplit
 
 import grpc
 
@@ -15,6 +16,7 @@ from rosterd.http_gateway.http_server import Listener
 from rosterd.http_gateway.options import Options
 
 from ..app import SERVICES, App
+from ..features.sessions.rules import SIGN_IN_PATH
 from ..observability.observability import Observability
 from ..observability.sources import of_http
 from ..security.tls import Identity, ServerIdentity
@@ -24,6 +26,7 @@ from .grpc_options import core_options
 from .options import PortOptions, ProcessOptions
 from .reserved_ports import port_in_use
 from .role import Role
+from .sign_in import sign_in_page
 
 # Seconds that running calls have to finish when the process stops. HTTP uses them at most twice,
 # then gRPC once, so that the process ends within 30 seconds.
@@ -93,9 +96,18 @@ async def listen_http(
     gateway_options = replace(
         GATEWAY_OPTIONS,
         cors_origins=options.settings.cors_origins,
+        trusted_proxies=options.settings.trusted_proxies,
+        path=urlsplit(options.settings.public_url).path,
         strict_transport_seconds=STRICT_TRANSPORT_SECONDS if tls else 0,
     )
-    gateway = Gateway(channel, SERVICES, gateway_options, observability.requests, documentation)
+    gateway = Gateway(
+        channel,
+        SERVICES,
+        gateway_options,
+        observability.requests,
+        documentation,
+        {SIGN_IN_PATH: sign_in_page()},
+    )
     server = gateway.server()
     observability.exposition.add(observability.stats.http_samples)
     observability.exposition.add(of_http(server))

@@ -10,6 +10,7 @@ from shutil import which
 
 from ..config import API_KEY, URL, Settings
 from .console import console
+from .role import Role
 
 _EXAMPLES = [
     f'  curl "${URL}/api/subscribers" -H "Authorization: Bearer ${API_KEY}" \\',
@@ -26,7 +27,8 @@ _DEFAULT_DATABASE = Settings.database_url.default.removeprefix("sqlite:///")
 class Ready:
     """The addresses of a service; empty if it has none.
 
-    `first_key` is the API key of the first account, if this start created it.
+    `first_key` is the API key of the first account, if this start created it. `sign_in` is the
+    URL that signs in to the only account once.
     """
 
     http: str = ""
@@ -34,13 +36,22 @@ class Ready:
     upstream: str = ""
     database: str = ""
     first_key: str = ""
+    sign_in: str = ""
     metrics: str = ""
 
     def log_fields(self) -> dict[str, str | None]:
-        """Returns the fields of a log line: the version, and the addresses without the key."""
+        """Returns the fields of a log line: the version, and the addresses without secrets."""
         addresses = {name: value or None for name, value in asdict(self).items()}
-        del addresses["first_key"]
+        del addresses["first_key"], addresses["sign_in"]
         return {"version": version("roster"), **addresses}
+
+
+def is_terminal(role: Role) -> bool:
+    """Whether the output of the service is shown on a terminal."""
+    if role is Role.FURTHER:
+        return False
+    # The standard output of a supervised process is read by its supervisor.
+    return (sys.stderr if role.is_supervised else sys.stdout).isatty()
 
 
 def report(ready: Ready) -> None:
@@ -82,6 +93,9 @@ def _first_steps(ready: Ready) -> list[str]:
     lines = []
     if ready.first_key:
         lines += ["The database is new. The API key of its first account is not shown again.", ""]
+    if ready.sign_in:
+        lines += ["To sign in with a browser, once in the next 10 minutes:", ""]
+        lines += [f"  {ready.sign_in}", ""]
     if ready.http:
         lines += ["Try in another terminal:", "", f"  export {URL}={ready.http}"]
     if ready.http or ready.first_key:
@@ -93,9 +107,10 @@ def _first_steps(ready: Ready) -> list[str]:
         is_implied = ready.database == _DEFAULT_DATABASE or "://" in ready.database
         flag = "" if is_implied else f" --database-url sqlite:///{ready.database}"
         lines += [
-            "To create another API key, and to list the accounts:",
+            "To create another API key or sign-in link, and to list the accounts:",
             "",
             f"  {_program()} keys create --scope admin{flag}",
+            f"  {_program()} console link{flag}",
             f"  {_program()} accounts list{flag}",
             "",
         ]

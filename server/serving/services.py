@@ -45,7 +45,7 @@ from .observability import start_observability
 from .options import PortOptions, ProcessOptions, UpstreamOptions, egress_policy
 from .ports import listen_grpc, listen_http
 from .process import Lifecycle, Service
-from .ready import Ready
+from .ready import Ready, is_terminal
 from .secret_key import check_key, find_keys
 
 # Seconds for which a process serves after it has reported that it is not ready.
@@ -90,12 +90,15 @@ class GrpcService:
                     core.app.links.set_default_url(http_url)
                 await core.open()
             # Last, when nothing can fail anymore, because the key is shown only once.
-            key = await core.create_first_account()
+            key, sign_in = await core.create_first_account(), ""
+            if http_url and (key or is_terminal(options.role)):
+                sign_in = await core.create_sign_in_link()
             ready = Ready(
                 http_url,
                 str(grpc),
                 database=str(options.settings.database_url),
                 first_key=key,
+                sign_in=sign_in,
                 metrics=metrics_url,
             )
             free_bytes = core.database.free_bytes

@@ -28,8 +28,8 @@ class Resource(Generic[Row]):
     Pages are sorted by `order`: a text, or a number and a text, which differ in all rows of an
     account. Default: the key. The column `unique` has different values in all rows of an account.
     `hidden` columns are written but not read. An update writes the columns `changed`; default: all
-    but the key. Only rows that match the condition `among` are read. `load` and `dump` convert
-    between rows and column values.
+    but the key. Only rows that match the condition `among` are read, which can have the parameter
+    `now`. `load` and `dump` convert between rows and column values.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Resource(Generic[Row]):
             )
 
     def find_or_none(self, account_id: str, key: str, tx: Transaction) -> Row | None:
-        row = tx.one(self._find, account_id=account_id, **{self._key: key})
+        row = tx.one(self._find, account_id=account_id, now=tx.now, **{self._key: key})
         return None if row is None else self.load(row)
 
     def find(self, account_id: str, key: str, tx: Transaction) -> Row:
@@ -101,7 +101,7 @@ class Resource(Generic[Row]):
         return tx.scalar(self._holder, account_id=account_id, **unique) not in (None, key)
 
     def count(self, account_id: str, tx: Transaction) -> int:
-        return int(tx.scalar(self._count, account_id=account_id))
+        return int(tx.scalar(self._count, account_id=account_id, now=tx.now))
 
     def page(
         self, account_id: str, page: Page, tx: Transaction
@@ -113,7 +113,7 @@ class Resource(Generic[Row]):
     def rows(self, account_id: str, page: Page, tx: Transaction) -> tuple[list[Row], Page | None]:
         """Returns the rows of a page, and the next page if there is one."""
         # One row more than the page shows whether more follow.
-        values = {"account_id": account_id, "limit": page.limit + 1}
+        values = {"account_id": account_id, "limit": page.limit + 1, "now": tx.now}
         if page.token is None:
             found = tx.all(self._page, offset=page.offset, **values)
         else:

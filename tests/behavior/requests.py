@@ -33,6 +33,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "CreateSegment": {"name": "all", "filter": "email:*"},
     "CreateCustomField": {"label": "Town"},
     "CreateApiKey": {"name": "ci", "scope": "read"},
+    "CreateSignInLink": {"name": "ada", "scope": "read"},
     # Disabled, so that no delivery changes it.
     "CreateWebhook": {"url": "http://127.0.0.1:9/", "enabled": False},
     "UpdateSubscriber": {"firstName": "Eve", "email": "eve@example.com", "tags": ["eve"]},
@@ -72,6 +73,8 @@ def create_all(account: Account) -> dict[str, str]:
                 references[resource_type(rpc)] = created["id"]
     delivery = account.ok("TestWebhook", id=references["WebhookService"])["delivery"]
     references["WebhookDeliveryService"] = delivery["id"]
+    session = account.ok("SignIn", token=account.new_key("read"))["session"]
+    references["SessionService"] = session["id"]
     operation = account.ok("BatchChangeSubscribers", **_COUNT)["operation"]
     references["OperationService"] = operation["id"]
     references["LinkService"] = unsubscribe_token(account, references["SubscriberService"])

@@ -20,7 +20,7 @@ from google.protobuf import json_format
 from roster.v1 import audit_pb2, http_pb2, subscribers_pb2, suppressions_pb2
 
 from ..conftest import Account
-from ..fronts import GrpcFront, HttpFront, Response, error_response, to_json
+from ..fronts import GrpcFront, HttpFront, Response, SessionToken, error_response, to_json
 
 Row = dict[str, Any]
 
@@ -212,6 +212,8 @@ def _types(rpc: Rpc) -> tuple[Any, Any]:
 
 
 def _metadata(account: Account) -> tuple[tuple[str, str], ...]:
+    if isinstance(account.key, SessionToken):
+        return (("session", str(account.key)),)
     return (("authorization", f"Bearer {account.key}"),) if account.key else ()
 
 

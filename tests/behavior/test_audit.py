@@ -89,7 +89,8 @@ def test_guide_lists_the_actions_of_every_resource_type() -> None:
     }
 
 
-@pytest.mark.parametrize("rpc", sorted(AUDITED.keys() & UNARY.keys()))
+# The tests of sessions compare the entries of people who sign in and out.
+@pytest.mark.parametrize("rpc", sorted((AUDITED.keys() & UNARY.keys()) - {"SignIn", "SignOut"}))
 def test_call_adds_the_entry_that_its_rpc_declares(account: Account, rpc: str) -> None:
     created = create_all(account) if rpc in REFERENCES else {}
     if rpc == "CancelOperation":

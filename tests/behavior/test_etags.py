@@ -140,7 +140,8 @@ def test_if_match_is_rejected_where_it_would_be_ignored(account: Account, rpc: s
     method, template, has_body = binding(rpc)
     path = template.replace("{", "").replace("}", "")
 
-    response = send(account, method, path, b"{}" if has_body else None, headers={"If-Match": "*"})
+    headers = {"If-Match": "*", "Sec-Fetch-Site": "same-origin"}
+    response = send(account, method, path, b"{}" if has_body else None, headers=headers)
 
     violations = [("If-Match", "UNKNOWN_FIELD")]
     assert template.startswith(("/c/", "/u/")) or response.violations == violations

@@ -84,6 +84,11 @@ LISTS: dict[str, Listed] = {
         deleting("DeleteCustomField"),
     ),
     "ListWebhooks": Listed(creating("CreateWebhook"), deleting("DeleteWebhook")),
+    "ListSessions": Listed(
+        lambda account, _: account.front.call("SignIn", None, {"token": account.new_key("read")}),
+        deleting("DeleteSession"),
+    ),
+    "ListSignInLinks": Listed(creating("CreateSignInLink"), deleting("DeleteSignInLink")),
     "ListApiKeys": Listed(creating("CreateApiKey"), deleting("RevokeApiKey")),
     "ListOperations": Listed(
         lambda account, _: account.ok(

@@ -72,12 +72,16 @@ def test_first_start_prints_address_key_and_a_curl_line_that_works(tmp_path: Pat
 def test_start_prints_how_to_stop_it_and_to_replace_a_lost_key(
     capsys: pytest.CaptureFixture[str], key: str, database: str, flag: str
 ) -> None:
-    announce(Ready(http="http://127.0.0.1:1", database=database, first_key=key))
+    announce(
+        Ready(http="http://127.0.0.1:1", database=database, first_key=key, sign_in="http://x#y")
+    )
 
     printed = capsys.readouterr().out
     assert "Ctrl-C" in printed
     assert f"  export ROSTER_API_KEY={key or 'rk_…'}\n" in printed
-    assert f"  roster keys create --scope admin{flag}\n  roster accounts list{flag}\n" in printed
+    assert "\n  http://x#y\n" in printed
+    commands = ("keys create --scope admin", "console link", "accounts list")
+    assert "".join(f"  roster {command}{flag}\n" for command in commands) in printed
 
 
 def test_second_start_creates_no_key(tmp_path: Path) -> None:

@@ -119,6 +119,8 @@ class Operation(NamedTuple):
     ) -> Response:
         """Sends the request with changes."""
         all_headers = {"Content-Type": self.media_type} if self.body is not None else {}
+        if self.rpc == "SignIn":
+            all_headers["Sec-Fetch-Site"] = "same-origin"
         all_headers |= {name.replace("_", "-"): value for name, value in headers.items()}
         content = self.body if body is None else body
         assert isinstance(account.front, HttpFront)
@@ -194,6 +196,13 @@ class Recorder:
         match reason:
             case "UNAUTHORIZED":
                 return send(account, None)
+            case "FORBIDDEN" if operation.rpc == "SignIn":
+                return send(account, None, body=json.dumps({"token": self.signup_key}).encode())
+            case "CROSS_ORIGIN_REQUEST":
+                cookie = f"roster-{account.service.http.rpartition(':')[2]}=x"
+                return send(account, None, Sec_Fetch_Site="cross-site", Cookie=cookie)
+            case "HTTPS_REQUIRED":
+                return send(account, None, Host="news.example.com")
             case "FORBIDDEN":
                 return send(
                     account, self.read_key if operation.rpc == "SignUp" else self.signup_key
@@ -225,7 +234,9 @@ class Recorder:
         text = f"{operation.target}{operation.body!r}"
         # The subscribers of examples do not exist either.
         is_about_missing = (
-            MISSING in text or MISSING_EMAIL in text or reason == "SUBSCRIBER_NOT_FOUND"
+            MISSING in text
+            or MISSING_EMAIL in text
+            or reason in ("SUBSCRIBER_NOT_FOUND", "SESSION_NOT_FOUND")
         )
         if reason == "SEGMENT_NOT_FOUND" and operation.rpc == "BatchChangeSubscribers":
             batch = {"segmentId": MISSING, "action": {"delete": True}}

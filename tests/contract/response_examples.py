@@ -38,6 +38,7 @@ FILE = Path(__file__).parents[2] / "server/serving/examples/responses.json"
 # The examples in the protos: IDs, tokens of links, and an address of a suppression.
 IDS = [f"01M7Y2MPAQ036JVMBN3RCKGA5{last}" for last in "KJHGFEDCBA987654"]
 UNSUBSCRIBE_TOKEN, CONFIRM_TOKEN = "EhQ3fJ9tVb6rKzP1wMxC7yNs", "Ed4YkG7vLq2mWnR8sXbT5cZp"
+SIGN_IN_URL = f"https://news.example.com/console/signin#{IDS[0]}{'0' * 43}"
 GONE = "gone@example.com"
 UNREACHABLE = "http://127.0.0.1:9/"
 NOW = datetime(2026, 11, 21, 3, 33, 16, 247000, UTC)
@@ -45,7 +46,7 @@ NOW = datetime(2026, 11, 21, 3, 33, 16, 247000, UTC)
 CREATIONS = (
     *("CreateSubscriber", "CreateTag", "CreateSegment", "CreateCustomField", "CreateWebhook"),
     *("BulkCreateSubscribers", "ImportSubscribers", "AddSuppressions", "ImportSuppressions"),
-    *("CreateApiKey", "SignUp"),
+    *("CreateApiKey", "CreateSignInLink", "SignUp"),
 )
 OPERATIONS = {
     operation.anchor: operation
@@ -58,6 +59,9 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _DAY = re.compile(r'(?<="date":")\d{4}-\d\d-\d\d')
 _REPLACED = (
     (re.compile(r"\brk_\w+"), f"rk_{'0' * 46}"),
+    (re.compile(r"http://[\d.:]+/console/signin#\w{26}[\w-]{43}"), SIGN_IN_URL),
+    (re.compile(r"(?<=\"serverVersion\":\")[^\"]+"), "0.2.0"),
+    (re.compile(r"(?<=\"publicUrl\":\")[^\"]+"), "https://news.example.com"),
     (re.compile(r"\bwhsec_[\w+/=]+"), f"whsec_{'A' * 43}="),
     (re.compile(r"http://[\d.:]+/c/\w+"), f"https://news.example.com/c/{CONFIRM_TOKEN}"),
     (re.compile(r"http://[\d.:]+/u/\w+"), f"https://news.example.com/u/{UNSUBSCRIBE_TOKEN}"),
@@ -82,6 +86,8 @@ def prepare(account: Account, name: str, webhook_url: str = UNREACHABLE) -> dict
     """
     if name == "SignUp":
         _create(account, "CreateTag")
+    if name == "SignIn":
+        return {f"rk_{'0' * 46}": account.key}
     if name in CREATIONS:
         return {}
     ids = _create_resources(account, webhook_url)
@@ -93,6 +99,10 @@ def prepare(account: Account, name: str, webhook_url: str = UNREACHABLE) -> dict
         return _tokens(account, ids["subscribers"])
     if resource == "operations":
         ids[resource] = _operation(account)
+    if resource == "sessions":
+        ids[resource] = account.ok("SignIn", token=account.key)["session"]["id"]
+    if resource == "sign-in-links":
+        ids[resource] = _create(account, "CreateSignInLink")
     if "deliveries" in path or name == "GetWebhookHealth":
         delivery = account.ok("TestWebhook", id=ids["webhooks"])["delivery"]
         ids["webhook-deliveries"] = delivery["id"]
@@ -167,6 +177,10 @@ def _response(account: Account, operation: Operation, media_type: str, webhook_u
             examples[value] = example
         path, body = path.replace(example, value), body.replace(example, value)
     headers = {"Accept": media_type, "Authorization": f"Bearer {account.key}"}
+    if operation.anchor == "SignOut":
+        headers = {"Cookie": _cookie(account), "Sec-Fetch-Site": "same-origin"}
+    elif operation.anchor == "SignIn":
+        headers["Sec-Fetch-Site"] = "same-origin"
     if call.body is not None:
         headers["Content-Type"] = call.body.media_type
     connection = HTTPConnection(account.service.http, timeout=60)
@@ -186,6 +200,12 @@ def _response(account: Account, operation: Operation, media_type: str, webhook_u
         return None
     text = _normalized(text, examples)
     return orjson.loads(text) if media_type == JSON else text
+
+
+def _cookie(account: Account) -> str:
+    """Returns the cookie of a new session."""
+    session = account.call("SignIn", token=account.key).session
+    return f"roster-{account.service.http.rpartition(':')[2]}={session}"
 
 
 def _normalized(text: str, examples: dict[str, str]) -> str:

@@ -202,8 +202,9 @@ def header_of(message: Descriptor) -> str:
     return header
 
 
-# Records and pages, which have no editors, and all that is stored about a person.
-WITHOUT_ETAG = {"HttpBody", "Link", "WebhookDelivery", "WebhookHealth"}
+# Records and pages, which have no editors, and all that is stored about a person. Sessions and
+# sign-in links never change before they are deleted.
+WITHOUT_ETAG = {"HttpBody", "Link", "WebhookDelivery", "WebhookHealth", "Session", "SignInLink"}
 WITHOUT_ETAG_IN = {"GetSubscriberPersonalData"}
 
 
@@ -222,7 +223,8 @@ def test_every_single_resource_has_an_etag_that_its_changes_take(method: MethodD
     refers = "{" in getattr(rule, verb) or "Account" in method.name
     # The replay of a webhook returns another resource, its operation.
     is_action = verb == "post" and refers and is_resource and method.name != "ReplayWebhook"
-    is_change = verb in ("put", "patch", "delete") or is_action
+    is_session = method.containing_service.file.name == "roster/v1/sessions.proto"
+    is_change = (verb in ("put", "patch", "delete") and not is_session) or is_action
 
     assert header_of(method.output_type) == ("ETag" if is_resource else "")
     assert header_of(method.input_type) == ("If-Match" if is_change else "")
@@ -237,11 +239,14 @@ def test_every_rpc_declares_its_scope(method: MethodDescriptor) -> None:
     service = method.containing_service.name
 
     needs_admin = ("DeleteSuppression", "UpdateAccount")
-    is_risky = service in ("ApiKeyService", "AuditService") or method.name in needs_admin
+    admin_services = ("ApiKeyService", "AuditService", "SessionService", "SignInLinkService")
+    is_risky = service in admin_services or method.name in needs_admin
     scope = "admin" if is_risky else "read" if reads else "write"
     # Links change the status of a subscriber.
-    scope = {"CreateSubscriberLinks": "write", "SignUp": "signup"}.get(method.name, scope)
-    assert access.public == (service == "LinkPageService")
+    scopes = {"CreateSubscriberLinks": "write", "SignUp": "signup"}
+    own_session = dict.fromkeys(("GetCurrentSession", "SignOut"), "read")
+    scope = {**scopes, **own_session}.get(method.name, scope)
+    assert access.public == (service == "LinkPageService" or method.name == "SignIn")
     assert access.scope == ("" if access.public else scope)
     assert access.verified_email == (service == "CustomFieldService" and not reads)
 

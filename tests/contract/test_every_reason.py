@@ -236,6 +236,10 @@ REQUESTS_OVER_HTTP: dict[str, Provoke] = {
         "POST", "/api/tags", body=b"{}", headers={"Content-Type": "text/plain"}
     ),
     "API_KEY_SCOPE_TOO_BROAD": provoke_scope_too_broad,
+    "CROSS_ORIGIN_REQUEST": request("POST", "/api/session", body=b'{"token": "x"}'),
+    "HTTPS_REQUIRED": request(
+        "POST", "/api/session", body=b'{"token": "x"}', headers={"Host": "news.example.com"}
+    ),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from aiohttp import web
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.streams import StreamReader
 from aiohttp.test_utils import make_mocked_request
@@ -75,7 +76,8 @@ def send_request(
             gateway = Gateway(channel, [pb.DESCRIPTOR.services_by_name["TagService"]], OPTIONS)
             sent = CIMultiDict([("X-Request-Id", "abc"), *headers])
             request = make_mocked_request(method, path, headers=sent, payload=payload(body))
-            return await gateway.handle(request)
+            with mock.patch.object(web.Request, "response_headers", {}, create=True):
+                return await gateway.handle(request)
 
     return asyncio.run(main())
 

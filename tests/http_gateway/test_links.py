@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from typing import Any
+from unittest import mock
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from google.api import annotations_pb2
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -71,7 +73,8 @@ def send_request(target: str, token: str, method: str = "GET") -> Response:
 
     async def main() -> Any:
         gateway = Gateway(InProcessChannel(register, ()), [service], Options(policy=POLICY))
-        return await gateway.handle(make_mocked_request(method, target))
+        with mock.patch.object(web.Request, "response_headers", {}, create=True):
+            return await gateway.handle(make_mocked_request(method, target))
 
     return asyncio.run(main())
 

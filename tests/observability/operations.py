@@ -7,7 +7,7 @@ import json
 from ..behavior.helpers import create_field, create_subscriber, link_urls, suppress
 from ..conftest import Account
 from ..features.webhooks.receiver import listening
-from ..fronts import HttpFront
+from ..fronts import HttpFront, SessionToken
 
 # Part of a webhook URL: it is stored, and returned to the account only.
 URL_TOKEN = "of-the-receiver"
@@ -46,6 +46,24 @@ def call_link_operations(account: Account, subscriber_id: str) -> None:
             path = url.partition(account.front.address)[2]
             account.front.exchange("GET", path)
             account.front.exchange("POST", path)
+
+
+def call_session_operations(account: Account) -> set[str]:
+    """Calls the operations of sessions, and returns the tokens of links and sessions."""
+    account.ok("GetCurrentSession")
+    tokens = [account.ok("CreateSignInLink", name="support", scope="admin")["url"] for _ in "ab"]
+    tokens = [url.rpartition("#")[2] for url in tokens]
+    session = account.call("SignIn", token=tokens[0]).session
+    account.fails("Unauthorized", "SignIn", token=tokens[0])
+    account.with_key(SessionToken(session)).ok("ListSessions")
+    (link,) = account.ok("ListSignInLinks")["signInLinks"]
+    account.ok("DeleteSignInLink", id=link["id"])
+    other = account.call("SignIn", token=account.key)
+    account.ok("DeleteSession", id=other.body["session"]["id"])
+    account.with_key(SessionToken(session)).ok("SignOut")
+    account.with_key(SessionToken(session)).fails("Unauthorized", "ListTags")
+    account.ok("SignOutEverywhere")
+    return {*tokens, session, other.session}
 
 
 def call_every_operation(account: Account) -> set[str]:
@@ -91,6 +109,7 @@ def call_every_operation(account: Account) -> set[str]:
     account.ok("DeleteSubscriber", id=ada["id"])
     account.with_key(created["secret"]).fails("Unauthorized", "ListTags")
     secrets = {created["secret"], rotated["secret"], *call_webhook_operations(account)}
+    secrets |= call_session_operations(account)
     if isinstance(account.front, HttpFront):
         path = f"/invalid@example.com?key={account.key}"
         _, _, response = account.front.exchange("GET", path, account.key)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from google.protobuf.json_format import ParseDict
-
 from roster.v1 import accounts_pb2
 from roster.v1 import api_keys_pb2 as pb
 from roster.v1.accounts_pb2_grpc import AccountServiceServicer
@@ -15,13 +13,14 @@ from roster.v1.api_keys_pb2_grpc import ApiKeyServiceServicer
 from ...rpc.caller import account_id
 from ...rpc.errors import ApiKeyNotFound, LastAdminKey, invalid
 from ...rpc.etags import Conditional, check_change, etag_of, with_etag
-from ...rpc.messages import Context, changed_fields, milliseconds, timestamp
+from ...rpc.messages import Context, changed_fields, milliseconds
 from ...rpc.paging import page_in, token_of
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
 from . import rules, store, store_keys
 from .images import MAX_SIDE, read_image
+from .messages import account_message, api_key_message
 
 
 class AccountService(AccountServiceServicer):
@@ -37,7 +36,7 @@ class AccountService(AccountServiceServicer):
 
         def get(tx: Transaction) -> accounts_pb2.GetAccountResponse:
             row = store.find_account(account, tx)
-            return with_etag(accounts_pb2.GetAccountResponse(account=_account(row, tx)))
+            return with_etag(accounts_pb2.GetAccountResponse(account=account_message(row, tx)))
 
         return await self._database.read(get)
 
@@ -50,11 +49,11 @@ class AccountService(AccountServiceServicer):
         changes = {field: value for field, value in new.items() if field in fields}
 
         def update(tx: Transaction) -> accounts_pb2.UpdateAccountResponse:
-            check_change(request, _account(store.find_account(account, tx), tx), tx)
+            check_change(request, account_message(store.find_account(account, tx), tx), tx)
             row = store.update_account(account, changes, tx)
             if "logo" in fields:
                 store.set_logo(account, logo_type, request.logo, tx)
-            return with_etag(accounts_pb2.UpdateAccountResponse(account=_account(row, tx)))
+            return with_etag(accounts_pb2.UpdateAccountResponse(account=account_message(row, tx)))
 
         return await self._database.write(update)
 
@@ -81,7 +80,7 @@ class ApiKeyService(ApiKeyServiceServicer):
                 account, request.name, request.scope, secret_hash, tx, expires_at=expires_at
             )
             etag = _etag(row, secret_hash)
-            return pb.CreateApiKeyResponse(api_key=_api_key(row), secret=secret, etag=etag)
+            return pb.CreateApiKeyResponse(api_key=api_key_message(row), secret=secret, etag=etag)
 
         return await self._database.write(create)
 
@@ -92,7 +91,7 @@ class ApiKeyService(ApiKeyServiceServicer):
         read = partial(store_keys.page_of_keys, account, page)
         rows, total, following = await self._database.read(read)
         return pb.ListApiKeysResponse(
-            api_keys=map(_api_key, rows),
+            api_keys=map(api_key_message, rows),
             total=total,
             page=page.number,
             limit=page.limit,
@@ -115,7 +114,7 @@ class ApiKeyService(ApiKeyServiceServicer):
                 account, key_id, secret_hash, tx, grace_seconds=request.grace_seconds
             )
             etag = _etag(row, secret_hash)
-            return pb.RotateApiKeyResponse(api_key=_api_key(row), secret=secret, etag=etag)
+            return pb.RotateApiKeyResponse(api_key=api_key_message(row), secret=secret, etag=etag)
 
         response = await self._database.write(rotate)
         self._invalidate(key_id)
@@ -148,20 +147,6 @@ def _logo_type(data: bytes) -> str:
     return image.media_type
 
 
-def _account(row: store.AccountRow | None, tx: Transaction) -> accounts_pb2.Account:
-    assert row is not None  # an account with a key is never deleted
-    _, logo = store.find_logo(row.id, tx)
-    return accounts_pb2.Account(
-        id=row.id,
-        email=row.email,
-        email_verified=row.email_verified,
-        display_name=row.display_name,
-        color=row.color,
-        logo=logo,
-        created_at=timestamp(row.created_at),
-    )
-
-
 def _check(request: Conditional, account_id: str, key_id: str, tx: Transaction) -> None:
     """Checks the condition of a change of a key. Raises ApiKeyNotFound."""
     row = store_keys.find_key(account_id, key_id, tx)
@@ -175,8 +160,4 @@ def _etag(row: store_keys.ApiKeyRow, secret_hash: str) -> str:
 
 
 def _without_use(row: store_keys.ApiKeyRow) -> pb.ApiKey:
-    return _api_key(row._replace(last_used_at=None))
-
-
-def _api_key(row: store_keys.ApiKeyRow) -> pb.ApiKey:
-    return ParseDict(row.as_json(), pb.ApiKey())
+    return api_key_message(row._replace(last_used_at=None))

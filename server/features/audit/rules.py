@@ -11,7 +11,10 @@ from ...values.emails import without_addresses
 RETENTION_MILLISECONDS = 400 * 24 * 3600 * 1000
 # The types of resources whose fields are recorded. Others can name persons, such as operations,
 # or have a history.
-_RECORDED = {"account", "api_key", "custom_field", "segment", "suppression", "tag", "webhook"}
+_RECORDED = {
+    *("account", "api_key", "custom_field", "segment", "session", "sign_in_link"),
+    *("suppression", "tag", "webhook"),
+}
 # The entry itself has the ID, the time and the actor. Uses of a key or resource are no changes.
 _OMITTED = {"id", "emailHash", "createdAt", "createdBy", "updatedAt", "lastUsedAt", "usedBy"}
 _QUERY = re.compile(r"\?.*")

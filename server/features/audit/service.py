@@ -25,14 +25,14 @@ EXPORT_BATCH = 500
 class AuditService(AuditServiceServicer):
     """Returns the audit log of the caller's account.
 
-    `check_key(account_id, key_id, tx)` raises Unauthorized for a key that is no longer valid.
+    `check_credential(account_id, id, tx)` raises Unauthorized unless a key or session still works.
     """
 
     def __init__(
-        self, database: Database, check_key: Callable[[str, str, Transaction], None]
+        self, database: Database, check_credential: Callable[[str, str, Transaction], None]
     ) -> None:
         self._database = database
-        self._check_key = check_key
+        self._check_credential = check_credential
 
     async def ListAuditEntries(
         self, request: pb.ListAuditEntriesRequest, _context: Context
@@ -58,7 +58,7 @@ class AuditService(AuditServiceServicer):
         caller, filters = current(), _filter(request)
 
         def next_rows(tx: Transaction) -> list[store.AuditEntryRow]:
-            self._check_key(caller.account_id, caller.actor.id, tx)
+            self._check_credential(caller.account_id, caller.actor.id, tx)
             return store.rows(caller.account_id, filters, EXPORT_BATCH, tx)
 
         await record_call(self._database)

@@ -19,9 +19,9 @@ from ...storage.transaction import Transaction
 from ...values.clock import Clock
 from ...values.ids import is_id
 from ..accounts.rules import WRITE, allows
-from ..accounts.store_keys import check_key
 from ..audit.audited_database import record_call
 from ..custom_fields.store import column_fields
+from ..sessions.store import check_credential
 from ..subscribers import linked
 from ..subscribers.csv_format import header_cells, row_cells
 from ..subscribers.fields import SubscriberRow
@@ -95,7 +95,7 @@ def _next_rows(
     caller: Caller, tree: Any, position: PagePosition, tx: Transaction
 ) -> list[SubscriberRow]:
     """Returns the next subscribers. Raises Unauthorized if the key is no longer valid."""
-    check_key(caller.account_id, caller.actor.id, tx)
+    check_credential(caller.account_id, caller.actor.id, tx)
     return page_without_total(caller.account_id, tree, position, tx)
 
 

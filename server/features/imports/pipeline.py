@@ -20,8 +20,8 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import system_clock
 from ...values.unrecognized import UnrecognizedCells
-from ..accounts.store_keys import check_key
 from ..custom_fields.store import column_fields
+from ..sessions.store import check_credential
 from ..subscribers.history import Source
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.tree import EVERYONE
@@ -160,7 +160,7 @@ class ImportPipeline:
         self, writer: RowWriter, rows: Sequence[Validated], tx: Transaction
     ) -> list[Result]:
         """Stores the rows of a transaction, which a dry run rolls back."""
-        check_key(self._caller.account_id, self._caller.actor.id, tx)
+        check_credential(self._caller.account_id, self._caller.actor.id, tx)
         if self._dry_run is not None:
             self._create_fields(tx)
         if self._header is None and self._unknown_fields is not None:
@@ -202,7 +202,7 @@ class ImportPipeline:
         return Header(cells, [*fields, *columns], self._options.columns, created=new.by_position)
 
     def _create_fields(self, tx: Transaction) -> None:
-        check_key(self._caller.account_id, self._caller.actor.id, tx)
+        check_credential(self._caller.account_id, self._caller.actor.id, tx)
         if self._new_fields is not None:
             self._new_fields.create(tx)
 

@@ -22,7 +22,7 @@ from ...rpc.streams import accept
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
-from ..accounts.store_keys import check_key
+from ..sessions.store import check_credential
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.store_pages import count_matches
 from . import store
@@ -86,7 +86,7 @@ class OperationService(OperationServiceServicer):
 
         def create(tx: Transaction) -> pb.BatchChangeSubscribersResponse:
             # Counting can take longer than the deletion of an account waits for its calls.
-            check_key(account, caller.actor.id, tx)
+            check_credential(account, caller.actor.id, tx)
             if check is not None:
                 check(account, value, tx)
             row = store.create(account, batch, ids, total, tx)
@@ -161,7 +161,7 @@ class OperationService(OperationServiceServicer):
 
 def _find_for(caller: Caller, operation_id: str, tx: Transaction) -> store.OperationRow:
     """Returns an operation. Raises Unauthorized if the key is no longer valid."""
-    check_key(caller.account_id, caller.actor.id, tx)
+    check_credential(caller.account_id, caller.actor.id, tx)
     return store.find(caller.account_id, operation_id, tx)
 
 

@@ -23,7 +23,7 @@ from ...values.file_dates import DateFormat, UnknownDate, parse_time
 from ...values.reason_counts import ReasonCounts
 from ...values.timestamps import is_valid_time
 from ...values.unrecognized import UnrecognizedCells
-from ..accounts.store_keys import check_key
+from ..sessions.store import check_credential
 from .columns import CREATED_AT, EMAIL, REASON, CellOptions, Columns
 from .rules import NewSuppression, Reason, Row, strictest
 from .store import Suppressions
@@ -63,7 +63,7 @@ class SuppressionWriter:
     def add(self, suppressions: Sequence[NewSuppression], tx: Transaction) -> Stored:
         """Stores suppressions. Raises Unauthorized if the key of an import is no longer valid."""
         if self._is_import:
-            check_key(self._account_id, self._key_id, tx)
+            check_credential(self._account_id, self._key_id, tx)
         added = self._suppressions.add(self._account_id, suppressions, tx)
         reasons = {key: each.reason for key, each in strictest(suppressions).items()}
         opted_out = self._subscribers.opt_out(

@@ -21,8 +21,8 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
 from ...values.emails import parse_email
-from ..accounts.store_keys import check_key
 from ..audit.audited_database import record_call
+from ..sessions.store import check_credential
 from .columns import HEADER
 from .imports import MAX_REPEATED, SuppressionImport, SuppressionWriter, reason_of
 from .rules import NewSuppression, Reason
@@ -145,7 +145,7 @@ class SuppressionService(SuppressionServiceServicer):
         self, caller: Caller, page: Page, tx: Transaction
     ) -> tuple[list[SuppressionRow], Page | None]:
         """Returns the next suppressions. Raises Unauthorized if the key is no longer valid."""
-        check_key(caller.account_id, caller.actor.id, tx)
+        check_credential(caller.account_id, caller.actor.id, tx)
         return self._suppressions.rows(caller.account_id, page, tx)
 
     def _writer(self, *, is_import: bool) -> SuppressionWriter:

@@ -15,7 +15,8 @@ class Audit(Interceptor):
         self._database = database
 
     def applies_to(self, method: Method) -> bool:
-        return bool(method.audited_action)
+        # A public rpc has no caller before it runs, and records itself.
+        return bool(method.audited_action) and not method.is_public
 
     def intercept(self, call: Call) -> None:
         condition = call.method.audited_if

@@ -12,7 +12,6 @@ import time
 
 from ...config import Rate
 from ..errors import TooManyInvalidKeys, Unauthorized
-from .base import Call
 from .client_address import MAX_ADDRESSES, AddressBuckets
 from .token_buckets import MonotonicClock
 
@@ -31,13 +30,15 @@ class AuthThrottle:
     ) -> None:
         self._buckets = AddressBuckets(rate, clock, max_addresses)
 
-    def check(self, call: Call) -> None:
-        """Raises TooManyInvalidKeys if the bucket of the call's address is empty."""
-        seconds = self._buckets.seconds_until_token(call.client_address)
+    def check(self, address: str) -> None:
+        """Raises TooManyInvalidKeys if the bucket of a client address is empty."""
+        seconds = self._buckets.seconds_until_token(address)
         if seconds:
             raise TooManyInvalidKeys(seconds)
 
-    def record_failure(self, call: Call, error: Unauthorized) -> Unauthorized | TooManyInvalidKeys:
+    def record_failure(
+        self, address: str, error: Unauthorized
+    ) -> Unauthorized | TooManyInvalidKeys:
         """Takes a token for a call that failed to authenticate, and returns the error to report."""
-        decision = self._buckets.take(call.client_address)
+        decision = self._buckets.take(address)
         return error if decision.allowed else TooManyInvalidKeys(decision.seconds)

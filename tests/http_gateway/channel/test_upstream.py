@@ -55,6 +55,7 @@ def test_reads_updates_and_calls_with_an_idempotency_key_are_retried() -> None:
         "BatchChangeSubscribers",
         "CancelOperation",
         "CreateSegment",
+        "CreateSignInLink",
         "CreateTag",
         "CreateWebhook",
         "RotateWebhookSecret",

@@ -49,8 +49,9 @@ def success_of(operation: dict[str, Any]) -> str:
     return next(status for status in operation["responses"] if status < "300")
 
 
+# Browsers sign in and out: these calls need a session or a page of the same origin.
 @pytest.mark.verify
-@pytest.mark.parametrize("name", ENDING)
+@pytest.mark.parametrize("name", [name for name in ENDING if name not in ("SignIn", "SignOut")])
 def test_curl_sample_succeeds(name: str, html: str, account: Account) -> None:
     curl = tools.program("curl", "curl")
     text = prepared(account, name, sample(html, name, "curl"))
@@ -61,7 +62,7 @@ def test_curl_sample_succeeds(name: str, html: str, account: Account) -> None:
     assert status == success_of(OPERATIONS[name][1])
 
 
-@pytest.mark.parametrize("name", ENDING)
+@pytest.mark.parametrize("name", [name for name in ENDING if name != "SignOut"])
 def test_grpc_sample_succeeds(name: str, html: str, account: Account) -> None:
     messages = run_grpcurl(prepared(account, name, sample(html, name, "grpc")), account)
 

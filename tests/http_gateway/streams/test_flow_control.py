@@ -65,7 +65,7 @@ def response_over(transport: Transport) -> StreamResponse:
         method="GET",
         keep_alive=True,
         is_draining=lambda: False,
-        deprecation={},
+        response_headers={},
         options=Options(write_seconds=0.02),
     )
     return StreamResponse(request, 200, "abc")

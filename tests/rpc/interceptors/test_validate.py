@@ -122,6 +122,7 @@ def test_bounds_have_the_faults_that_protovalidate_finds() -> None:
         "must be at most N bytes",
         "must be at most N characters",
         "must be between 0 and 604800",
+        "must be between 100 and 599",
         "must be between 0 and 9007199254740991",
         "must be earlier than 9999-12-31T23:59:59Z",
         "must be in the future",

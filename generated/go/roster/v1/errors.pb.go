@@ -49,8 +49,9 @@ type Error_Reason int32
 const (
 	// Never sent.
 	Error_REASON_UNSPECIFIED Error_Reason = 0
-	// The API key is missing, malformed, unknown, expired or revoked. The response does not
-	// distinguish the last three cases, so that it does not reveal which keys existed.
+	// The API key is missing, malformed, unknown, expired or revoked, or the session has ended. The
+	// response does not distinguish unknown, expired and revoked keys, so that it does not reveal
+	// which keys existed.
 	Error_UNAUTHORIZED Error_Reason = 1
 	// The request is invalid. The details name each invalid field.
 	Error_VALIDATION_ERROR Error_Reason = 2
@@ -175,6 +176,16 @@ const (
 	// fields. Never sent over HTTP: a gateway returns UNAVAILABLE, as for an rpc that the server
 	// does not have.
 	Error_FIELD_NOT_IMPLEMENTED Error_Reason = 59
+	// The account has no such session, or the call has an API key instead of one.
+	Error_SESSION_NOT_FOUND Error_Reason = 70
+	// The account has no such sign-in link: it was used or revoked, or has expired.
+	Error_SIGN_IN_LINK_NOT_FOUND Error_Reason = 71
+	// A request with a session cookie does not prove that a page of the same origin sent it. Sent
+	// over HTTP only.
+	Error_CROSS_ORIGIN_REQUEST Error_Reason = 72
+	// A person cannot sign in without TLS, except on the machine of the server, because others on
+	// the network path could read the session cookie. Sent over HTTP only.
+	Error_HTTPS_REQUIRED Error_Reason = 73
 )
 
 // Enum value maps for Error_Reason.
@@ -235,6 +246,10 @@ var (
 		57: "CUSTOM_FIELD_BEING_DELETED",
 		58: "RESPONSE_NOT_READ",
 		59: "FIELD_NOT_IMPLEMENTED",
+		70: "SESSION_NOT_FOUND",
+		71: "SIGN_IN_LINK_NOT_FOUND",
+		72: "CROSS_ORIGIN_REQUEST",
+		73: "HTTPS_REQUIRED",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -292,6 +307,10 @@ var (
 		"CUSTOM_FIELD_BEING_DELETED":  57,
 		"RESPONSE_NOT_READ":           58,
 		"FIELD_NOT_IMPLEMENTED":       59,
+		"SESSION_NOT_FOUND":           70,
+		"SIGN_IN_LINK_NOT_FOUND":      71,
+		"CROSS_ORIGIN_REQUEST":        72,
+		"HTTPS_REQUIRED":              73,
 	}
 )
 
@@ -715,7 +734,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\xb9\x14\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\xc6\x15\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -747,7 +766,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x06IN_USE\x10\x10\x12\x14\n" +
 	"\x10NAME_NOT_ALLOWED\x10\x11\x12\x12\n" +
-	"\x0eCONSENT_COLUMN\x10\x12\"\xd7\x0f\n" +
+	"\x0eCONSENT_COLUMN\x10\x12\"\xe4\x10\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -806,7 +825,11 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x17API_KEY_SCOPE_TOO_BROAD\x108\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12)\n" +
 	"\x1aCUSTOM_FIELD_BEING_DELETED\x109\x1a\t\x8a\xb5\x18\x05\b\x06\x10\x99\x03\x12 \n" +
 	"\x11RESPONSE_NOT_READ\x10:\x1a\t\x8a\xb5\x18\x05\b\x04\x10\x98\x03\x12$\n" +
-	"\x15FIELD_NOT_IMPLEMENTED\x10;\x1a\t\x8a\xb5\x18\x05\b\f\x10\xf7\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
+	"\x15FIELD_NOT_IMPLEMENTED\x10;\x1a\t\x8a\xb5\x18\x05\b\f\x10\xf7\x03\x12 \n" +
+	"\x11SESSION_NOT_FOUND\x10F\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12%\n" +
+	"\x16SIGN_IN_LINK_NOT_FOUND\x10G\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12#\n" +
+	"\x14CROSS_ORIGIN_REQUEST\x10H\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12\x1d\n" +
+	"\x0eHTTPS_REQUIRED\x10I\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

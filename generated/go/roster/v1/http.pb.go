@@ -595,6 +595,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50022,
+		Name:          "roster.v1.cookie",
+		Tag:           "varint,50022,opt,name=cookie",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.EnumValueOptions)(nil),
 		ExtensionType: (*string)(nil),
 		Field:         50002,
@@ -779,6 +787,11 @@ var (
 	//
 	// optional roster.v1.Deprecation field_deprecation = 50021;
 	E_FieldDeprecation = &file_roster_v1_http_proto_extTypes[31]
+	// For text of a response: the token of a session. HTTP sends it as the session cookie instead of
+	// in the body, and deletes the cookie if it is empty.
+	//
+	// optional bool cookie = 50022;
+	E_Cookie = &file_roster_v1_http_proto_extTypes[32]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -789,7 +802,7 @@ var (
 	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[32]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[33]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -851,7 +864,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\x0elimits_records\x12\x1d.google.protobuf.FieldOptions\x18\xe2\x86\x03 \x01(\bR\rlimitsRecords:<\n" +
 	"\tform_page\x12\x1d.google.protobuf.FieldOptions\x18\xe3\x86\x03 \x01(\bR\bformPage:7\n" +
 	"\x06header\x12\x1d.google.protobuf.FieldOptions\x18\xe4\x86\x03 \x01(\tR\x06header:d\n" +
-	"\x11field_deprecation\x12\x1d.google.protobuf.FieldOptions\x18\xe5\x86\x03 \x01(\v2\x16.roster.v1.DeprecationR\x10fieldDeprecation:B\n" +
+	"\x11field_deprecation\x12\x1d.google.protobuf.FieldOptions\x18\xe5\x86\x03 \x01(\v2\x16.roster.v1.DeprecationR\x10fieldDeprecation:7\n" +
+	"\x06cookie\x12\x1d.google.protobuf.FieldOptions\x18\xe6\x86\x03 \x01(\bR\x06cookie:B\n" +
 	"\n" +
 	"media_type\x12!.google.protobuf.EnumValueOptions\x18҆\x03 \x01(\tR\tmediaTypeB\x02P\x01b\x06proto3"
 
@@ -914,17 +928,18 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	8,  // 29: roster.v1.form_page:extendee -> google.protobuf.FieldOptions
 	8,  // 30: roster.v1.header:extendee -> google.protobuf.FieldOptions
 	8,  // 31: roster.v1.field_deprecation:extendee -> google.protobuf.FieldOptions
-	9,  // 32: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 33: roster.v1.access:type_name -> roster.v1.Access
-	10, // 34: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	1,  // 35: roster.v1.form:type_name -> roster.v1.Form
-	3,  // 36: roster.v1.deprecation:type_name -> roster.v1.Deprecation
-	2,  // 37: roster.v1.audit:type_name -> roster.v1.AuditedAction
-	3,  // 38: roster.v1.field_deprecation:type_name -> roster.v1.Deprecation
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	33, // [33:39] is the sub-list for extension type_name
-	0,  // [0:33] is the sub-list for extension extendee
+	8,  // 32: roster.v1.cookie:extendee -> google.protobuf.FieldOptions
+	9,  // 33: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 34: roster.v1.access:type_name -> roster.v1.Access
+	10, // 35: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	1,  // 36: roster.v1.form:type_name -> roster.v1.Form
+	3,  // 37: roster.v1.deprecation:type_name -> roster.v1.Deprecation
+	2,  // 38: roster.v1.audit:type_name -> roster.v1.AuditedAction
+	3,  // 39: roster.v1.field_deprecation:type_name -> roster.v1.Deprecation
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	34, // [34:40] is the sub-list for extension type_name
+	0,  // [0:34] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -941,7 +956,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   5,
-			NumExtensions: 33,
+			NumExtensions: 34,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

@@ -75,8 +75,9 @@ class Error(_message.Message):
         REASON_UNSPECIFIED: Error._Reason.ValueType  # 0
         """Never sent."""
         UNAUTHORIZED: Error._Reason.ValueType  # 1
-        """The API key is missing, malformed, unknown, expired or revoked. The response does not
-        distinguish the last three cases, so that it does not reveal which keys existed.
+        """The API key is missing, malformed, unknown, expired or revoked, or the session has ended. The
+        response does not distinguish unknown, expired and revoked keys, so that it does not reveal
+        which keys existed.
         """
         VALIDATION_ERROR: Error._Reason.ValueType  # 2
         """The request is invalid. The details name each invalid field."""
@@ -211,6 +212,18 @@ class Error(_message.Message):
         fields. Never sent over HTTP: a gateway returns UNAVAILABLE, as for an rpc that the server
         does not have.
         """
+        SESSION_NOT_FOUND: Error._Reason.ValueType  # 70
+        """The account has no such session, or the call has an API key instead of one."""
+        SIGN_IN_LINK_NOT_FOUND: Error._Reason.ValueType  # 71
+        """The account has no such sign-in link: it was used or revoked, or has expired."""
+        CROSS_ORIGIN_REQUEST: Error._Reason.ValueType  # 72
+        """A request with a session cookie does not prove that a page of the same origin sent it. Sent
+        over HTTP only.
+        """
+        HTTPS_REQUIRED: Error._Reason.ValueType  # 73
+        """A person cannot sign in without TLS, except on the machine of the server, because others on
+        the network path could read the session cookie. Sent over HTTP only.
+        """
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. Each reason has one cause, except those that are general by design:
@@ -236,8 +249,9 @@ class Error(_message.Message):
     REASON_UNSPECIFIED: Error.Reason.ValueType  # 0
     """Never sent."""
     UNAUTHORIZED: Error.Reason.ValueType  # 1
-    """The API key is missing, malformed, unknown, expired or revoked. The response does not
-    distinguish the last three cases, so that it does not reveal which keys existed.
+    """The API key is missing, malformed, unknown, expired or revoked, or the session has ended. The
+    response does not distinguish unknown, expired and revoked keys, so that it does not reveal
+    which keys existed.
     """
     VALIDATION_ERROR: Error.Reason.ValueType  # 2
     """The request is invalid. The details name each invalid field."""
@@ -371,6 +385,18 @@ class Error(_message.Message):
     without a filter or a condition can affect more people. The details name the numbers of the
     fields. Never sent over HTTP: a gateway returns UNAVAILABLE, as for an rpc that the server
     does not have.
+    """
+    SESSION_NOT_FOUND: Error.Reason.ValueType  # 70
+    """The account has no such session, or the call has an API key instead of one."""
+    SIGN_IN_LINK_NOT_FOUND: Error.Reason.ValueType  # 71
+    """The account has no such sign-in link: it was used or revoked, or has expired."""
+    CROSS_ORIGIN_REQUEST: Error.Reason.ValueType  # 72
+    """A request with a session cookie does not prove that a page of the same origin sent it. Sent
+    over HTTP only.
+    """
+    HTTPS_REQUIRED: Error.Reason.ValueType  # 73
+    """A person cannot sign in without TLS, except on the machine of the server, because others on
+    the network path could read the session cookie. Sent over HTTP only.
     """
 
     @_typing.final

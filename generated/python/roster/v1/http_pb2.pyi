@@ -224,6 +224,7 @@ LIMITS_RECORDS_FIELD_NUMBER: _builtins.int
 FORM_PAGE_FIELD_NUMBER: _builtins.int
 HEADER_FIELD_NUMBER: _builtins.int
 FIELD_DEPRECATION_FIELD_NUMBER: _builtins.int
+COOKIE_FIELD_NUMBER: _builtins.int
 MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 no_control_characters: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FileOptions, _builtins.bool]
 """Whether the server rejects control characters and line breaks (U+0000 to U+001F, U+007F to
@@ -344,6 +345,10 @@ is read from it, and one of a response is sent in it unless it is empty.
 """
 field_deprecation: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, Global___Deprecation]
 """For a deprecated field of a request: the dates."""
+cookie: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For text of a response: the token of a session. HTTP sends it as the session cookie instead of
+in the body, and deletes the cookie if it is empty.
+"""
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that selects the format of a streamed response: the media type of the
 value, such as "text/csv". HTTP selects the format from the request, so that the

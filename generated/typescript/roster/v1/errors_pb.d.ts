@@ -304,8 +304,9 @@ export enum Error_Reason {
   REASON_UNSPECIFIED = 0,
 
   /**
-   * The API key is missing, malformed, unknown, expired or revoked. The response does not
-   * distinguish the last three cases, so that it does not reveal which keys existed.
+   * The API key is missing, malformed, unknown, expired or revoked, or the session has ended. The
+   * response does not distinguish unknown, expired and revoked keys, so that it does not reveal
+   * which keys existed.
    *
    * @generated from enum value: UNAUTHORIZED = 1;
    */
@@ -698,6 +699,36 @@ export enum Error_Reason {
    * @generated from enum value: FIELD_NOT_IMPLEMENTED = 59;
    */
   FIELD_NOT_IMPLEMENTED = 59,
+
+  /**
+   * The account has no such session, or the call has an API key instead of one.
+   *
+   * @generated from enum value: SESSION_NOT_FOUND = 70;
+   */
+  SESSION_NOT_FOUND = 70,
+
+  /**
+   * The account has no such sign-in link: it was used or revoked, or has expired.
+   *
+   * @generated from enum value: SIGN_IN_LINK_NOT_FOUND = 71;
+   */
+  SIGN_IN_LINK_NOT_FOUND = 71,
+
+  /**
+   * A request with a session cookie does not prove that a page of the same origin sent it. Sent
+   * over HTTP only.
+   *
+   * @generated from enum value: CROSS_ORIGIN_REQUEST = 72;
+   */
+  CROSS_ORIGIN_REQUEST = 72,
+
+  /**
+   * A person cannot sign in without TLS, except on the machine of the server, because others on
+   * the network path could read the session cookie. Sent over HTTP only.
+   *
+   * @generated from enum value: HTTPS_REQUIRED = 73;
+   */
+  HTTPS_REQUIRED = 73,
 }
 
 /**

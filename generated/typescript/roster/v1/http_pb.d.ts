@@ -441,6 +441,14 @@ export declare const header: GenExtension<FieldOptions, string>;
 export declare const field_deprecation: GenExtension<FieldOptions, Deprecation>;
 
 /**
+ * For text of a response: the token of a session. HTTP sends it as the session cookie instead of
+ * in the body, and deletes the cookie if it is empty.
+ *
+ * @generated from extension: bool cookie = 50022;
+ */
+export declare const cookie: GenExtension<FieldOptions, boolean>;
+
+/**
  * For an enum that selects the format of a streamed response: the media type of the
  * value, such as "text/csv". HTTP selects the format from the request, so that the
  * response can begin before the first record. If the field is unspecified, the Accept

@@ -16,7 +16,7 @@ from ....rpc.caller import Caller
 from ....rpc.errors import Unavailable
 from ....storage.database import Database
 from ....storage.transaction import Transaction
-from ...accounts.store_keys import check_key
+from ...sessions.store import check_credential
 from ..endpoints.store_reading import find
 from .store_deliveries import TailBatch, TailRecord, attempts_after, last_position
 
@@ -86,5 +86,5 @@ def _start(account_id: str, webhook_id: str, tx: Transaction) -> int:
 def _next_batch(
     caller: Caller, webhook_id: str, position: int, limit: int, tx: Transaction
 ) -> TailBatch:
-    check_key(caller.account_id, caller.actor.id, tx)
+    check_credential(caller.account_id, caller.actor.id, tx)
     return attempts_after(caller.account_id, webhook_id, position, limit, tx)

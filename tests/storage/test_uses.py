@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rosterd.server.features.accounts import store, store_keys
-from rosterd.server.features.accounts.key_uses import KeyUses
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
+from rosterd.server.features.accounts.uses import Uses
 from rosterd.server.rpc.errors import Unauthorized
 from rosterd.server.rpc.interceptors.auth_throttling import AuthThrottle
 from rosterd.server.rpc.interceptors.authenticate import Authenticate
@@ -46,10 +46,10 @@ def test_day_of_use_is_stored_once_by_a_task(url: str) -> None:
 
     async def scenario(database: Database) -> None:
         account, key_id = await database.write(create)
-        uses = KeyUses(database)
+        uses = Uses(database, store_keys.record_use)
 
         def process() -> Authenticate:
-            return Authenticate(database, clock.__next__, AuthThrottle(), uses)
+            return Authenticate(database, clock.__next__, AuthThrottle(), uses, uses)
 
         async def stored() -> tuple[int, int | None]:
             changed = await uses.store()
@@ -86,9 +86,8 @@ def test_old_secret_works_until_the_grace_period_or_the_key_ends(
         await database.write(partial(rotate, account, key_id, SECRET_HASHES[1]))
 
         async def works(secret: str, after: int) -> bool:
-            authenticate = Authenticate(
-                database, lambda: now + after, AuthThrottle(), KeyUses(database)
-            )
+            uses = Uses(database, store_keys.record_use)
+            authenticate = Authenticate(database, lambda: now + after, AuthThrottle(), uses, uses)
             try:
                 await call(authenticate, secret)
             except Unauthorized:

@@ -1,0 +1,98 @@
+"""roster console"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ..config import URL, Settings
+from ..features.accounts.rules import MAX_NAME_LENGTH, hash_secret
+from ..features.audit.store import record_command
+from ..features.sessions import store
+from ..features.sessions.rules import MAX_LINK_TIME, SCOPES, make_token, sign_in_url
+from ..serving.console import CommandError, ExitCode, console
+from ..storage.databases import unit_of_work
+from ..values.clock import iso8601
+from ..values.texts import has_control_characters, trim
+from .common.accounts import AccountId, account_id_of
+from .common.options import DEFAULT_DATABASE_URL, LOCAL_URL, DatabaseUrl, Json
+from .common.output import print_json
+
+app = typer.Typer(add_completion=False)
+
+_UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class Scope(StrEnum):
+    """The scopes as an enumeration, which Typer requires for choices."""
+
+    READ, WRITE, ADMIN = SCOPES
+
+
+@app.callback(no_args_is_help=True)
+def console_() -> None:
+    """Sign people in to the console."""
+
+
+@app.command()
+def link(
+    account: AccountId = "",
+    scope: Annotated[
+        Scope, typer.Option(case_sensitive=False, help="What the session permits.")
+    ] = Scope.ADMIN,
+    name: Annotated[
+        str, typer.Option(help="Name of the session, such as that of the person.")
+    ] = "created by roster console link",
+    expires: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="How long the link works, such as 30s, 10m, 2h or 7d."),
+    ] = "10m",
+    url: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            envvar=[Settings.public_url.environment, URL],
+            help="URL under which people reach the service.",
+        ),
+    ] = LOCAL_URL,
+    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
+    json: Json = False,
+) -> None:
+    """Print a link that signs a person in once, with a browser.
+
+    Writes to the database, so it needs no API key, and works while the service runs.
+    """
+    name, time = trim(name), _milliseconds(expires)
+    if not 0 < len(name) <= MAX_NAME_LENGTH or has_control_characters(name):
+        raise CommandError(
+            f"The name of a session must have 1 to {MAX_NAME_LENGTH} characters and no control"
+            " characters.",
+            ExitCode.USAGE,
+        )
+    with unit_of_work(database_url, must_exist=True) as tx:
+        account = account_id_of(account, tx)
+        token = make_token(account)
+        row = store.create_link(account, name, scope.value, hash_secret(token), time, tx)
+        record_command(account, "sign_in_link.created", tx, after=row.as_json())
+    sign_in = sign_in_url(url.rstrip("/"), token)
+    if json:
+        print_json({"signInLink": row.as_json(), "url": sign_in})
+    else:
+        console.print(
+            f"{sign_in}\n\nIt works once, until {iso8601(row.expires_at)}.", soft_wrap=True
+        )
+
+
+def _milliseconds(text: str) -> int:
+    """Returns a time such as 10m in milliseconds. Raises CommandError."""
+    match = re.fullmatch(r"([1-9][0-9]{0,6})([smhd])", text)
+    time = int(match[1]) * _UNITS[match[2]] if match else 0
+    if not 0 < time <= MAX_LINK_TIME:
+        raise CommandError(
+            f"--expires must be a time of at most 7d, such as 30s, 10m, 2h or 7d, not {text!r}.",
+            ExitCode.USAGE,
+        )
+    return time
