@@ -147,6 +147,64 @@ func (Subscriber_View) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{0, 1}
 }
 
+// How the number of matches is counted. Counting takes a time in proportion to the
+// matches for most filters.
+type ListSubscribersRequest_Total int32
+
+const (
+	// The default, EXACT.
+	ListSubscribersRequest_TOTAL_UNSPECIFIED ListSubscribersRequest_Total = 0
+	// All matches are counted.
+	ListSubscribersRequest_EXACT ListSubscribersRequest_Total = 1
+	// The response has no total.
+	ListSubscribersRequest_NONE ListSubscribersRequest_Total = 2
+	// At most 10,000 matches are counted: a total of 10000 means 10,000 or more.
+	ListSubscribersRequest_AT_MOST_10000 ListSubscribersRequest_Total = 3
+)
+
+// Enum value maps for ListSubscribersRequest_Total.
+var (
+	ListSubscribersRequest_Total_name = map[int32]string{
+		0: "TOTAL_UNSPECIFIED",
+		1: "EXACT",
+		2: "NONE",
+		3: "AT_MOST_10000",
+	}
+	ListSubscribersRequest_Total_value = map[string]int32{
+		"TOTAL_UNSPECIFIED": 0,
+		"EXACT":             1,
+		"NONE":              2,
+		"AT_MOST_10000":     3,
+	}
+)
+
+func (x ListSubscribersRequest_Total) Enum() *ListSubscribersRequest_Total {
+	p := new(ListSubscribersRequest_Total)
+	*p = x
+	return p
+}
+
+func (x ListSubscribersRequest_Total) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ListSubscribersRequest_Total) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_subscribers_proto_enumTypes[2].Descriptor()
+}
+
+func (ListSubscribersRequest_Total) Type() protoreflect.EnumType {
+	return &file_roster_v1_subscribers_proto_enumTypes[2]
+}
+
+func (x ListSubscribersRequest_Total) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ListSubscribersRequest_Total.Descriptor instead.
+func (ListSubscribersRequest_Total) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{11, 0}
+}
+
 // What changed.
 type SubscriberHistoryEntry_Type int32
 
@@ -196,11 +254,11 @@ func (x SubscriberHistoryEntry_Type) String() string {
 }
 
 func (SubscriberHistoryEntry_Type) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[2].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[3].Descriptor()
 }
 
 func (SubscriberHistoryEntry_Type) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[2]
+	return &file_roster_v1_subscribers_proto_enumTypes[3]
 }
 
 func (x SubscriberHistoryEntry_Type) Number() protoreflect.EnumNumber {
@@ -257,11 +315,11 @@ func (x SubscriberHistoryEntry_Source) String() string {
 }
 
 func (SubscriberHistoryEntry_Source) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[3].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[4].Descriptor()
 }
 
 func (SubscriberHistoryEntry_Source) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[3]
+	return &file_roster_v1_subscribers_proto_enumTypes[4]
 }
 
 func (x SubscriberHistoryEntry_Source) Number() protoreflect.EnumNumber {
@@ -320,11 +378,11 @@ func (x UnknownColumns_Action) String() string {
 }
 
 func (UnknownColumns_Action) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[4].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[5].Descriptor()
 }
 
 func (UnknownColumns_Action) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[4]
+	return &file_roster_v1_subscribers_proto_enumTypes[5]
 }
 
 func (x UnknownColumns_Action) Number() protoreflect.EnumNumber {
@@ -370,11 +428,11 @@ func (x ExportSubscribersRequest_Include) String() string {
 }
 
 func (ExportSubscribersRequest_Include) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[5].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[6].Descriptor()
 }
 
 func (ExportSubscribersRequest_Include) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[5]
+	return &file_roster_v1_subscribers_proto_enumTypes[6]
 }
 
 func (x ExportSubscribersRequest_Include) Number() protoreflect.EnumNumber {
@@ -1299,12 +1357,12 @@ type ListSubscribersRequest struct {
 	CreatedAfter *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_after,json=createdAfter,proto3" json:"created_after,omitempty"`
 	// Returns only subscribers created before this time.
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
-	// Direction of order_by: "asc" returns the oldest first, "desc" the newest first.
+	// Direction of order_by: "asc" or "desc", which returns the newest first by default.
 	// Default: "asc". A direction in order_by must be the same.
 	Order string `protobuf:"bytes,9,opt,name=order,proto3" json:"order,omitempty"`
 	// Token of the next page from the previous response (AIP-158). Over HTTP it is in the
-	// Link header. The filters and the order must be the same as in the previous request.
-	// The cost of a page does not depend on its position in the list.
+	// Link header. The filters, the order and total must be the same as in the previous
+	// request. The cost of a page does not depend on its position in the list.
 	PageToken string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Returns only subscribers last changed after this time. Times of changes
 	// have microsecond precision, and updated_at is rounded down to milliseconds. A change
@@ -1312,14 +1370,23 @@ type ListSubscribersRequest struct {
 	UpdatedAfter *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=updated_after,json=updatedAfter,proto3" json:"updated_after,omitempty"`
 	// Returns only subscribers last changed before this time.
 	UpdatedBefore *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=updated_before,json=updatedBefore,proto3" json:"updated_before,omitempty"`
-	// Order of the list: "createdAt" or "updatedAt", which a direction can follow: "updatedAt
-	// desc" (AIP-132). Default: "createdAt".
+	// Order of the list: "createdAt", "updatedAt", "email", "lastName" or "statusChangedAt",
+	// which a direction can follow: "lastName desc" (AIP-132). Default: "createdAt".
+	// Subscribers with the same value are in order of creation, in the same direction.
+	//
+	// email and lastName are compared without regard to case, by the code points of the text in
+	// Unicode NFC: "Zuse" comes before "Ångström". An international domain is compared as IDNA
+	// ASCII. Subscribers without a last name come last in both directions, and so do those
+	// whose status has not changed since their creation with statusChangedAt.
 	//
 	// With updatedAt, subscribers are in the order in which their last changes were
 	// committed, so a client can follow all changes: read all pages with page tokens, store
 	// the updated_at of the last subscriber (view FULL), and later start again with it as
 	// updated_after. A subscriber that changes while the pages are read is returned again
 	// on a later page. Deleted subscribers are not returned.
+	//
+	// With page tokens, every subscriber that keeps its value while the pages are read is
+	// returned once.
 	OrderBy string `protobuf:"bytes,13,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
 	// Which fields are returned. Default: BASIC.
 	View Subscriber_View `protobuf:"varint,14,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
@@ -1342,7 +1409,9 @@ type ListSubscribersRequest struct {
 	SegmentId string `protobuf:"bytes,16,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
 	// Fields to return (AIP-157), for example email,tags. Fields that only view FULL has can
 	// be named with any view. Default: all fields of the view.
-	ReadMask      *fieldmaskpb.FieldMask `protobuf:"bytes,17,opt,name=read_mask,json=readMask,proto3" json:"read_mask,omitempty"`
+	ReadMask *fieldmaskpb.FieldMask `protobuf:"bytes,17,opt,name=read_mask,json=readMask,proto3" json:"read_mask,omitempty"`
+	// How the number of matches is counted. Default: EXACT.
+	Total         ListSubscribersRequest_Total `protobuf:"varint,18,opt,name=total,proto3,enum=roster.v1.ListSubscribersRequest_Total" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1496,12 +1565,21 @@ func (x *ListSubscribersRequest) GetReadMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
+func (x *ListSubscribersRequest) GetTotal() ListSubscribersRequest_Total {
+	if x != nil {
+		return x.Total
+	}
+	return ListSubscribersRequest_TOTAL_UNSPECIFIED
+}
+
 // One page of subscribers.
 type ListSubscribersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Subscribers on this page. Empty beyond the last page.
 	Subscribers []*Subscriber `protobuf:"bytes,1,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
-	// Number of subscribers that match the filters.
+	// Number of subscribers that match the filters. Absent if the request's total is NONE. On
+	// a page by page_token, matches are not counted again: the total is that of the first
+	// page, or a current one if that is stored.
 	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
@@ -4082,7 +4160,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04view\x18\x03 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"\x8c\x01\n" +
 	"\x1bBatchGetSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x124\n" +
-	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\xdc\t\n" +
+	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\xfe\v\n" +
 	"\x16ListSubscribersRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12O\n" +
@@ -4095,15 +4173,22 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05order\x18\t \x01(\tB\x1e\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04desc\xe0\xb5\x18\x01R\x05order\x12'\n" +
 	"\n" +
 	"page_token\x18\n" +
-	" \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\x12]\n" +
+	" \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\x12]\n" +
 	"\rupdated_after\x18\v \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fupdatedAfter\x12_\n" +
-	"\x0eupdated_before\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12\x87\x01\n" +
-	"\border_by\x18\r \x01(\tBl\xbaHXrVR\x00R\tcreatedAtR\rcreatedAt ascR\x0ecreatedAt descR\tupdatedAtR\rupdatedAt ascR\x0eupdatedAt desc\xaa\xb5\x18\tupdatedAt\xe0\xb5\x18\x01R\aorderBy\x12D\n" +
+	"\x0eupdated_before\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12\x8b\x02\n" +
+	"\border_by\x18\r \x01(\tB\xef\x01\xbaH\xda\x01r\xd7\x01R\x00R\tcreatedAtR\rcreatedAt ascR\x0ecreatedAt descR\tupdatedAtR\rupdatedAt ascR\x0eupdatedAt descR\x05emailR\temail ascR\n" +
+	"email descR\blastNameR\flastName ascR\rlastName descR\x0fstatusChangedAtR\x13statusChangedAt ascR\x14statusChangedAt desc\xaa\xb5\x18\tupdatedAt\xe0\xb5\x18\x01R\aorderBy\x12D\n" +
 	"\x04view\x18\x0e \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULL\xe0\xb5\x18\x01R\x04view\x12n\n" +
 	"\x06filter\x18\x0f \x01(\tBV\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18Fstatus = CONFIRMED AND tags:\"vip\" AND NOT email.domain = \"example.com\"R\x06filter\x12=\n" +
 	"\n" +
 	"segment_id\x18\x10 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\tsegmentId\x12[\n" +
-	"\tread_mask\x18\x11 \x01(\v2\x1a.google.protobuf.FieldMaskB\"\xaa\xb5\x18\x0f\"id,email,tags\"\x8a\xb6\x18\vsubscribersR\breadMask\"\xe5\x01\n" +
+	"\tread_mask\x18\x11 \x01(\v2\x1a.google.protobuf.FieldMaskB\"\xaa\xb5\x18\x0f\"id,email,tags\"\x8a\xb6\x18\vsubscribersR\breadMask\x12T\n" +
+	"\x05total\x18\x12 \x01(\x0e2'.roster.v1.ListSubscribersRequest.TotalB\x15\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x05EXACT\xe0\xb5\x18\x01R\x05total\"F\n" +
+	"\x05Total\x12\x15\n" +
+	"\x11TOTAL_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05EXACT\x10\x01\x12\b\n" +
+	"\x04NONE\x10\x02\x12\x11\n" +
+	"\rAT_MOST_10000\x10\x03\"\xe5\x01\n" +
 	"\x17ListSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12 \n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
@@ -4403,200 +4488,202 @@ func file_roster_v1_subscribers_proto_rawDescGZIP() []byte {
 	return file_roster_v1_subscribers_proto_rawDescData
 }
 
-var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
 var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_roster_v1_subscribers_proto_goTypes = []any{
 	(Subscriber_Status)(0),                      // 0: roster.v1.Subscriber.Status
 	(Subscriber_View)(0),                        // 1: roster.v1.Subscriber.View
-	(SubscriberHistoryEntry_Type)(0),            // 2: roster.v1.SubscriberHistoryEntry.Type
-	(SubscriberHistoryEntry_Source)(0),          // 3: roster.v1.SubscriberHistoryEntry.Source
-	(UnknownColumns_Action)(0),                  // 4: roster.v1.UnknownColumns.Action
-	(ExportSubscribersRequest_Include)(0),       // 5: roster.v1.ExportSubscribersRequest.Include
-	(*Subscriber)(nil),                          // 6: roster.v1.Subscriber
-	(*CreateSubscriberRequest)(nil),             // 7: roster.v1.CreateSubscriberRequest
-	(*CreateSubscriberResponse)(nil),            // 8: roster.v1.CreateSubscriberResponse
-	(*BulkSubscriber)(nil),                      // 9: roster.v1.BulkSubscriber
-	(*BulkCreateSubscribersRequest)(nil),        // 10: roster.v1.BulkCreateSubscribersRequest
-	(*BulkResult)(nil),                          // 11: roster.v1.BulkResult
-	(*BulkCreateSubscribersResponse)(nil),       // 12: roster.v1.BulkCreateSubscribersResponse
-	(*GetSubscriberRequest)(nil),                // 13: roster.v1.GetSubscriberRequest
-	(*GetSubscriberResponse)(nil),               // 14: roster.v1.GetSubscriberResponse
-	(*BatchGetSubscribersRequest)(nil),          // 15: roster.v1.BatchGetSubscribersRequest
-	(*BatchGetSubscribersResponse)(nil),         // 16: roster.v1.BatchGetSubscribersResponse
-	(*ListSubscribersRequest)(nil),              // 17: roster.v1.ListSubscribersRequest
-	(*ListSubscribersResponse)(nil),             // 18: roster.v1.ListSubscribersResponse
-	(*UpdateSubscriberRequest)(nil),             // 19: roster.v1.UpdateSubscriberRequest
-	(*UpdateSubscriberResponse)(nil),            // 20: roster.v1.UpdateSubscriberResponse
-	(*ChangeSubscriberStatusRequest)(nil),       // 21: roster.v1.ChangeSubscriberStatusRequest
-	(*ChangeSubscriberStatusResponse)(nil),      // 22: roster.v1.ChangeSubscriberStatusResponse
-	(*AddSubscriberTagsRequest)(nil),            // 23: roster.v1.AddSubscriberTagsRequest
-	(*AddSubscriberTagsResponse)(nil),           // 24: roster.v1.AddSubscriberTagsResponse
-	(*RemoveSubscriberTagsRequest)(nil),         // 25: roster.v1.RemoveSubscriberTagsRequest
-	(*RemoveSubscriberTagsResponse)(nil),        // 26: roster.v1.RemoveSubscriberTagsResponse
-	(*SubscriberHistoryEntry)(nil),              // 27: roster.v1.SubscriberHistoryEntry
-	(*ListSubscriberHistoryRequest)(nil),        // 28: roster.v1.ListSubscriberHistoryRequest
-	(*ListSubscriberHistoryResponse)(nil),       // 29: roster.v1.ListSubscriberHistoryResponse
-	(*PersonalDelivery)(nil),                    // 30: roster.v1.PersonalDelivery
-	(*GetSubscriberPersonalDataRequest)(nil),    // 31: roster.v1.GetSubscriberPersonalDataRequest
-	(*GetSubscriberPersonalDataResponse)(nil),   // 32: roster.v1.GetSubscriberPersonalDataResponse
-	(*ImportSubscriber)(nil),                    // 33: roster.v1.ImportSubscriber
-	(*UnknownColumns)(nil),                      // 34: roster.v1.UnknownColumns
-	(*ImportSubscribersRequest)(nil),            // 35: roster.v1.ImportSubscribersRequest
-	(*ImportResult)(nil),                        // 36: roster.v1.ImportResult
-	(*ImportSummary)(nil),                       // 37: roster.v1.ImportSummary
-	(*ImportSubscribersResponse)(nil),           // 38: roster.v1.ImportSubscribersResponse
-	(*ExportSubscribersRequest)(nil),            // 39: roster.v1.ExportSubscribersRequest
-	(*ExportSubscribersResponse)(nil),           // 40: roster.v1.ExportSubscribersResponse
-	(*DeleteSubscriberRequest)(nil),             // 41: roster.v1.DeleteSubscriberRequest
-	(*DeleteSubscriberResponse)(nil),            // 42: roster.v1.DeleteSubscriberResponse
-	(*Subscriber_Consent)(nil),                  // 43: roster.v1.Subscriber.Consent
-	(*SubscriberHistoryEntry_TagChange)(nil),    // 44: roster.v1.SubscriberHistoryEntry.TagChange
-	(*SubscriberHistoryEntry_StatusChange)(nil), // 45: roster.v1.SubscriberHistoryEntry.StatusChange
-	nil,                           // 46: roster.v1.ImportSummary.StatusesEntry
-	(*timestamppb.Timestamp)(nil), // 47: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 48: google.protobuf.Struct
-	(*Row_Fault)(nil),             // 49: roster.v1.Row.Fault
-	(Row_OnConflict)(0),           // 50: roster.v1.Row.OnConflict
-	(Row_Outcome)(0),              // 51: roster.v1.Row.Outcome
-	(Row_Reason)(0),               // 52: roster.v1.Row.Reason
-	(*BulkFailure)(nil),           // 53: roster.v1.BulkFailure
-	(*fieldmaskpb.FieldMask)(nil), // 54: google.protobuf.FieldMask
-	(*Actor)(nil),                 // 55: roster.v1.Actor
-	(*WebhookDelivery)(nil),       // 56: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),        // 57: roster.v1.WebhookAttempt
-	(*Event)(nil),                 // 58: roster.v1.Event
-	(*CsvLine)(nil),               // 59: roster.v1.CsvLine
-	(Import_Preset)(0),            // 60: roster.v1.Import.Preset
-	(Import_Results)(0),           // 61: roster.v1.Import.Results
-	(DateFormat_Order)(0),         // 62: roster.v1.DateFormat.Order
-	(*UnrecognizedCells)(nil),     // 63: roster.v1.UnrecognizedCells
-	(*ReasonCount)(nil),           // 64: roster.v1.ReasonCount
-	(Export_Format)(0),            // 65: roster.v1.Export.Format
+	(ListSubscribersRequest_Total)(0),           // 2: roster.v1.ListSubscribersRequest.Total
+	(SubscriberHistoryEntry_Type)(0),            // 3: roster.v1.SubscriberHistoryEntry.Type
+	(SubscriberHistoryEntry_Source)(0),          // 4: roster.v1.SubscriberHistoryEntry.Source
+	(UnknownColumns_Action)(0),                  // 5: roster.v1.UnknownColumns.Action
+	(ExportSubscribersRequest_Include)(0),       // 6: roster.v1.ExportSubscribersRequest.Include
+	(*Subscriber)(nil),                          // 7: roster.v1.Subscriber
+	(*CreateSubscriberRequest)(nil),             // 8: roster.v1.CreateSubscriberRequest
+	(*CreateSubscriberResponse)(nil),            // 9: roster.v1.CreateSubscriberResponse
+	(*BulkSubscriber)(nil),                      // 10: roster.v1.BulkSubscriber
+	(*BulkCreateSubscribersRequest)(nil),        // 11: roster.v1.BulkCreateSubscribersRequest
+	(*BulkResult)(nil),                          // 12: roster.v1.BulkResult
+	(*BulkCreateSubscribersResponse)(nil),       // 13: roster.v1.BulkCreateSubscribersResponse
+	(*GetSubscriberRequest)(nil),                // 14: roster.v1.GetSubscriberRequest
+	(*GetSubscriberResponse)(nil),               // 15: roster.v1.GetSubscriberResponse
+	(*BatchGetSubscribersRequest)(nil),          // 16: roster.v1.BatchGetSubscribersRequest
+	(*BatchGetSubscribersResponse)(nil),         // 17: roster.v1.BatchGetSubscribersResponse
+	(*ListSubscribersRequest)(nil),              // 18: roster.v1.ListSubscribersRequest
+	(*ListSubscribersResponse)(nil),             // 19: roster.v1.ListSubscribersResponse
+	(*UpdateSubscriberRequest)(nil),             // 20: roster.v1.UpdateSubscriberRequest
+	(*UpdateSubscriberResponse)(nil),            // 21: roster.v1.UpdateSubscriberResponse
+	(*ChangeSubscriberStatusRequest)(nil),       // 22: roster.v1.ChangeSubscriberStatusRequest
+	(*ChangeSubscriberStatusResponse)(nil),      // 23: roster.v1.ChangeSubscriberStatusResponse
+	(*AddSubscriberTagsRequest)(nil),            // 24: roster.v1.AddSubscriberTagsRequest
+	(*AddSubscriberTagsResponse)(nil),           // 25: roster.v1.AddSubscriberTagsResponse
+	(*RemoveSubscriberTagsRequest)(nil),         // 26: roster.v1.RemoveSubscriberTagsRequest
+	(*RemoveSubscriberTagsResponse)(nil),        // 27: roster.v1.RemoveSubscriberTagsResponse
+	(*SubscriberHistoryEntry)(nil),              // 28: roster.v1.SubscriberHistoryEntry
+	(*ListSubscriberHistoryRequest)(nil),        // 29: roster.v1.ListSubscriberHistoryRequest
+	(*ListSubscriberHistoryResponse)(nil),       // 30: roster.v1.ListSubscriberHistoryResponse
+	(*PersonalDelivery)(nil),                    // 31: roster.v1.PersonalDelivery
+	(*GetSubscriberPersonalDataRequest)(nil),    // 32: roster.v1.GetSubscriberPersonalDataRequest
+	(*GetSubscriberPersonalDataResponse)(nil),   // 33: roster.v1.GetSubscriberPersonalDataResponse
+	(*ImportSubscriber)(nil),                    // 34: roster.v1.ImportSubscriber
+	(*UnknownColumns)(nil),                      // 35: roster.v1.UnknownColumns
+	(*ImportSubscribersRequest)(nil),            // 36: roster.v1.ImportSubscribersRequest
+	(*ImportResult)(nil),                        // 37: roster.v1.ImportResult
+	(*ImportSummary)(nil),                       // 38: roster.v1.ImportSummary
+	(*ImportSubscribersResponse)(nil),           // 39: roster.v1.ImportSubscribersResponse
+	(*ExportSubscribersRequest)(nil),            // 40: roster.v1.ExportSubscribersRequest
+	(*ExportSubscribersResponse)(nil),           // 41: roster.v1.ExportSubscribersResponse
+	(*DeleteSubscriberRequest)(nil),             // 42: roster.v1.DeleteSubscriberRequest
+	(*DeleteSubscriberResponse)(nil),            // 43: roster.v1.DeleteSubscriberResponse
+	(*Subscriber_Consent)(nil),                  // 44: roster.v1.Subscriber.Consent
+	(*SubscriberHistoryEntry_TagChange)(nil),    // 45: roster.v1.SubscriberHistoryEntry.TagChange
+	(*SubscriberHistoryEntry_StatusChange)(nil), // 46: roster.v1.SubscriberHistoryEntry.StatusChange
+	nil,                           // 47: roster.v1.ImportSummary.StatusesEntry
+	(*timestamppb.Timestamp)(nil), // 48: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 49: google.protobuf.Struct
+	(*Row_Fault)(nil),             // 50: roster.v1.Row.Fault
+	(Row_OnConflict)(0),           // 51: roster.v1.Row.OnConflict
+	(Row_Outcome)(0),              // 52: roster.v1.Row.Outcome
+	(Row_Reason)(0),               // 53: roster.v1.Row.Reason
+	(*BulkFailure)(nil),           // 54: roster.v1.BulkFailure
+	(*fieldmaskpb.FieldMask)(nil), // 55: google.protobuf.FieldMask
+	(*Actor)(nil),                 // 56: roster.v1.Actor
+	(*WebhookDelivery)(nil),       // 57: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),        // 58: roster.v1.WebhookAttempt
+	(*Event)(nil),                 // 59: roster.v1.Event
+	(*CsvLine)(nil),               // 60: roster.v1.CsvLine
+	(Import_Preset)(0),            // 61: roster.v1.Import.Preset
+	(Import_Results)(0),           // 62: roster.v1.Import.Results
+	(DateFormat_Order)(0),         // 63: roster.v1.DateFormat.Order
+	(*UnrecognizedCells)(nil),     // 64: roster.v1.UnrecognizedCells
+	(*ReasonCount)(nil),           // 65: roster.v1.ReasonCount
+	(Export_Format)(0),            // 66: roster.v1.Export.Format
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	0,   // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
-	47,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
-	48,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
-	47,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
-	47,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	47,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	47,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	43,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	48,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	6,   // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	48,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	49,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
-	9,   // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
-	50,  // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
-	51,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.Row.Outcome
-	52,  // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.Row.Reason
-	53,  // 16: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
-	11,  // 17: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
+	48,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
+	49,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
+	48,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
+	48,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	48,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	48,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	44,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	49,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	7,   // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	49,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	50,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
+	10,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
+	51,  // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
+	52,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.Row.Outcome
+	53,  // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.Row.Reason
+	54,  // 16: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
+	12,  // 17: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
 	1,   // 18: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
-	54,  // 19: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
-	6,   // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	55,  // 19: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
+	7,   // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
 	1,   // 21: roster.v1.BatchGetSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	6,   // 22: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	7,   // 22: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
 	0,   // 23: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	47,  // 24: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	47,  // 25: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	47,  // 26: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	47,  // 27: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	48,  // 24: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	48,  // 25: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	48,  // 26: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	48,  // 27: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
 	1,   // 28: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	54,  // 29: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
-	6,   // 30: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	54,  // 31: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
-	48,  // 32: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	6,   // 33: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	0,   // 34: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
-	6,   // 35: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
-	6,   // 36: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	6,   // 37: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	2,   // 38: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
-	47,  // 39: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
-	3,   // 40: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
-	55,  // 41: roster.v1.SubscriberHistoryEntry.actor:type_name -> roster.v1.Actor
-	48,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
-	48,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
-	44,  // 44: roster.v1.SubscriberHistoryEntry.tags_change:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
-	45,  // 45: roster.v1.SubscriberHistoryEntry.status_change:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
-	27,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	56,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
-	57,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
-	6,   // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
-	27,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	58,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
-	30,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
-	48,  // 53: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	0,   // 54: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	47,  // 55: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	47,  // 56: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	47,  // 57: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	47,  // 58: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	47,  // 59: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	43,  // 60: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	49,  // 61: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
-	50,  // 62: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
-	59,  // 63: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	33,  // 64: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
-	60,  // 65: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.Import.Preset
-	4,   // 66: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	61,  // 67: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.Import.Results
-	62,  // 68: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
-	51,  // 69: roster.v1.ImportResult.outcome:type_name -> roster.v1.Row.Outcome
-	52,  // 70: roster.v1.ImportResult.reason:type_name -> roster.v1.Row.Reason
-	46,  // 71: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	60,  // 72: roster.v1.ImportSummary.preset:type_name -> roster.v1.Import.Preset
-	63,  // 73: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
-	64,  // 74: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ReasonCount
-	36,  // 75: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	37,  // 76: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	65,  // 77: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.Export.Format
-	0,   // 78: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	47,  // 79: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	47,  // 80: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	47,  // 81: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	47,  // 82: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,   // 83: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	5,   // 84: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
-	6,   // 85: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	59,  // 86: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	47,  // 87: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,   // 88: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	7,   // 90: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	10,  // 91: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	13,  // 92: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	15,  // 93: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	17,  // 94: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	19,  // 95: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	21,  // 96: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	23,  // 97: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	25,  // 98: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	28,  // 99: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	31,  // 100: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	35,  // 101: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	39,  // 102: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	41,  // 103: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	8,   // 104: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	12,  // 105: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	14,  // 106: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	16,  // 107: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	18,  // 108: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	20,  // 109: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	22,  // 110: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	24,  // 111: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	26,  // 112: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	29,  // 113: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	32,  // 114: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	38,  // 115: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	40,  // 116: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	42,  // 117: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	104, // [104:118] is the sub-list for method output_type
-	90,  // [90:104] is the sub-list for method input_type
-	90,  // [90:90] is the sub-list for extension type_name
-	90,  // [90:90] is the sub-list for extension extendee
-	0,   // [0:90] is the sub-list for field type_name
+	55,  // 29: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
+	2,   // 30: roster.v1.ListSubscribersRequest.total:type_name -> roster.v1.ListSubscribersRequest.Total
+	7,   // 31: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	55,  // 32: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
+	49,  // 33: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	7,   // 34: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	0,   // 35: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
+	7,   // 36: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
+	7,   // 37: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	7,   // 38: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	3,   // 39: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
+	48,  // 40: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
+	4,   // 41: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
+	56,  // 42: roster.v1.SubscriberHistoryEntry.actor:type_name -> roster.v1.Actor
+	49,  // 43: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	49,  // 44: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	45,  // 45: roster.v1.SubscriberHistoryEntry.tags_change:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	46,  // 46: roster.v1.SubscriberHistoryEntry.status_change:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	28,  // 47: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	57,  // 48: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	58,  // 49: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	7,   // 50: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	28,  // 51: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	59,  // 52: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	31,  // 53: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	49,  // 54: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	0,   // 55: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
+	48,  // 56: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	48,  // 57: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	48,  // 58: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	48,  // 59: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	48,  // 60: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	44,  // 61: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	50,  // 62: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	51,  // 63: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
+	60,  // 64: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	34,  // 65: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	61,  // 66: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.Import.Preset
+	5,   // 67: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	62,  // 68: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.Import.Results
+	63,  // 69: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
+	52,  // 70: roster.v1.ImportResult.outcome:type_name -> roster.v1.Row.Outcome
+	53,  // 71: roster.v1.ImportResult.reason:type_name -> roster.v1.Row.Reason
+	47,  // 72: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	61,  // 73: roster.v1.ImportSummary.preset:type_name -> roster.v1.Import.Preset
+	64,  // 74: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
+	65,  // 75: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ReasonCount
+	37,  // 76: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	38,  // 77: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	66,  // 78: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.Export.Format
+	0,   // 79: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	48,  // 80: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	48,  // 81: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	48,  // 82: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	48,  // 83: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 84: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	6,   // 85: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
+	7,   // 86: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	60,  // 87: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	48,  // 88: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 89: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 90: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	8,   // 91: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	11,  // 92: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	14,  // 93: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	16,  // 94: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	18,  // 95: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	20,  // 96: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	22,  // 97: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	24,  // 98: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	26,  // 99: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	29,  // 100: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	32,  // 101: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	36,  // 102: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	40,  // 103: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	42,  // 104: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	9,   // 105: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	13,  // 106: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	15,  // 107: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	17,  // 108: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	19,  // 109: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	21,  // 110: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	23,  // 111: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	25,  // 112: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	27,  // 113: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	30,  // 114: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	33,  // 115: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	39,  // 116: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	41,  // 117: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	43,  // 118: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	105, // [105:119] is the sub-list for method output_type
+	91,  // [91:105] is the sub-list for method input_type
+	91,  // [91:91] is the sub-list for extension type_name
+	91,  // [91:91] is the sub-list for extension extendee
+	0,   // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }
@@ -4628,7 +4715,7 @@ func file_roster_v1_subscribers_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_subscribers_proto_rawDesc), len(file_roster_v1_subscribers_proto_rawDesc)),
-			NumEnums:      6,
+			NumEnums:      7,
 			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,

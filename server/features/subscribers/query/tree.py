@@ -33,16 +33,16 @@ class Kind(StrEnum):
     DATE_VALUE = "date value"
     # The start and the end of a range of addresses, and of a range of search keys of names.
     SEARCH = "search"
-    # After a revision and an ID in the order of both.
+    # After the key of an order and an ID in the order of both.
     POSITION = "position"
 
 
 class Condition(NamedTuple):
     """A condition on a subscriber.
 
-    `operator` is a comparison of SQL, "prefix", or "present". The values of a prefix are the start
-    and the end of a range. `column` is set for the kinds COLUMN, NAME, ADDRESS, DOMAIN and
-    RARE_DOMAIN.
+    `operator` is a comparison of SQL, "prefix", "present" or, for null columns, "absent". The
+    values of a prefix are the start and the end of a range. `column` is set for the kinds COLUMN,
+    POSITION, NAME, ADDRESS, DOMAIN and RARE_DOMAIN.
     """
 
     kind: Kind
@@ -164,7 +164,8 @@ def is_condition(tree: Any, *kinds: Kind) -> TypeGuard[Condition]:
 
 def is_bound(tree: Any) -> bool:
     """Whether a condition bounds the IDs or the revisions, which are in the order of an index."""
-    return is_condition(tree) and tree.column in ("id", "revision") and bool(tree.values)
+    is_of_column = is_condition(tree, Kind.COLUMN) and bool(tree.values)
+    return is_of_column and tree.column in ("id", "revision")
 
 
 def is_bound_of_ids(tree: Any) -> bool:
