@@ -32,15 +32,18 @@ class PageToken(NamedTuple):
     `after` is the item's ID, or another text that orders the list, such as its name key. In a list
     by a number, `revision` is that number of the item: a revision, sequence number or time. A token
     is valid only for the same filters and order, so it contains a digest of them (`list_key`).
+    `total` is that of the list, if the next page does not count it again.
     """
 
     after: str
     page: int
     revision: int = 0
+    total: int | None = None
 
     def text(self, list_key: str) -> str:
         """Returns the encoded token for a list with this key."""
-        plain = f"{_digest(list_key)}.{self.after}.{self.page}"
+        counted = "" if self.total is None else f"-{self.total}"
+        plain = f"{_digest(list_key)}{counted}.{self.after}.{self.page}"
         # The two numbers are the end of a key that contains periods.
         if self.revision or "." in self.after:
             plain += f".{self.revision}"
@@ -105,17 +108,20 @@ def parse_page_token(
     """Returns a token. Raises ValidationError if it is malformed or belongs to another list."""
     try:
         plain = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True).decode()
-        digest, *parts = plain.split(".")
+        head, *parts = plain.split(".")
+        digest, _, counted = head.partition("-")
         *names, page, last = parts if len(parts) > 2 else [*parts, "0"]
         after = ".".join(names)
-        number, revision = map(int, (page, last)) if f"{page}{last}".isascii() else (0, 0)
+        numbers = (page, last, counted or "0")
+        number, revision, total = map(int, numbers) if "".join(numbers).isascii() else (0, 0, 0)
     except (binascii.Error, ValueError):
-        digest, after, number, revision = "", "", 0, 0
+        digest, after, counted, number, revision, total = "", "", "", 0, 0, 0
     if (
         digest != _digest(list_key)
         or not is_key(after)
         or not 1 < number < 1 << 31
         or not 0 <= revision < 1 << 63
+        or not 0 <= total < 1 << 31
     ):
         raise invalid(
             "pageToken",
@@ -123,7 +129,7 @@ def parse_page_token(
             "must be the token of the next page from the previous response, with the same filters"
             " and order",
         )
-    return PageToken(after, number, revision)
+    return PageToken(after, number, revision, total if counted else None)
 
 
 def _digest(list_key: str) -> str:

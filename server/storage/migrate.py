@@ -10,16 +10,15 @@ a transaction that also records it. They either expand or contract the schema:
   on request, or to a new database; an expanding migration after it, of a later release, is applied
   together with it.
 
-A file defines one of these, or both. None holds a lock for a time that depends on the number of
-rows:
+A file defines one of these or both. None holds a lock for a time in proportion to the rows:
 
 - `up(migrator, db)`: short statements. On PostgreSQL they wait for locks for a fraction of a second
   and are repeated as a whole, so that the calls that wait for them are delayed no longer.
 - `indexes(db)`: indexes by name, with what follows CREATE INDEX name, such as
   "ON subscriber (account_id, id)". PostgreSQL builds them while services write, before `up` runs.
 
-With `up`, it can also define `backfill`, which changes the rows of a TABLE in chunks while services
-run; see `backfill.py`.
+It can also define `backfill`, which changes the rows of a TABLE in chunks while services run; see
+`backfill.py`.
 """
 
 from __future__ import annotations
@@ -198,7 +197,7 @@ def _apply(migration: Migration, runner: Runner) -> None:
         try:
             with runner.migrator.migration_context():
                 _run(migration, module, runner)
-                if hasattr(module, "backfill"):
+                if total:
                     Backfill.insert(name=migration.name, total=total).bind(database).execute()
             return
         except PeeweeException as error:

@@ -30,7 +30,7 @@ _RANDOM_BITS = 80
 # Numbered IDs have fewer random bits. A number can be a time in microseconds until 2112.
 _NUMBERED_BITS = 28
 _LAST_NUMBER = (1 << (_RANDOM_BITS - _NUMBERED_BITS)) - 1
-_LENGTH = 26
+ID_LENGTH = 26
 _TIMESTAMP_LENGTH = 10
 _LAST_TIMESTAMP = (1 << 48) - 1
 

@@ -64,6 +64,52 @@ def test_totals_follow_every_change(account: Account) -> None:
     assert account.ok("GetStatistics")["tags"] == []
 
 
+@pytest.mark.parametrize(
+    ("selection", "by_status", "by_tag"),
+    [
+        ({"filter": "tags:vip"}, {"confirmed": 2, "unsubscribed": 1}, {"vip": 3, "early": 1}),
+        ({"filter": 'email="*"'}, {"confirmed": 2, "unconfirmed": 2, "unsubscribed": 1}, None),
+        ({"q": "a"}, {"confirmed": 1}, {"vip": 1, "early": 1}),
+        ({"q": "e", "filter": "NOT tags:early"}, {"unsubscribed": 1}, {"vip": 1}),
+        ({"segment": "NOT tags:vip"}, {"unconfirmed": 2}, {}),
+        ({"segment": "NOT tags:vip", "filter": 'email="k*"', "q": "kim"}, {"unconfirmed": 1}, {}),
+        ({"filter": "tags:none"}, {}, {}),
+        ({"filter": 'firstName="none"'}, {}, {}),
+    ],
+    ids=str,
+)
+def test_matches_are_counted_by_status_and_tag(
+    account: Account, selection: dict[str, str], by_status: dict[str, int], by_tag: Any
+) -> None:
+    change_list(account)
+    request = {**selection}
+    if "segment" in request:
+        created = account.ok("CreateSegment", name="Segment", filter=request.pop("segment"))
+        request["segmentId"] = created["segment"]["id"]
+
+    body = account.ok("GetStatistics", **request)
+    with_tags = account.ok("GetStatistics", **request, by="TAG")
+
+    found = {status: total for status, total in body["byStatus"].items() if total}
+    assert (found, body["total"]) == (by_status, sum(by_status.values()))
+    assert (body["tags"], body["segments"], "netGrowth" in body) == ([], [], False)
+    tags = {tag["name"]: tag["total"] for tag in with_tags["tags"]}
+    assert tags == ({"vip": 3, "early": 1} if by_tag is None else by_tag)
+    assert {**with_tags, "tags": []} == body
+    listed = account.ok("ListSubscribers", **request)
+    assert listed["total"] == body["total"]
+
+
+def test_tags_of_all_subscribers_are_counted_on_request(account: Account) -> None:
+    change_list(account)
+
+    by_tag = account.ok("GetStatistics", by="TAG")
+
+    assert by_tag == account.ok("GetStatistics", include=["TAGS"])
+    assert [tag["name"] for tag in by_tag["tags"]] == ["vip", "early"]
+    assert {**by_tag, "tags": []} == account.ok("GetStatistics", by="STATUS")
+
+
 def test_each_day_has_its_changes(account: Account) -> None:
     change_list(account)
 

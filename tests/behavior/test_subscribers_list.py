@@ -56,6 +56,17 @@ def listed(account: Account, **filters: Any) -> list[str]:
         ({"orderBy": "createdAt desc"}, "lova adam édith Alan grace ada"),
         ({"orderBy": " createdat  DESC", "order": "Desc"}, "lova adam édith Alan grace ada"),
         ({"orderBy": "createdAt asc"}, "ada grace Alan édith adam lova"),
+        ({"orderBy": "email"}, "ada adam Alan grace lova édith"),
+        ({"orderBy": "email", "order": "desc"}, "édith lova grace Alan adam ada"),
+        ({"orderBy": "lastname"}, "grace ada édith adam Alan lova"),
+        ({"orderBy": "lastName desc"}, "Alan adam édith ada grace lova"),
+        ({"orderBy": "statusChangedAt asc"}, "édith adam lova ada grace Alan"),
+        ({"orderBy": "statusChangedAt desc"}, "lova adam édith Alan grace ada"),
+        ({"orderBy": "lastName", "tag": "vip"}, "ada édith lova"),
+        ({"orderBy": "lastName", "q": "ad"}, "ada adam"),
+        ({"orderBy": "email desc", "filter": "tags:math OR tags:navy"}, "lova grace Alan ada"),
+        ({"orderBy": "email", "filter": 'email="a*"'}, "ada adam Alan"),
+        ({"orderBy": "statusChangedAt", "status": "CONFIRMED"}, "ada grace"),
         ({"status": "CONFIRMED"}, "ada grace"),
         ({"tag": "vip"}, "ada édith lova"),
         ({"tag": " VIP "}, "ada édith lova"),
@@ -188,6 +199,23 @@ def test_search_matches_domain_labels_of_changed_and_imported_addresses(
         assert listed(account, q=q.format("two")) == ["two"]
     assert listed(account, q="one@strass") == []
     assert listed(account, q="user@") == []
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize("filters", [{}, {"tag": "vip"}, {"q": "a"}, {"filter": "NOT tags:navy"}])
+@pytest.mark.parametrize("order_by", ["createdAt", "lastName"])
+def test_total_is_counted_as_requested(
+    shared_account: Account, filters: dict[str, Any], order_by: str
+) -> None:
+    request = {**filters, "orderBy": order_by, "limit": 1}
+    exact = shared_account.ok("ListSubscribers", **request)
+
+    without = shared_account.ok("ListSubscribers", **request, total="NONE")
+
+    assert "total" not in without
+    assert {**without, "total": exact["total"]} == exact
+    for total in ("EXACT", "AT_MOST_10000"):
+        assert shared_account.ok("ListSubscribers", **request, total=total) == exact
 
 
 def test_filters_reflect_a_changed_status_and_tags(account: Account) -> None:

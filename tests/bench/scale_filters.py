@@ -1,4 +1,4 @@
-"""Measures filtered lists, and the values of custom fields, in an account of a million.
+"""Measures pages of filtered lists in any order, totals, and values of custom fields in a million.
 
 `python -m tests.bench.scale_filters` measures these only. The subscribers have 5 tags and 10 custom
 fields each, see `scale_filters_fill.py`.
@@ -21,10 +21,14 @@ from rosterd.server.features.custom_fields.store import types
 from rosterd.server.features.custom_fields.store_values import frequent_values
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.query.plan import (
+    COUNT_ALL,
+    Counting,
+    Order,
     PagePosition,
     plan_of,
     read_in_order,
 )
+from rosterd.server.features.subscribers.query.store_groups import count_groups
 from rosterd.server.features.subscribers.query.store_pages import page_without_total, read_page
 from rosterd.server.storage.database import Database
 from rosterd.server.storage.databases import database_at
@@ -47,7 +51,8 @@ SECONDS, REPETITIONS = 1.0, 5
 class Case(NamedTuple):
     """The parameters of a list, a filter expression, and a page; that of an export has no total.
 
-    Or the key of a custom field and a prefix of its values, whose total is that of the suggestions.
+    `groups` is whether the matches are counted by status and by tag instead. `key` and `prefix` are
+    a custom field and the prefix of its values, whose total is that of the suggestions.
     """
 
     parameters: Mapping[str, Any] = {}
@@ -57,8 +62,30 @@ class Case(NamedTuple):
     has_total: bool = True
     key: str = ""
     prefix: str = ""
+    order_by: Order = Order.CREATED
+    descending: bool = False
+    counting: Counting = COUNT_ALL
+    groups: str = ""
+
+    @property
+    def position(self) -> PagePosition:
+        return PagePosition(
+            self.limit, self.offset, descending=self.descending, order_by=self.order_by
+        )
 
 
+PRO, HALF = "customFields.plan=pro", "NOT tags:half1 AND NOT tags:tenth3"
+ORDERED = {
+    "": Case(),
+    " desc": Case(descending=True),
+    ", page 40,000": Case(offset=799_980),
+    ": status (75 %)": Case({"status": Status.CONFIRMED}),
+    ": tag (0.1 %)": Case({"tag": "k7"}),
+    ": tag (50 %), page 20,000": Case({"tag": "half1"}, offset=399_980),
+    ": q (6 %)": Case({"q": "b"}),
+    **{f": {text}": Case(filter=text) for text in (PRO, HALF, 'email="b*"', "firstName=Ada17")},
+}
+ORDERS = (Order.EMAIL, Order.LAST_NAME, Order.STATUS_CHANGED, Order.UPDATED)
 CASES: dict[str, Case] = {
     "no filter": Case(),
     "page 10,000 of 100": Case(offset=999_900, limit=100),
@@ -68,6 +95,7 @@ CASES: dict[str, Case] = {
     "q (16 matches)": Case({"q": "a1b2"}),
     "q (6 %)": Case({"q": "b"}),
     "q (100 %)": Case({"q": "ada"}),
+    "q (6 %), page 1,000": Case({"q": "b"}, offset=19_980),
     "status and tag (10 %)": Case({"status": Status.UNSUBSCRIBED, "tag": "all"}),
     "status and tag (75 %)": Case({"status": Status.CONFIRMED, "tag": "all"}),
     "export of a domain": Case(filter="email.domain=d95.example", limit=500, has_total=False),
@@ -78,6 +106,26 @@ CASES: dict[str, Case] = {
     "values of level": Case(key="level"),
     "export of q (16 matches)": Case({"q": "a1b2"}, limit=500, has_total=False),
     "export of q (100 %)": Case({"q": "ada"}, limit=500, has_total=False),
+    f"{PRO}, page 10,000": Case(filter=PRO, offset=199_980),
+    f"{PRO}, no total": Case(filter=PRO, counting=Counting(0)),
+    f"{PRO}, at most 10,000": Case(filter=PRO, counting=Counting(10_000)),
+    "q (100 %), no total": Case({"q": "ada"}, counting=Counting(0)),
+    **{
+        f"{order}{name}": case._replace(order_by=order)
+        for order in ORDERS
+        for name, case in ORDERED.items()
+    },
+    **{
+        f"by {group}: {name}": case._replace(groups=group)
+        for group in ("status", "tag")
+        for name, case in {
+            PRO: Case(filter=PRO),
+            HALF: Case(filter=HALF),
+            "tag (0.1 %)": Case({"tag": "k7"}),
+            "q (6 %)": Case({"q": "b"}),
+            'email="b*"': Case(filter='email="b*"'),
+        }.items()
+    },
 } | {
     text: Case(filter=text)
     for text in (
@@ -138,31 +186,37 @@ async def _medians(url: str, names: Sequence[str]) -> dict[str, tuple[float, int
 async def _median(
     database: Database, case: Case, field_types: Mapping[str, int]
 ) -> tuple[float, int]:
-    position = PagePosition(case.limit, case.offset)
     times: list[float] = []
     total = 0
     # The first run reads the pages of the file, and does not count.
     while len(times) <= REPETITIONS or sum(times) < SECONDS:
         started = time.perf_counter()
         tree = tree_of(case.filter, field_types, **case.parameters)
-        if case.key:
-            data_type = field_types[case.key]
-            read = partial(frequent_values, ACCOUNT, case.key, data_type, case.prefix)
-            total = sum(count for _, count in (await database.read(read)).totals)
-        elif case.has_total:
-            total = (await read_page(database, ACCOUNT, plan_of(tree), position)).total
-        else:
-            export = partial(page_without_total, ACCOUNT, read_in_order(tree), position)
-            total = len(await database.read(export))
+        total = await _read(database, tree, case, field_types)
         times.append(time.perf_counter() - started)
         if len(times) > 10 * REPETITIONS:
             break
     return statistics.median(times[1:]) * 1000, total
 
 
+async def _read(database: Database, tree: Any, case: Case, field_types: Mapping[str, int]) -> int:
+    """Returns the number of matches, or of rows of a page without a total."""
+    if case.key:
+        read = partial(frequent_values, ACCOUNT, case.key, field_types[case.key], case.prefix)
+        return sum(total for _, total in (await database.read(read)).totals)
+    if case.groups:
+        count = partial(count_groups, ACCOUNT, tree, with_tags=case.groups == "tag")
+        return sum((await database.read(count)).by_status.values())
+    if not case.has_total:
+        export = partial(page_without_total, ACCOUNT, read_in_order(tree), case.position)
+        return len(await database.read(export))
+    found = await read_page(database, ACCOUNT, plan_of(tree), case.position, case.counting)
+    return len(found.rows) if found.total is None else found.total
+
+
 def measure(urls: Mapping[str, str], names: Sequence[str] = tuple(CASES)) -> None:
     """Prints the medians of filters, in milliseconds by database."""
-    table = Table("ms for page 1 with its total", "matches", *urls, box=None)
+    table = Table("ms for page 1 with its total, or as named", "matches", *urls, box=None)
     columns = [asyncio.run(_medians(url, names)) for url in urls.values()]
     for name, (_, total) in columns[0].items():
         if any(column[name][1] != total for column in columns):

@@ -1,6 +1,7 @@
 """Fills an account with subscribers that have 5 tags and 10 custom fields each.
 
 Names, domains, statuses, tags and values depend neither on each other nor on the order of IDs.
+One subscriber in twenty has no last name. The status of each that opted out has changed.
 Indexes are created afterwards, which takes a fraction of the time.
 """
 
@@ -90,15 +91,18 @@ def _inserts(fragments: Fragments, values: dict[str, Value], count: int) -> Iter
     domain = _choice(2654435761, 1000)
     yield (
         "INSERT INTO subscriber (account_id, id, email, email_key, first_name, last_name, status,"
-        " created_at, name_key, last_name_key, revision, confirmed_at, origin)"
+        " created_at, name_key, last_name_key, revision, confirmed_at, status_changed_at, origin)"
         f" {numbers}, chosen AS (SELECT n, CASE WHEN {domain} < 500 THEN 'example.com'"
         f" WHEN {domain} < 900 THEN 'mail.example' ELSE 'd' || ({domain} % 100) || '.example' END"
         f" AS domain, CASE WHEN {part} < 750 THEN 2 WHEN {part} < 850 THEN 1"
         f" WHEN {part} < 950 THEN 3 WHEN {part} < 990 THEN 4 ELSE 5 END AS status,"
-        f" {_choice(2246822519, 100)} AS first, {_choice(668265263, 10)} AS last FROM numbers)"
-        f" SELECT '{ACCOUNT}', {id_}, {address}, {address}, 'Ada' || first, 'Lovelace' || last,"
-        " status, 1760000000000 + n, 'ada' || first || ' lovelace' || last, 'lovelace' || last,"
+        f" {_choice(2246822519, 100)} AS first, CASE WHEN {_choice(374761393, 20)} < 19"
+        f" THEN {_choice(668265263, 1000)} END AS last FROM numbers)"
+        f" SELECT '{ACCOUNT}', {id_}, {address}, {address}, 'Ada' || first,"
+        " COALESCE('Lovelace' || last, ''), status, 1760000000000 + n,"
+        " 'ada' || first || COALESCE(' lovelace' || last, ''), 'lovelace' || last,"
         " 1760000000000000 + n * 1000, CASE status WHEN 2 THEN 1760000000000 + n END,"
+        f" CASE WHEN status > 2 THEN 1760000000000 + {_choice(2654435761, 100_000)} END,"
         f" '{'{}':<120}' FROM chosen"
     )
     names = [f"{kind}{number}" for kind, size in TAGS.items() for number in range(size)]

@@ -22,7 +22,7 @@ from ..storage.helpers import EVERYONE, tree_of
 
 FIRST, ID = PagePosition(20), "0" * 26
 SECOND, AFTER = FIRST._replace(offset=20), FIRST._replace(after=ID)
-UPDATED = FIRST._replace(order_by=Order.UPDATED)
+UPDATED, BY_NAME = (FIRST._replace(order_by=each) for each in (Order.UPDATED, Order.LAST_NAME))
 FEW, MANY = min(MAX_CANDIDATES, MAX_LOOKED_UP), max(MAX_CANDIDATES, MAX_LOOKED_UP) + 1
 NAMED, TAGGED = tree_of("firstName=Ada"), tree_of("tags:a AND NOT tags:b")
 
@@ -36,7 +36,9 @@ NAMED, TAGGED = tree_of("firstName=Ada"), tree_of("tags:a AND NOT tags:b")
         "one tag": (tree_of(tag="a"), MANY, SECOND, (Strategy.CHECK, Reading.AT_ONCE)),
         "one tag after an ID": (tree_of(tag="a"), MANY, AFTER, (Strategy.CHECK, Reading.APART)),
         "search": (tree_of(q="a"), MANY, SECOND, (Strategy.SEARCH, Reading.SEARCH)),
-        "search of changes": (tree_of(q="a"), MANY, UPDATED, (Strategy.SEARCH, Reading.APART)),
+        "search of changes": (tree_of(q="a"), MANY, UPDATED, (Strategy.SEARCH, Reading.ORDER)),
+        "all by change": (EVERYONE, MANY, UPDATED, (Strategy.ALL, Reading.AT_ONCE)),
+        "all by last name": (EVERYONE, MANY, BY_NAME, (Strategy.ALL, Reading.ORDER)),
         "rare name": (NAMED, FEW, SECOND, (Strategy.FEW, Reading.IDS)),
         "rare name after an ID": (NAMED, FEW, AFTER, (Strategy.FEW, Reading.APART)),
         "common name": (NAMED, MANY, FIRST, (Strategy.SETS, Reading.APART)),

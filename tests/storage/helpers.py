@@ -16,7 +16,12 @@ from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.fields import NO_PROFILE, Status
 from rosterd.server.features.subscribers.query.conditions import conditions_of
-from rosterd.server.features.subscribers.query.plan import PagePosition, plan_of
+from rosterd.server.features.subscribers.query.plan import (
+    COUNT_ALL,
+    Counting,
+    PagePosition,
+    plan_of,
+)
 from rosterd.server.features.subscribers.query.request import Filter
 from rosterd.server.features.subscribers.query.store_pages import (
     SubscriberPage,
@@ -91,10 +96,18 @@ def field(
     return custom_fields.create(account, key, label or key, data_type, "", tx).id
 
 
-def page(account: str, tree: Any, position: PagePosition, tx: Transaction) -> SubscriberPage:
+def page(
+    account: str,
+    tree: Any,
+    position: PagePosition,
+    tx: Transaction,
+    counting: Counting = COUNT_ALL,
+) -> SubscriberPage:
     """Returns a page with its total, also if that is counted in parts."""
-    found, parts = page_and_parts(account, plan_of(tree), position, tx)
-    return found._replace(total=found.total + sum(count_part(account, each, tx) for each in parts))
+    found, parts = page_and_parts(account, plan_of(tree), position, tx, counting)
+    if not parts:
+        return found
+    return found._replace(total=sum(count_part(account, each, tx) for each in parts))
 
 
 def list_subscribers(

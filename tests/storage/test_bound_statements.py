@@ -22,7 +22,13 @@ from playhouse.postgres_ext import Psycopg3Database
 from rosterd import server
 from rosterd.server.features.audit import store as audit
 from rosterd.server.features.custom_fields.rules import DataType
-from rosterd.server.features.subscribers.query.plan import Order, PagePosition
+from rosterd.server.features.subscribers.query.plan import (
+    COUNT_ALL,
+    Counting,
+    Order,
+    PagePosition,
+)
+from rosterd.server.features.subscribers.query.store_groups import MATCHES, count_groups
 from rosterd.server.features.subscribers.query.store_pages import ids_after, page_without_total
 from rosterd.server.features.webhooks.delivery import store_pages as deliveries
 from rosterd.server.features.webhooks.rules import DeliveryState
@@ -84,6 +90,12 @@ MAKERS = {
     "features.subscribers.query.store_pages._select_among",
     "features.subscribers.query.store_pages._select_count",
     "features.subscribers.query.store_pages._select_ids",
+    "features.subscribers.query.store_pages._select_count_up_to",
+    "features.subscribers.query.store_groups._select_groups",
+    "features.subscribers.query.store_orders.select_range",
+    "features.subscribers.query.store_orders._select_scanned",
+    "features.subscribers.query.store_orders._count_scanned",
+    "features.subscribers.query.store_orders._select_sorted",
     "features.subscribers.query.store_pages._count_candidates",
     "features.subscribers.query.store_search._counting",
     "features.subscribers.query.store_search._scanning",
@@ -186,8 +198,12 @@ def subscriber_page_statements() -> dict[str, Statement]:
             tx = cast(Transaction, recorder)
             filters = tree_of(**cast(dict[str, Any], {name: every[name] for name in chosen}))
             position = PagePosition(2, descending=descending, order_by=order_by)
-            page(OURS, filters, position, tx)
-            page_without_total(OURS, filters, position._replace(after=OURS), tx)
+            for counting in (COUNT_ALL, Counting(0), Counting(10)):
+                page(OURS, filters, position, tx, counting)
+                for key in (None, 1):
+                    page(OURS, filters, position._replace(after=OURS, after_key=key), tx, counting)
+            if order_by is Order.CREATED:
+                page_without_total(OURS, filters, position._replace(after=OURS), tx)
             order = f"{order_by.value} {'descending' if descending else 'ascending'}"
             for number, statement in enumerate(recorder.statements):
                 found[f"{'+'.join(chosen) or 'everyone'}, {order}, {number}"] = statement
@@ -203,6 +219,7 @@ def expression_statements() -> dict[str, Statement]:
         for conditions in (tree_of(text, FIELDS), tree_of(text, FIELDS, end_id=OURS)):
             page(OURS, conditions, PagePosition(2), tx)
             ids_after(OURS, conditions, OURS, 2, tx)
+            count_groups(OURS, conditions, tx, with_tags=True)
         for number, statement in enumerate(recorder.statements):
             found[f"{text}, {number}"] = statement
     return found
@@ -320,6 +337,9 @@ def bound_by(condition: Any, names: tuple[str, ...]) -> set[str]:
 
 
 def account_tables(node: Any) -> bool:
+    if node.relname == MATCHES:
+        # A table expression, whose query is checked like every other.
+        return False
     assert node.relname in OWNED | set(REFERENCE_TABLES), f"{node.relname} is no table"
     return node.relname in OWNED
 

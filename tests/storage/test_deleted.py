@@ -55,7 +55,7 @@ def rows(tx: Transaction) -> tuple[int, int]:
     return links, values
 
 
-def with_any_tag(tx: Transaction) -> int:
+def with_any_tag(tx: Transaction) -> int | None:
     filters = tree_of("tags:*")
     return list_subscribers(OURS, tx, filters).total
 

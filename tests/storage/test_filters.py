@@ -104,7 +104,7 @@ def test_filters_are_combined_with_other_filters_orders_and_pages(tx: Transactio
                 if not page.more:
                     break
                 last = page.rows[-1]
-                position = position._replace(after=last.id, after_revision=last.revision)
+                position = position._replace(after=last.id, after_key=last.revision)
             assert found == expected
 
 

@@ -11,9 +11,21 @@ import pytest
 
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
 from rosterd.server.features.subscribers.query import store_search
-from rosterd.server.features.subscribers.query.plan import PagePosition
-from rosterd.server.features.subscribers.query.store_pages import page_without_total
-from rosterd.server.features.subscribers.rules import NewSubscriber, search_text
+from rosterd.server.features.subscribers.query.plan import (
+    COUNT_ALL,
+    Counting,
+    Order,
+    PagePosition,
+)
+from rosterd.server.features.subscribers.query.store_pages import (
+    SubscriberPage,
+    page_without_total,
+)
+from rosterd.server.features.subscribers.rules import (
+    NO_CONSENT_RECORD,
+    NewSubscriber,
+    search_text,
+)
 from rosterd.server.features.tags.rules import distinct
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.emails import Email
@@ -71,6 +83,7 @@ def random_subscribers(random: Random) -> dict[int, NewSubscriber]:
             random.choice(list(Status)),
             distinct(list(random.choice(TAG_SETS))),
             random.choice([{}, {"city": "Paris"}]),
+            NO_CONSENT_RECORD._replace(status_changed_at=random.choice([None, -5, 0, 7, 7])),
         )
         for number in range(ROWS)
         for address in [f"{random.choice(['ada', 'b_b', 'Love', '%'])}{number}"]
@@ -163,28 +176,99 @@ def matches(
     )
 
 
-@pytest.mark.parametrize("descending", [False, True], ids=["oldest first", "newest first"])
+# The key of each order. Subscribers without one follow the others in both directions.
+ORDER_KEYS: dict[Order, Callable[[SubscriberRow], Any]] = {
+    Order.CREATED: lambda row: row.id,
+    Order.UPDATED: lambda row: row.revision,
+    Order.EMAIL: lambda row: row.email_key,
+    Order.LAST_NAME: lambda row: search_text(row.last_name) or None,
+    Order.STATUS_CHANGED: lambda row: row.status_changed_at,
+}
+
+
+def in_order(rows: list[SubscriberRow], order_by: Order, descending: bool) -> list[SubscriberRow]:
+    """Returns subscribers in an order, computed in Python."""
+    key = ORDER_KEYS[order_by]
+    ordered = sorted(
+        (row for row in rows if key(row) is not None),
+        key=lambda row: (key(row), row.id),
+        reverse=descending,
+    )
+    others = [row for row in rows if key(row) is None]
+    return [*ordered, *(others[::-1] if descending else others)]
+
+
+def traversed(
+    tree: Any, position: PagePosition, tx: Transaction, counting: Counting = COUNT_ALL
+) -> Iterator[SubscriberPage]:
+    """Yields the pages after each other, each after the last subscriber of the previous one."""
+    while True:
+        found = page(OURS, tree, position, tx, counting)
+        yield found
+        if not found.more:
+            return
+        last = found.rows[-1]
+        key = None if found.is_after_keys else ORDER_KEYS[position.order_by](last)
+        position = position._replace(after=last.id, after_key=key)
+        counting = counting._replace(known=found.total)
+
+
+@pytest.mark.parametrize("descending", [False, True], ids=["ascending", "descending"])
+@each("order_by", list(Order))
 @each("names", PAIRS)
 def test_pages_contain_the_matches_in_order_by_offset_and_by_cursor(
-    tx: Transaction, rows: list[SubscriberRow], names: tuple[str, ...], descending: bool
+    tx: Transaction,
+    rows: list[SubscriberRow],
+    names: tuple[str, ...],
+    order_by: Order,
+    descending: bool,
 ) -> None:
     filters = tree_of(**given(names, rows))
-    expected = matching(rows, given(names, rows))[:: -1 if descending else 1]
+    expected = in_order(matching(rows, given(names, rows)), order_by, descending)
     assert expected
 
     for limit in (2, 7, ROWS):
-        by_offset, by_id, after = [], [], None
-        for offset in range(0, len(expected) or 1, limit):
-            found = page(OURS, filters, PagePosition(limit, offset, descending=descending), tx)
-            by_offset += found.rows
-            position = PagePosition(limit, after=after, descending=descending)
-            cursor_rows = page(OURS, filters, position, tx)
-            assert page_without_total(OURS, filters, position, tx) == cursor_rows.rows
-            by_id += cursor_rows.rows
-            after = cursor_rows.rows[-1].id if cursor_rows.rows else None
-            assert found == cursor_rows
-            assert (found.total, found.more) == (len(expected), offset + limit < len(expected))
-        assert by_offset == by_id == expected
+        first = PagePosition(limit, descending=descending, order_by=order_by)
+        by_number = [
+            page(OURS, filters, first._replace(offset=offset), tx)
+            for offset in range(0, len(expected), limit)
+        ]
+        by_cursor = [*traversed(filters, first, tx)]
+        assert by_number == by_cursor
+        assert [row for found in by_cursor for row in found.rows] == expected
+        assert {found.total for found in by_cursor} == {len(expected)}
+        if order_by is Order.CREATED:
+            assert page_without_total(OURS, filters, first, tx) == by_cursor[0].rows
+
+
+@each("scans", {"scan": (1_000, 0), "scan that finds too few": (0, 0), "sort": (4, 1_000)})
+@each("order_by", [order for order in Order if order is not Order.CREATED])
+@each("counting", {"exact": COUNT_ALL, "none": Counting(0), "at most": Counting(3)})
+def test_filtered_list_has_the_same_order_in_both_ways(
+    tx: Transaction,
+    rows: list[SubscriberRow],
+    monkeypatch: pytest.MonkeyPatch,
+    order_by: Order,
+    scans: tuple[int, int],
+    counting: Counting,
+) -> None:
+    factor, cost = scans
+    monkeypatch.setattr(store_search, "SCAN_FACTOR", factor)
+    monkeypatch.setattr(store_search, "SCAN_COST", cost)
+    monkeypatch.setattr(store_search, "UNKNOWN_FACTORS", (factor,) if factor else ())
+    filters = tree_of('NOT firstName="Bob" AND NOT (tags:vip AND status=BOUNCED)')
+    expected = in_order([row for row in rows if is_kept(row)], order_by, False)
+
+    found = [*traversed(filters, PagePosition(3, order_by=order_by), tx, counting)]
+
+    assert [row for each in found for row in each.rows] == expected
+    total = min(len(expected), counting.up_to) if counting.up_to else None
+    assert {each.total for each in found} == {total}
+
+
+def is_kept(row: SubscriberRow) -> bool:
+    is_bounced_vip = "Vip" in row.tags and row.status == Status.BOUNCED
+    return row.first_name != "Bob" and not is_bounced_vip
 
 
 @pytest.mark.parametrize("descending", [False, True], ids=["oldest first", "newest first"])
@@ -206,4 +290,4 @@ def test_account_without_subscribers_has_no_matches(
     tx: Transaction, rows: list[SubscriberRow]
 ) -> None:
     for names in PAIRS:
-        assert list_subscribers("2" * 26, tx, tree_of(**given(names, rows))) == ([], 0, False)
+        assert list_subscribers("2" * 26, tx, tree_of(**given(names, rows)))[:3] == ([], 0, False)

@@ -244,7 +244,7 @@ def test_page_in_order_of_changes_reads_few_blocks_at_every_position(
     rows = page(OURS, EVERYONE, first, tx).rows
 
     pages = [
-        steps(tx, filters, first._replace(limit=LIMIT, after=row.id, after_revision=row.revision))
+        steps(tx, filters, first._replace(limit=LIMIT, after=row.id, after_key=row.revision))
         for row in (rows[300], rows[ROWS // 2], rows[-300])
     ]
 

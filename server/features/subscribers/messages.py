@@ -70,7 +70,7 @@ class SubscribersResponse(JsonResponse):
         rows: Sequence[SubscriberRow],
         selected: Selected,
         *,
-        total: int,
+        total: int | None,
         number: int,
         limit: int,
         next_page_token: str = "",
@@ -101,7 +101,7 @@ class SubscribersResponse(JsonResponse):
             "subscribers": [row.as_json(full=True) for row in self._rows]
             if self._selected.is_full
             else list(map(basic_json, self._rows)),
-            "total": self._total,
+            **({} if self._total is None else {"total": self._total}),
             "page": self._number,
             "limit": self._limit,
         }

@@ -67,6 +67,22 @@ for _name, _key, *_others in (
     )
 
 
+# For lists by last name, and by the time of the last change of the status. Without a last name,
+# subscribers are in the order of IDs. Without a change, they are read from `subscriber_by_id`.
+Subscriber.add_index(
+    Subscriber.account_id,
+    Subscriber.id,
+    name="subscriber_without_last_name",
+    where=Subscriber.last_name_key.is_null(),
+)
+Subscriber.add_index(
+    Subscriber.account_id,
+    Subscriber.status_changed_at,
+    Subscriber.id,
+    name="subscriber_by_status_changed_at",
+    where=Subscriber.status_changed_at.is_null(False),
+)
+
 # A scan for a filter reads this index, which takes less time than reading the rows.
 Subscriber.add_index(
     Subscriber.account_id,

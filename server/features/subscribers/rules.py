@@ -251,10 +251,9 @@ def check_number_of_tags(number: int) -> None:
 
 
 class SearchKeys(NamedTuple):
-    """The columns for a search by name.
+    """The columns for a search by name: the first and last name, and the last name.
 
-    `name_key` is the first and last name. `last_name_key` is the last name if a first name
-    precedes it. None replaces an empty key.
+    None replaces an empty key. Lists are ordered by `last_name_key`.
     """
 
     name_key: str | None
@@ -264,9 +263,7 @@ class SearchKeys(NamedTuple):
 @lru_cache(4096)
 def search_keys(first_name: str, last_name: str) -> SearchKeys:
     first, last = search_text(first_name), search_text(last_name)
-    if first and last:
-        return SearchKeys(f"{first} {last}", last)
-    return SearchKeys(first or last or None, None)
+    return SearchKeys(" ".join(filter(None, [first, last])) or None, last or None)
 
 
 def search_text(text: str) -> str:

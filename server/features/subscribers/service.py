@@ -167,14 +167,16 @@ class SubscriberService(HistoryMethods, MailabilityMethods, SubscriberServiceSer
         self, request: pb.ListSubscribersRequest, _context: Context
     ) -> SubscribersResponse:
         query = await self._filters.list_query(request)
-        found = await read_page(self._database, account_id(), query.planned, query.position)
+        found = await read_page(
+            self._database, account_id(), query.planned, query.position, query.counting
+        )
         return SubscribersResponse(
             found.rows,
             query.selected,
             total=found.total,
             number=query.page,
             limit=query.position.limit,
-            next_page_token=query.next_page_token(found.rows[-1]) if found.more else "",
+            next_page_token=query.next_page_token(found),
         )
 
     async def UpdateSubscriber(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from roster.v1 import statistics_pb2 as pb
@@ -23,7 +23,9 @@ from ..statistics.rules import EPOCH, STATUS, Flow, date_of, day_of, today_in, z
 from ..tags.store import names_of
 from .fields import Status
 from .query.request import FilterExpressions
+from .query.store_groups import count_groups
 from .query.store_pages import count_matches
+from .query.tree import EVERYONE
 
 _FIRST_DAY = (date.min - EPOCH).days
 # Without the other forms of ISO 8601, which Python also parses.
@@ -32,12 +34,6 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 PERIOD = 30
 MAX_DAYS = 366
 MAX_TAGS = 1_000
-
-
-class _Totals(NamedTuple):
-    by_status: dict[str, int]
-    tags: list[pb.TagTotal]
-    net_growth: int
 
 
 class StatisticService(StatisticServiceServicer):
@@ -55,18 +51,13 @@ class StatisticService(StatisticServiceServicer):
             tree = await self._filters.read("", segment_id)
             total = await self._database.read(partial(count_matches, account, tree))
             segments.append(pb.SegmentTotal(id=segment_id, total=total))
-        with_tags = pb.GetStatisticsRequest.TAGS in request.include
-        totals = await self._database.read(partial(_read, account, with_tags=with_tags))
-        by_status = {
-            Status(int(number)).name.lower(): total for number, total in totals.by_status.items()
-        }
-        return pb.GetStatisticsResponse(
-            total=sum(by_status.values()),
-            by_status=pb.StatusTotals(**by_status),
-            net_growth=totals.net_growth,
-            tags=totals.tags,
-            segments=segments,
+        tree = await self._filters.read(request.filter, request.segment_id, request.q)
+        with_tags = request.by == pb.GetStatisticsRequest.TAG or (
+            pb.GetStatisticsRequest.TAGS in request.include
         )
+        response = await self._database.read(partial(_read, account, tree, with_tags=with_tags))
+        response.segments.extend(segments)
+        return response
 
     async def GetDailyStatistics(
         self, request: pb.GetDailyStatisticsRequest, _context: Context
@@ -107,19 +98,34 @@ def _days(
         )
 
 
-def _read(account: str, tx: Transaction, *, with_tags: bool) -> _Totals:
-    today = day_of(tx.now)
-    flows = store.flows(account, today - PERIOD + 1, today, tx)
-    growth = sum(total for (_, name), total in flows.items() if name == Flow.GROWTH)
-    tags: list[pb.TagTotal] = []
-    if with_tags:
-        totals = store.tag_totals(account, tx)
-        largest = heapq.nlargest(MAX_TAGS, totals, key=totals.__getitem__)
-        names = names_of(account, largest, tx)
-        # A tag that is being deleted has no name.
-        named = [id_ for id_ in largest if id_ in names]
-        tags = [pb.TagTotal(id=id_, name=names[id_], total=totals[id_]) for id_ in named]
-    return _Totals(store.totals(account, STATUS, tx), tags, growth)
+def _read(account: str, tree: Any, tx: Transaction, *, with_tags: bool) -> pb.GetStatisticsResponse:
+    by_status: Mapping[Any, int]
+    by_tag: Mapping[str, int] = {}
+    growth = None
+    if tree is EVERYONE:
+        today = day_of(tx.now)
+        flows = store.flows(account, today - PERIOD + 1, today, tx)
+        growth = sum(total for (_, name), total in flows.items() if name == Flow.GROWTH)
+        by_status = store.totals(account, STATUS, tx)
+        if with_tags:
+            by_tag = store.tag_totals(account, tx)
+    else:
+        by_status, by_tag = count_groups(account, tree, tx, with_tags=with_tags)
+    named = {Status(int(status)).name.lower(): total for status, total in by_status.items()}
+    return pb.GetStatisticsResponse(
+        total=sum(named.values()),
+        by_status=pb.StatusTotals(**named),
+        net_growth=growth,
+        tags=_largest(account, by_tag, tx),
+    )
+
+
+def _largest(account: str, totals: Mapping[str, int], tx: Transaction) -> list[pb.TagTotal]:
+    largest = heapq.nlargest(MAX_TAGS, totals, key=totals.__getitem__)
+    names = names_of(account, largest, tx) if largest else {}
+    # A tag that is being deleted has no name.
+    named = [id_ for id_ in largest if id_ in names]
+    return [pb.TagTotal(id=id_, name=names[id_], total=totals[id_]) for id_ in named]
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -31,7 +31,7 @@ type GetStatisticsRequest_Include int32
 const (
 	// Nothing.
 	GetStatisticsRequest_INCLUDE_UNSPECIFIED GetStatisticsRequest_Include = 0
-	// The totals of tags.
+	// The totals of tags, as with the value TAG of by.
 	GetStatisticsRequest_TAGS GetStatisticsRequest_Include = 1
 )
 
@@ -72,6 +72,59 @@ func (x GetStatisticsRequest_Include) Number() protoreflect.EnumNumber {
 // Deprecated: Use GetStatisticsRequest_Include.Descriptor instead.
 func (GetStatisticsRequest_Include) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_statistics_proto_rawDescGZIP(), []int{4, 0}
+}
+
+// What subscribers are counted by.
+type GetStatisticsRequest_By int32
+
+const (
+	// The default, STATUS.
+	GetStatisticsRequest_BY_UNSPECIFIED GetStatisticsRequest_By = 0
+	// The totals by status, which every response has.
+	GetStatisticsRequest_STATUS GetStatisticsRequest_By = 1
+	// The totals of tags too.
+	GetStatisticsRequest_TAG GetStatisticsRequest_By = 2
+)
+
+// Enum value maps for GetStatisticsRequest_By.
+var (
+	GetStatisticsRequest_By_name = map[int32]string{
+		0: "BY_UNSPECIFIED",
+		1: "STATUS",
+		2: "TAG",
+	}
+	GetStatisticsRequest_By_value = map[string]int32{
+		"BY_UNSPECIFIED": 0,
+		"STATUS":         1,
+		"TAG":            2,
+	}
+)
+
+func (x GetStatisticsRequest_By) Enum() *GetStatisticsRequest_By {
+	p := new(GetStatisticsRequest_By)
+	*p = x
+	return p
+}
+
+func (x GetStatisticsRequest_By) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GetStatisticsRequest_By) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_statistics_proto_enumTypes[1].Descriptor()
+}
+
+func (GetStatisticsRequest_By) Type() protoreflect.EnumType {
+	return &file_roster_v1_statistics_proto_enumTypes[1]
+}
+
+func (x GetStatisticsRequest_By) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GetStatisticsRequest_By.Descriptor instead.
+func (GetStatisticsRequest_By) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_statistics_proto_rawDescGZIP(), []int{4, 1}
 }
 
 // The number of subscribers with each status.
@@ -400,8 +453,18 @@ type GetStatisticsRequest struct {
 	// What the response also contains. Default: nothing.
 	Include []GetStatisticsRequest_Include `protobuf:"varint,3,rep,packed,name=include,proto3,enum=roster.v1.GetStatisticsRequest_Include" json:"include,omitempty"`
 	// Identifiers of segments whose subscribers are counted: at most 10. Each is counted like
-	// the total of a list.
-	SegmentIds    []string `protobuf:"bytes,2,rep,name=segment_ids,json=segmentIds,proto3" json:"segment_ids,omitempty"`
+	// the total of a list, without regard to filter, segment_id and q.
+	SegmentIds []string `protobuf:"bytes,2,rep,name=segment_ids,json=segmentIds,proto3" json:"segment_ids,omitempty"`
+	// Counts only subscribers that match this expression, as in ListSubscribersRequest.
+	Filter string `protobuf:"bytes,4,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Counts only subscribers of the segment with this identifier.
+	SegmentId string `protobuf:"bytes,5,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
+	// Counts only subscribers whose email address, full name or last name starts with this
+	// text, as in ListSubscribersRequest.
+	Q string `protobuf:"bytes,6,opt,name=q,proto3" json:"q,omitempty"`
+	// What the subscribers are counted by. Default: STATUS. With filter, segment_id or q, the
+	// matches are found once for all totals, in the time of the total of a list or more.
+	By            GetStatisticsRequest_By `protobuf:"varint,7,opt,name=by,proto3,enum=roster.v1.GetStatisticsRequest_By" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -450,17 +513,46 @@ func (x *GetStatisticsRequest) GetSegmentIds() []string {
 	return nil
 }
 
+func (x *GetStatisticsRequest) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
+}
+
+func (x *GetStatisticsRequest) GetSegmentId() string {
+	if x != nil {
+		return x.SegmentId
+	}
+	return ""
+}
+
+func (x *GetStatisticsRequest) GetQ() string {
+	if x != nil {
+		return x.Q
+	}
+	return ""
+}
+
+func (x *GetStatisticsRequest) GetBy() GetStatisticsRequest_By {
+	if x != nil {
+		return x.By
+	}
+	return GetStatisticsRequest_BY_UNSPECIFIED
+}
+
 // The current totals.
 type GetStatisticsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of subscribers.
+	// Number of subscribers that match filter, segment_id and q.
 	Total int32 `protobuf:"varint,1,opt,name=total,proto3" json:"total,omitempty"`
-	// Number of subscribers by status.
+	// Number of these subscribers by status.
 	ByStatus *StatusTotals `protobuf:"bytes,2,opt,name=by_status,json=byStatus,proto3" json:"by_status,omitempty"`
-	// Change of the number of CONFIRMED subscribers today and on the 29 days before.
-	NetGrowth int32 `protobuf:"varint,3,opt,name=net_growth,json=netGrowth,proto3" json:"net_growth,omitempty"`
-	// Up to 1,000 tags with the most subscribers, in descending order, if include has TAGS. Tags
-	// without subscribers are not included.
+	// Change of the number of CONFIRMED subscribers today and on the 29 days before. Absent
+	// with filter, segment_id or q.
+	NetGrowth *int32 `protobuf:"varint,3,opt,name=net_growth,json=netGrowth,proto3,oneof" json:"net_growth,omitempty"`
+	// Up to 1,000 tags with the most of these subscribers, in descending order, if by is TAG
+	// or include has TAGS. Tags without subscribers are not included.
 	Tags []*TagTotal `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty"`
 	// The requested segments, in the order of the request.
 	Segments      []*SegmentTotal `protobuf:"bytes,5,rep,name=segments,proto3" json:"segments,omitempty"`
@@ -513,8 +605,8 @@ func (x *GetStatisticsResponse) GetByStatus() *StatusTotals {
 }
 
 func (x *GetStatisticsResponse) GetNetGrowth() int32 {
-	if x != nil {
-		return x.NetGrowth
+	if x != nil && x.NetGrowth != nil {
+		return *x.NetGrowth
 	}
 	return 0
 }
@@ -690,23 +782,34 @@ const file_roster_v1_statistics_proto_rawDesc = "" +
 	"\adeleted\x18\a \x01(\x05B\x05\xaa\xb5\x18\x012R\adeleted\x12%\n" +
 	"\n" +
 	"net_growth\x18\b \x01(\x05B\x06\xaa\xb5\x18\x0216R\tnetGrowth\x12!\n" +
-	"\bimported\x18\t \x01(\x05B\x05\xaa\xb5\x18\x010R\bimported\"\x83\x02\n" +
+	"\bimported\x18\t \x01(\x05B\x05\xaa\xb5\x18\x010R\bimported\"\xa3\x04\n" +
 	"\x14GetStatisticsRequest\x12d\n" +
 	"\ainclude\x18\x03 \x03(\x0e2'.roster.v1.GetStatisticsRequest.IncludeB!\xbaH\x0e\x92\x01\v\x10\n" +
 	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\b[\"TAGS\"]\xe0\xb5\x18\x01R\ainclude\x12K\n" +
 	"\vsegment_ids\x18\x02 \x03(\tB*\xbaH\x05\x92\x01\x02\x10\n" +
 	"\xaa\xb5\x18\x1e[\"01M7Y2MPAQ036JVMBN3RCKGA5K\"]R\n" +
-	"segmentIds\",\n" +
+	"segmentIds\x12D\n" +
+	"\x06filter\x18\x04 \x01(\tB,\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x1cemail.domain = \"example.com\"R\x06filter\x12=\n" +
+	"\n" +
+	"segment_id\x18\x05 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\tsegmentId\x12!\n" +
+	"\x01q\x18\x06 \x01(\tB\x13\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03adaR\x01q\x12G\n" +
+	"\x02by\x18\a \x01(\x0e2\".roster.v1.GetStatisticsRequest.ByB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03TAG\xe0\xb5\x18\x01R\x02by\",\n" +
 	"\aInclude\x12\x17\n" +
 	"\x13INCLUDE_UNSPECIFIED\x10\x00\x12\b\n" +
-	"\x04TAGS\x10\x01J\x04\b\x01\x10\x02R\x04tags\"\xfb\x01\n" +
+	"\x04TAGS\x10\x01\"-\n" +
+	"\x02By\x12\x12\n" +
+	"\x0eBY_UNSPECIFIED\x10\x00\x12\n" +
+	"\n" +
+	"\x06STATUS\x10\x01\x12\a\n" +
+	"\x03TAG\x10\x02J\x04\b\x01\x10\x02R\x04tags\"\x8f\x02\n" +
 	"\x15GetStatisticsResponse\x12\x1e\n" +
 	"\x05total\x18\x01 \x01(\x05B\b\xaa\xb5\x18\x041284R\x05total\x12<\n" +
-	"\tby_status\x18\x02 \x01(\v2\x17.roster.v1.StatusTotalsB\x06\xbaH\x03\xc8\x01\x01R\bbyStatus\x12&\n" +
+	"\tby_status\x18\x02 \x01(\v2\x17.roster.v1.StatusTotalsB\x06\xbaH\x03\xc8\x01\x01R\bbyStatus\x12+\n" +
 	"\n" +
-	"net_growth\x18\x03 \x01(\x05B\a\xaa\xb5\x18\x03180R\tnetGrowth\x12'\n" +
+	"net_growth\x18\x03 \x01(\x05B\a\xaa\xb5\x18\x03180H\x00R\tnetGrowth\x88\x01\x01\x12'\n" +
 	"\x04tags\x18\x04 \x03(\v2\x13.roster.v1.TagTotalR\x04tags\x123\n" +
-	"\bsegments\x18\x05 \x03(\v2\x17.roster.v1.SegmentTotalR\bsegments\"\xb0\x01\n" +
+	"\bsegments\x18\x05 \x03(\v2\x17.roster.v1.SegmentTotalR\bsegmentsB\r\n" +
+	"\v_net_growth\"\xb0\x01\n" +
 	"\x19GetDailyStatisticsRequest\x12/\n" +
 	"\tfrom_date\x18\x01 \x01(\tB\x16\xaa\xb5\x18\n" +
 	"2026-11-01\xb2\xb5\x18\x04dateR\x04from\x12+\n" +
@@ -737,34 +840,36 @@ func file_roster_v1_statistics_proto_rawDescGZIP() []byte {
 	return file_roster_v1_statistics_proto_rawDescData
 }
 
-var file_roster_v1_statistics_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_roster_v1_statistics_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_roster_v1_statistics_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_roster_v1_statistics_proto_goTypes = []any{
 	(GetStatisticsRequest_Include)(0),  // 0: roster.v1.GetStatisticsRequest.Include
-	(*StatusTotals)(nil),               // 1: roster.v1.StatusTotals
-	(*TagTotal)(nil),                   // 2: roster.v1.TagTotal
-	(*SegmentTotal)(nil),               // 3: roster.v1.SegmentTotal
-	(*DailyStatistics)(nil),            // 4: roster.v1.DailyStatistics
-	(*GetStatisticsRequest)(nil),       // 5: roster.v1.GetStatisticsRequest
-	(*GetStatisticsResponse)(nil),      // 6: roster.v1.GetStatisticsResponse
-	(*GetDailyStatisticsRequest)(nil),  // 7: roster.v1.GetDailyStatisticsRequest
-	(*GetDailyStatisticsResponse)(nil), // 8: roster.v1.GetDailyStatisticsResponse
+	(GetStatisticsRequest_By)(0),       // 1: roster.v1.GetStatisticsRequest.By
+	(*StatusTotals)(nil),               // 2: roster.v1.StatusTotals
+	(*TagTotal)(nil),                   // 3: roster.v1.TagTotal
+	(*SegmentTotal)(nil),               // 4: roster.v1.SegmentTotal
+	(*DailyStatistics)(nil),            // 5: roster.v1.DailyStatistics
+	(*GetStatisticsRequest)(nil),       // 6: roster.v1.GetStatisticsRequest
+	(*GetStatisticsResponse)(nil),      // 7: roster.v1.GetStatisticsResponse
+	(*GetDailyStatisticsRequest)(nil),  // 8: roster.v1.GetDailyStatisticsRequest
+	(*GetDailyStatisticsResponse)(nil), // 9: roster.v1.GetDailyStatisticsResponse
 }
 var file_roster_v1_statistics_proto_depIdxs = []int32{
 	0, // 0: roster.v1.GetStatisticsRequest.include:type_name -> roster.v1.GetStatisticsRequest.Include
-	1, // 1: roster.v1.GetStatisticsResponse.by_status:type_name -> roster.v1.StatusTotals
-	2, // 2: roster.v1.GetStatisticsResponse.tags:type_name -> roster.v1.TagTotal
-	3, // 3: roster.v1.GetStatisticsResponse.segments:type_name -> roster.v1.SegmentTotal
-	4, // 4: roster.v1.GetDailyStatisticsResponse.days:type_name -> roster.v1.DailyStatistics
-	5, // 5: roster.v1.StatisticService.GetStatistics:input_type -> roster.v1.GetStatisticsRequest
-	7, // 6: roster.v1.StatisticService.GetDailyStatistics:input_type -> roster.v1.GetDailyStatisticsRequest
-	6, // 7: roster.v1.StatisticService.GetStatistics:output_type -> roster.v1.GetStatisticsResponse
-	8, // 8: roster.v1.StatisticService.GetDailyStatistics:output_type -> roster.v1.GetDailyStatisticsResponse
-	7, // [7:9] is the sub-list for method output_type
-	5, // [5:7] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	1, // 1: roster.v1.GetStatisticsRequest.by:type_name -> roster.v1.GetStatisticsRequest.By
+	2, // 2: roster.v1.GetStatisticsResponse.by_status:type_name -> roster.v1.StatusTotals
+	3, // 3: roster.v1.GetStatisticsResponse.tags:type_name -> roster.v1.TagTotal
+	4, // 4: roster.v1.GetStatisticsResponse.segments:type_name -> roster.v1.SegmentTotal
+	5, // 5: roster.v1.GetDailyStatisticsResponse.days:type_name -> roster.v1.DailyStatistics
+	6, // 6: roster.v1.StatisticService.GetStatistics:input_type -> roster.v1.GetStatisticsRequest
+	8, // 7: roster.v1.StatisticService.GetDailyStatistics:input_type -> roster.v1.GetDailyStatisticsRequest
+	7, // 8: roster.v1.StatisticService.GetStatistics:output_type -> roster.v1.GetStatisticsResponse
+	9, // 9: roster.v1.StatisticService.GetDailyStatistics:output_type -> roster.v1.GetDailyStatisticsResponse
+	8, // [8:10] is the sub-list for method output_type
+	6, // [6:8] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_statistics_proto_init() }
@@ -773,13 +878,14 @@ func file_roster_v1_statistics_proto_init() {
 		return
 	}
 	file_roster_v1_http_proto_init()
+	file_roster_v1_statistics_proto_msgTypes[5].OneofWrappers = []any{}
 	file_roster_v1_statistics_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_statistics_proto_rawDesc), len(file_roster_v1_statistics_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,

@@ -31,10 +31,11 @@ const (
 //
 // Returns statistics of the authenticated account. They are counted in the transaction of
 // each change, so they are exact, and reading them takes the same time for a list of any
-// size, except for segments.
+// size, except for segments and other conditions.
 type StatisticServiceClient interface {
-	// Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
-	// a segment of the request.
+	// Returns the current totals, of all subscribers or of those that match filter, segment_id
+	// and q. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for a segment of the
+	// request.
 	GetStatistics(ctx context.Context, in *GetStatisticsRequest, opts ...grpc.CallOption) (*GetStatisticsResponse, error)
 	// Returns what changed on each day of a period, in UTC or a time zone. A change counts on
 	// the day on which it was stored, also if an import states an earlier time.
@@ -75,10 +76,11 @@ func (c *statisticServiceClient) GetDailyStatistics(ctx context.Context, in *Get
 //
 // Returns statistics of the authenticated account. They are counted in the transaction of
 // each change, so they are exact, and reading them takes the same time for a list of any
-// size, except for segments.
+// size, except for segments and other conditions.
 type StatisticServiceServer interface {
-	// Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
-	// a segment of the request.
+	// Returns the current totals, of all subscribers or of those that match filter, segment_id
+	// and q. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for a segment of the
+	// request.
 	GetStatistics(context.Context, *GetStatisticsRequest) (*GetStatisticsResponse, error)
 	// Returns what changed on each day of a period, in UTC or a time zone. A change counts on
 	// the day on which it was stored, also if an import states an earlier time.

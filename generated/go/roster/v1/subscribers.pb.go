@@ -147,6 +147,64 @@ func (Subscriber_View) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{0, 1}
 }
 
+// How the number of matches is counted. Counting takes a time in proportion to the
+// matches for most filters.
+type ListSubscribersRequest_Total int32
+
+const (
+	// The default, EXACT.
+	ListSubscribersRequest_TOTAL_UNSPECIFIED ListSubscribersRequest_Total = 0
+	// All matches are counted.
+	ListSubscribersRequest_EXACT ListSubscribersRequest_Total = 1
+	// The response has no total.
+	ListSubscribersRequest_NONE ListSubscribersRequest_Total = 2
+	// At most 10,000 matches are counted: a total of 10000 means 10,000 or more.
+	ListSubscribersRequest_AT_MOST_10000 ListSubscribersRequest_Total = 3
+)
+
+// Enum value maps for ListSubscribersRequest_Total.
+var (
+	ListSubscribersRequest_Total_name = map[int32]string{
+		0: "TOTAL_UNSPECIFIED",
+		1: "EXACT",
+		2: "NONE",
+		3: "AT_MOST_10000",
+	}
+	ListSubscribersRequest_Total_value = map[string]int32{
+		"TOTAL_UNSPECIFIED": 0,
+		"EXACT":             1,
+		"NONE":              2,
+		"AT_MOST_10000":     3,
+	}
+)
+
+func (x ListSubscribersRequest_Total) Enum() *ListSubscribersRequest_Total {
+	p := new(ListSubscribersRequest_Total)
+	*p = x
+	return p
+}
+
+func (x ListSubscribersRequest_Total) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ListSubscribersRequest_Total) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_subscribers_proto_enumTypes[2].Descriptor()
+}
+
+func (ListSubscribersRequest_Total) Type() protoreflect.EnumType {
+	return &file_roster_v1_subscribers_proto_enumTypes[2]
+}
+
+func (x ListSubscribersRequest_Total) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ListSubscribersRequest_Total.Descriptor instead.
+func (ListSubscribersRequest_Total) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_subscribers_proto_rawDescGZIP(), []int{11, 0}
+}
+
 // What changed.
 type SubscriberHistoryEntry_Type int32
 
@@ -196,11 +254,11 @@ func (x SubscriberHistoryEntry_Type) String() string {
 }
 
 func (SubscriberHistoryEntry_Type) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[2].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[3].Descriptor()
 }
 
 func (SubscriberHistoryEntry_Type) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[2]
+	return &file_roster_v1_subscribers_proto_enumTypes[3]
 }
 
 func (x SubscriberHistoryEntry_Type) Number() protoreflect.EnumNumber {
@@ -257,11 +315,11 @@ func (x SubscriberHistoryEntry_Source) String() string {
 }
 
 func (SubscriberHistoryEntry_Source) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[3].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[4].Descriptor()
 }
 
 func (SubscriberHistoryEntry_Source) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[3]
+	return &file_roster_v1_subscribers_proto_enumTypes[4]
 }
 
 func (x SubscriberHistoryEntry_Source) Number() protoreflect.EnumNumber {
@@ -333,11 +391,11 @@ func (x GetSubscriberMailabilityResponse_Reason) String() string {
 }
 
 func (GetSubscriberMailabilityResponse_Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[4].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[5].Descriptor()
 }
 
 func (GetSubscriberMailabilityResponse_Reason) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[4]
+	return &file_roster_v1_subscribers_proto_enumTypes[5]
 }
 
 func (x GetSubscriberMailabilityResponse_Reason) Number() protoreflect.EnumNumber {
@@ -396,11 +454,11 @@ func (x UnknownColumns_Action) String() string {
 }
 
 func (UnknownColumns_Action) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[5].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[6].Descriptor()
 }
 
 func (UnknownColumns_Action) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[5]
+	return &file_roster_v1_subscribers_proto_enumTypes[6]
 }
 
 func (x UnknownColumns_Action) Number() protoreflect.EnumNumber {
@@ -446,11 +504,11 @@ func (x ExportSubscribersRequest_Include) String() string {
 }
 
 func (ExportSubscribersRequest_Include) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_subscribers_proto_enumTypes[6].Descriptor()
+	return file_roster_v1_subscribers_proto_enumTypes[7].Descriptor()
 }
 
 func (ExportSubscribersRequest_Include) Type() protoreflect.EnumType {
-	return &file_roster_v1_subscribers_proto_enumTypes[6]
+	return &file_roster_v1_subscribers_proto_enumTypes[7]
 }
 
 func (x ExportSubscribersRequest_Include) Number() protoreflect.EnumNumber {
@@ -1375,12 +1433,12 @@ type ListSubscribersRequest struct {
 	CreatedAfter *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_after,json=createdAfter,proto3" json:"created_after,omitempty"`
 	// Returns only subscribers created before this time.
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
-	// Direction of order_by: "asc" returns the oldest first, "desc" the newest first.
+	// Direction of order_by: "asc" or "desc", which returns the newest first by default.
 	// Default: "asc". A direction in order_by must be the same.
 	Order string `protobuf:"bytes,9,opt,name=order,proto3" json:"order,omitempty"`
 	// Token of the next page from the previous response (AIP-158). Over HTTP it is in the
-	// Link header. The filters and the order must be the same as in the previous request.
-	// The cost of a page does not depend on its position in the list.
+	// Link header. The filters, the order and total must be the same as in the previous
+	// request. The cost of a page does not depend on its position in the list.
 	PageToken string `protobuf:"bytes,10,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Returns only subscribers last changed after this time. Times of changes
 	// have microsecond precision, and updated_at is rounded down to milliseconds. A change
@@ -1388,14 +1446,23 @@ type ListSubscribersRequest struct {
 	UpdatedAfter *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=updated_after,json=updatedAfter,proto3" json:"updated_after,omitempty"`
 	// Returns only subscribers last changed before this time.
 	UpdatedBefore *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=updated_before,json=updatedBefore,proto3" json:"updated_before,omitempty"`
-	// Order of the list: "createdAt" or "updatedAt", which a direction can follow: "updatedAt
-	// desc" (AIP-132). Default: "createdAt".
+	// Order of the list: "createdAt", "updatedAt", "email", "lastName" or "statusChangedAt",
+	// which a direction can follow: "lastName desc" (AIP-132). Default: "createdAt".
+	// Subscribers with the same value are in order of creation, in the same direction.
+	//
+	// email and lastName are compared without regard to case, by the code points of the text in
+	// Unicode NFC: "Zuse" comes before "Ångström". An international domain is compared as IDNA
+	// ASCII. Subscribers without a last name come last in both directions, and so do those
+	// whose status has not changed since their creation with statusChangedAt.
 	//
 	// With updatedAt, subscribers are in the order in which their last changes were
 	// committed, so a client can follow all changes: read all pages with page tokens, store
 	// the updated_at of the last subscriber (view FULL), and later start again with it as
 	// updated_after. A subscriber that changes while the pages are read is returned again
 	// on a later page. Deleted subscribers are not returned.
+	//
+	// With page tokens, every subscriber that keeps its value while the pages are read is
+	// returned once.
 	OrderBy string `protobuf:"bytes,13,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
 	// Which fields are returned. Default: BASIC.
 	View Subscriber_View `protobuf:"varint,14,opt,name=view,proto3,enum=roster.v1.Subscriber_View" json:"view,omitempty"`
@@ -1434,7 +1501,9 @@ type ListSubscribersRequest struct {
 	SegmentId string `protobuf:"bytes,16,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
 	// Fields to return (AIP-157), for example email,tags. Fields that only view FULL has can
 	// be named with any view. Default: all fields of the view.
-	ReadMask      *fieldmaskpb.FieldMask `protobuf:"bytes,17,opt,name=read_mask,json=readMask,proto3" json:"read_mask,omitempty"`
+	ReadMask *fieldmaskpb.FieldMask `protobuf:"bytes,17,opt,name=read_mask,json=readMask,proto3" json:"read_mask,omitempty"`
+	// How the number of matches is counted. Default: EXACT.
+	Total         ListSubscribersRequest_Total `protobuf:"varint,18,opt,name=total,proto3,enum=roster.v1.ListSubscribersRequest_Total" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1588,12 +1657,21 @@ func (x *ListSubscribersRequest) GetReadMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
+func (x *ListSubscribersRequest) GetTotal() ListSubscribersRequest_Total {
+	if x != nil {
+		return x.Total
+	}
+	return ListSubscribersRequest_TOTAL_UNSPECIFIED
+}
+
 // One page of subscribers.
 type ListSubscribersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Subscribers on this page. Empty beyond the last page.
 	Subscribers []*Subscriber `protobuf:"bytes,1,rep,name=subscribers,proto3" json:"subscribers,omitempty"`
-	// Number of subscribers that match the filters.
+	// Number of subscribers that match the filters. Absent if the request's total is NONE. On
+	// a page by page_token, matches are not counted again: the total is that of the first
+	// page, or a current one if that is stored.
 	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
@@ -4550,7 +4628,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x04view\x18\x03 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x10\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULLR\x04view\"\x8c\x01\n" +
 	"\x1bBatchGetSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x124\n" +
-	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\xdc\t\n" +
+	"\tnot_found\x18\x02 \x03(\tB\x17\xaa\xb5\x18\x13[\"bob@example.com\"]R\bnotFound\"\xfe\v\n" +
 	"\x16ListSubscribersRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12O\n" +
@@ -4563,15 +4641,22 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x05order\x18\t \x01(\tB\x1e\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04desc\xe0\xb5\x18\x01R\x05order\x12'\n" +
 	"\n" +
 	"page_token\x18\n" +
-	" \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\x12]\n" +
+	" \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\x12]\n" +
 	"\rupdated_after\x18\v \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-01-01T00:00:00.000ZR\fupdatedAfter\x12_\n" +
-	"\x0eupdated_before\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12\x87\x01\n" +
-	"\border_by\x18\r \x01(\tBl\xbaHXrVR\x00R\tcreatedAtR\rcreatedAt ascR\x0ecreatedAt descR\tupdatedAtR\rupdatedAt ascR\x0eupdatedAt desc\xaa\xb5\x18\tupdatedAt\xe0\xb5\x18\x01R\aorderBy\x12D\n" +
+	"\x0eupdated_before\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182027-01-01T00:00:00.000ZR\rupdatedBefore\x12\x8b\x02\n" +
+	"\border_by\x18\r \x01(\tB\xef\x01\xbaH\xda\x01r\xd7\x01R\x00R\tcreatedAtR\rcreatedAt ascR\x0ecreatedAt descR\tupdatedAtR\rupdatedAt ascR\x0eupdatedAt descR\x05emailR\temail ascR\n" +
+	"email descR\blastNameR\flastName ascR\rlastName descR\x0fstatusChangedAtR\x13statusChangedAt ascR\x14statusChangedAt desc\xaa\xb5\x18\tupdatedAt\xe0\xb5\x18\x01R\aorderBy\x12D\n" +
 	"\x04view\x18\x0e \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04FULL\xe0\xb5\x18\x01R\x04view\x12n\n" +
 	"\x06filter\x18\x0f \x01(\tBV\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18Fstatus = CONFIRMED AND tags:\"vip\" AND NOT email.domain = \"example.com\"R\x06filter\x12=\n" +
 	"\n" +
 	"segment_id\x18\x10 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\tsegmentId\x12[\n" +
-	"\tread_mask\x18\x11 \x01(\v2\x1a.google.protobuf.FieldMaskB\"\xaa\xb5\x18\x0f\"id,email,tags\"\x8a\xb6\x18\vsubscribersR\breadMask\"\xe5\x01\n" +
+	"\tread_mask\x18\x11 \x01(\v2\x1a.google.protobuf.FieldMaskB\"\xaa\xb5\x18\x0f\"id,email,tags\"\x8a\xb6\x18\vsubscribersR\breadMask\x12T\n" +
+	"\x05total\x18\x12 \x01(\x0e2'.roster.v1.ListSubscribersRequest.TotalB\x15\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x05EXACT\xe0\xb5\x18\x01R\x05total\"F\n" +
+	"\x05Total\x12\x15\n" +
+	"\x11TOTAL_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05EXACT\x10\x01\x12\b\n" +
+	"\x04NONE\x10\x02\x12\x11\n" +
+	"\rAT_MOST_10000\x10\x03\"\xe5\x01\n" +
 	"\x17ListSubscribersResponse\x127\n" +
 	"\vsubscribers\x18\x01 \x03(\v2\x15.roster.v1.SubscriberR\vsubscribers\x12 \n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
@@ -4918,215 +5003,217 @@ func file_roster_v1_subscribers_proto_rawDescGZIP() []byte {
 	return file_roster_v1_subscribers_proto_rawDescData
 }
 
-var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_roster_v1_subscribers_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_roster_v1_subscribers_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_roster_v1_subscribers_proto_goTypes = []any{
 	(Subscriber_Status)(0),                       // 0: roster.v1.Subscriber.Status
 	(Subscriber_View)(0),                         // 1: roster.v1.Subscriber.View
-	(SubscriberHistoryEntry_Type)(0),             // 2: roster.v1.SubscriberHistoryEntry.Type
-	(SubscriberHistoryEntry_Source)(0),           // 3: roster.v1.SubscriberHistoryEntry.Source
-	(GetSubscriberMailabilityResponse_Reason)(0), // 4: roster.v1.GetSubscriberMailabilityResponse.Reason
-	(UnknownColumns_Action)(0),                   // 5: roster.v1.UnknownColumns.Action
-	(ExportSubscribersRequest_Include)(0),        // 6: roster.v1.ExportSubscribersRequest.Include
-	(*Subscriber)(nil),                           // 7: roster.v1.Subscriber
-	(*CreateSubscriberRequest)(nil),              // 8: roster.v1.CreateSubscriberRequest
-	(*CreateSubscriberResponse)(nil),             // 9: roster.v1.CreateSubscriberResponse
-	(*BulkSubscriber)(nil),                       // 10: roster.v1.BulkSubscriber
-	(*BulkCreateSubscribersRequest)(nil),         // 11: roster.v1.BulkCreateSubscribersRequest
-	(*BulkResult)(nil),                           // 12: roster.v1.BulkResult
-	(*BulkCreateSubscribersResponse)(nil),        // 13: roster.v1.BulkCreateSubscribersResponse
-	(*GetSubscriberRequest)(nil),                 // 14: roster.v1.GetSubscriberRequest
-	(*GetSubscriberResponse)(nil),                // 15: roster.v1.GetSubscriberResponse
-	(*BatchGetSubscribersRequest)(nil),           // 16: roster.v1.BatchGetSubscribersRequest
-	(*BatchGetSubscribersResponse)(nil),          // 17: roster.v1.BatchGetSubscribersResponse
-	(*ListSubscribersRequest)(nil),               // 18: roster.v1.ListSubscribersRequest
-	(*ListSubscribersResponse)(nil),              // 19: roster.v1.ListSubscribersResponse
-	(*UpdateSubscriberRequest)(nil),              // 20: roster.v1.UpdateSubscriberRequest
-	(*UpdateSubscriberResponse)(nil),             // 21: roster.v1.UpdateSubscriberResponse
-	(*ChangeSubscriberStatusRequest)(nil),        // 22: roster.v1.ChangeSubscriberStatusRequest
-	(*ChangeSubscriberStatusResponse)(nil),       // 23: roster.v1.ChangeSubscriberStatusResponse
-	(*AddSubscriberTagsRequest)(nil),             // 24: roster.v1.AddSubscriberTagsRequest
-	(*AddSubscriberTagsResponse)(nil),            // 25: roster.v1.AddSubscriberTagsResponse
-	(*RemoveSubscriberTagsRequest)(nil),          // 26: roster.v1.RemoveSubscriberTagsRequest
-	(*RemoveSubscriberTagsResponse)(nil),         // 27: roster.v1.RemoveSubscriberTagsResponse
-	(*SubscriberHistoryEntry)(nil),               // 28: roster.v1.SubscriberHistoryEntry
-	(*ListSubscriberHistoryRequest)(nil),         // 29: roster.v1.ListSubscriberHistoryRequest
-	(*ListSubscriberHistoryResponse)(nil),        // 30: roster.v1.ListSubscriberHistoryResponse
-	(*PersonalDelivery)(nil),                     // 31: roster.v1.PersonalDelivery
-	(*GetSubscriberPersonalDataRequest)(nil),     // 32: roster.v1.GetSubscriberPersonalDataRequest
-	(*GetSubscriberPersonalDataResponse)(nil),    // 33: roster.v1.GetSubscriberPersonalDataResponse
-	(*GetSubscriberMailabilityRequest)(nil),      // 34: roster.v1.GetSubscriberMailabilityRequest
-	(*GetSubscriberMailabilityResponse)(nil),     // 35: roster.v1.GetSubscriberMailabilityResponse
-	(*GetSubscriberErasurePreviewRequest)(nil),   // 36: roster.v1.GetSubscriberErasurePreviewRequest
-	(*ErasureReceiver)(nil),                      // 37: roster.v1.ErasureReceiver
-	(*GetSubscriberErasurePreviewResponse)(nil),  // 38: roster.v1.GetSubscriberErasurePreviewResponse
-	(*ImportSubscriber)(nil),                     // 39: roster.v1.ImportSubscriber
-	(*UnknownColumns)(nil),                       // 40: roster.v1.UnknownColumns
-	(*ImportSubscribersRequest)(nil),             // 41: roster.v1.ImportSubscribersRequest
-	(*ImportResult)(nil),                         // 42: roster.v1.ImportResult
-	(*ImportSummary)(nil),                        // 43: roster.v1.ImportSummary
-	(*ImportSubscribersResponse)(nil),            // 44: roster.v1.ImportSubscribersResponse
-	(*ExportSubscribersRequest)(nil),             // 45: roster.v1.ExportSubscribersRequest
-	(*ExportSubscribersResponse)(nil),            // 46: roster.v1.ExportSubscribersResponse
-	(*DeleteSubscriberRequest)(nil),              // 47: roster.v1.DeleteSubscriberRequest
-	(*DeleteSubscriberResponse)(nil),             // 48: roster.v1.DeleteSubscriberResponse
-	(*Subscriber_Consent)(nil),                   // 49: roster.v1.Subscriber.Consent
-	(*SubscriberHistoryEntry_TagChange)(nil),     // 50: roster.v1.SubscriberHistoryEntry.TagChange
-	(*SubscriberHistoryEntry_StatusChange)(nil),  // 51: roster.v1.SubscriberHistoryEntry.StatusChange
-	nil,                           // 52: roster.v1.ImportSummary.StatusesEntry
-	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 54: google.protobuf.Struct
-	(*Row_Fault)(nil),             // 55: roster.v1.Row.Fault
-	(Row_OnConflict)(0),           // 56: roster.v1.Row.OnConflict
-	(Row_Outcome)(0),              // 57: roster.v1.Row.Outcome
-	(Row_Reason)(0),               // 58: roster.v1.Row.Reason
-	(*BulkFailure)(nil),           // 59: roster.v1.BulkFailure
-	(*fieldmaskpb.FieldMask)(nil), // 60: google.protobuf.FieldMask
-	(*Actor)(nil),                 // 61: roster.v1.Actor
-	(*WebhookDelivery)(nil),       // 62: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),        // 63: roster.v1.WebhookAttempt
-	(*Event)(nil),                 // 64: roster.v1.Event
-	(*CsvLine)(nil),               // 65: roster.v1.CsvLine
-	(Import_Preset)(0),            // 66: roster.v1.Import.Preset
-	(Import_Results)(0),           // 67: roster.v1.Import.Results
-	(DateFormat_Order)(0),         // 68: roster.v1.DateFormat.Order
-	(*UnrecognizedCells)(nil),     // 69: roster.v1.UnrecognizedCells
-	(*ReasonCount)(nil),           // 70: roster.v1.ReasonCount
-	(Export_Format)(0),            // 71: roster.v1.Export.Format
+	(ListSubscribersRequest_Total)(0),            // 2: roster.v1.ListSubscribersRequest.Total
+	(SubscriberHistoryEntry_Type)(0),             // 3: roster.v1.SubscriberHistoryEntry.Type
+	(SubscriberHistoryEntry_Source)(0),           // 4: roster.v1.SubscriberHistoryEntry.Source
+	(GetSubscriberMailabilityResponse_Reason)(0), // 5: roster.v1.GetSubscriberMailabilityResponse.Reason
+	(UnknownColumns_Action)(0),                   // 6: roster.v1.UnknownColumns.Action
+	(ExportSubscribersRequest_Include)(0),        // 7: roster.v1.ExportSubscribersRequest.Include
+	(*Subscriber)(nil),                           // 8: roster.v1.Subscriber
+	(*CreateSubscriberRequest)(nil),              // 9: roster.v1.CreateSubscriberRequest
+	(*CreateSubscriberResponse)(nil),             // 10: roster.v1.CreateSubscriberResponse
+	(*BulkSubscriber)(nil),                       // 11: roster.v1.BulkSubscriber
+	(*BulkCreateSubscribersRequest)(nil),         // 12: roster.v1.BulkCreateSubscribersRequest
+	(*BulkResult)(nil),                           // 13: roster.v1.BulkResult
+	(*BulkCreateSubscribersResponse)(nil),        // 14: roster.v1.BulkCreateSubscribersResponse
+	(*GetSubscriberRequest)(nil),                 // 15: roster.v1.GetSubscriberRequest
+	(*GetSubscriberResponse)(nil),                // 16: roster.v1.GetSubscriberResponse
+	(*BatchGetSubscribersRequest)(nil),           // 17: roster.v1.BatchGetSubscribersRequest
+	(*BatchGetSubscribersResponse)(nil),          // 18: roster.v1.BatchGetSubscribersResponse
+	(*ListSubscribersRequest)(nil),               // 19: roster.v1.ListSubscribersRequest
+	(*ListSubscribersResponse)(nil),              // 20: roster.v1.ListSubscribersResponse
+	(*UpdateSubscriberRequest)(nil),              // 21: roster.v1.UpdateSubscriberRequest
+	(*UpdateSubscriberResponse)(nil),             // 22: roster.v1.UpdateSubscriberResponse
+	(*ChangeSubscriberStatusRequest)(nil),        // 23: roster.v1.ChangeSubscriberStatusRequest
+	(*ChangeSubscriberStatusResponse)(nil),       // 24: roster.v1.ChangeSubscriberStatusResponse
+	(*AddSubscriberTagsRequest)(nil),             // 25: roster.v1.AddSubscriberTagsRequest
+	(*AddSubscriberTagsResponse)(nil),            // 26: roster.v1.AddSubscriberTagsResponse
+	(*RemoveSubscriberTagsRequest)(nil),          // 27: roster.v1.RemoveSubscriberTagsRequest
+	(*RemoveSubscriberTagsResponse)(nil),         // 28: roster.v1.RemoveSubscriberTagsResponse
+	(*SubscriberHistoryEntry)(nil),               // 29: roster.v1.SubscriberHistoryEntry
+	(*ListSubscriberHistoryRequest)(nil),         // 30: roster.v1.ListSubscriberHistoryRequest
+	(*ListSubscriberHistoryResponse)(nil),        // 31: roster.v1.ListSubscriberHistoryResponse
+	(*PersonalDelivery)(nil),                     // 32: roster.v1.PersonalDelivery
+	(*GetSubscriberPersonalDataRequest)(nil),     // 33: roster.v1.GetSubscriberPersonalDataRequest
+	(*GetSubscriberPersonalDataResponse)(nil),    // 34: roster.v1.GetSubscriberPersonalDataResponse
+	(*GetSubscriberMailabilityRequest)(nil),      // 35: roster.v1.GetSubscriberMailabilityRequest
+	(*GetSubscriberMailabilityResponse)(nil),     // 36: roster.v1.GetSubscriberMailabilityResponse
+	(*GetSubscriberErasurePreviewRequest)(nil),   // 37: roster.v1.GetSubscriberErasurePreviewRequest
+	(*ErasureReceiver)(nil),                      // 38: roster.v1.ErasureReceiver
+	(*GetSubscriberErasurePreviewResponse)(nil),  // 39: roster.v1.GetSubscriberErasurePreviewResponse
+	(*ImportSubscriber)(nil),                     // 40: roster.v1.ImportSubscriber
+	(*UnknownColumns)(nil),                       // 41: roster.v1.UnknownColumns
+	(*ImportSubscribersRequest)(nil),             // 42: roster.v1.ImportSubscribersRequest
+	(*ImportResult)(nil),                         // 43: roster.v1.ImportResult
+	(*ImportSummary)(nil),                        // 44: roster.v1.ImportSummary
+	(*ImportSubscribersResponse)(nil),            // 45: roster.v1.ImportSubscribersResponse
+	(*ExportSubscribersRequest)(nil),             // 46: roster.v1.ExportSubscribersRequest
+	(*ExportSubscribersResponse)(nil),            // 47: roster.v1.ExportSubscribersResponse
+	(*DeleteSubscriberRequest)(nil),              // 48: roster.v1.DeleteSubscriberRequest
+	(*DeleteSubscriberResponse)(nil),             // 49: roster.v1.DeleteSubscriberResponse
+	(*Subscriber_Consent)(nil),                   // 50: roster.v1.Subscriber.Consent
+	(*SubscriberHistoryEntry_TagChange)(nil),     // 51: roster.v1.SubscriberHistoryEntry.TagChange
+	(*SubscriberHistoryEntry_StatusChange)(nil),  // 52: roster.v1.SubscriberHistoryEntry.StatusChange
+	nil,                           // 53: roster.v1.ImportSummary.StatusesEntry
+	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 55: google.protobuf.Struct
+	(*Row_Fault)(nil),             // 56: roster.v1.Row.Fault
+	(Row_OnConflict)(0),           // 57: roster.v1.Row.OnConflict
+	(Row_Outcome)(0),              // 58: roster.v1.Row.Outcome
+	(Row_Reason)(0),               // 59: roster.v1.Row.Reason
+	(*BulkFailure)(nil),           // 60: roster.v1.BulkFailure
+	(*fieldmaskpb.FieldMask)(nil), // 61: google.protobuf.FieldMask
+	(*Actor)(nil),                 // 62: roster.v1.Actor
+	(*WebhookDelivery)(nil),       // 63: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),        // 64: roster.v1.WebhookAttempt
+	(*Event)(nil),                 // 65: roster.v1.Event
+	(*CsvLine)(nil),               // 66: roster.v1.CsvLine
+	(Import_Preset)(0),            // 67: roster.v1.Import.Preset
+	(Import_Results)(0),           // 68: roster.v1.Import.Results
+	(DateFormat_Order)(0),         // 69: roster.v1.DateFormat.Order
+	(*UnrecognizedCells)(nil),     // 70: roster.v1.UnrecognizedCells
+	(*ReasonCount)(nil),           // 71: roster.v1.ReasonCount
+	(Export_Format)(0),            // 72: roster.v1.Export.Format
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	0,   // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
-	53,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
-	54,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
-	53,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
-	53,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	53,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	53,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	49,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	54,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	7,   // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	54,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	55,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
-	10,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
-	56,  // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
-	57,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.Row.Outcome
-	58,  // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.Row.Reason
-	59,  // 16: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
-	12,  // 17: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
+	54,  // 1: roster.v1.Subscriber.created_at:type_name -> google.protobuf.Timestamp
+	55,  // 2: roster.v1.Subscriber.custom_fields:type_name -> google.protobuf.Struct
+	54,  // 3: roster.v1.Subscriber.updated_at:type_name -> google.protobuf.Timestamp
+	54,  // 4: roster.v1.Subscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	54,  // 5: roster.v1.Subscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	54,  // 6: roster.v1.Subscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	50,  // 7: roster.v1.Subscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	55,  // 8: roster.v1.CreateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	8,   // 9: roster.v1.CreateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	55,  // 10: roster.v1.BulkSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	56,  // 11: roster.v1.BulkSubscriber.faults:type_name -> roster.v1.Row.Fault
+	11,  // 12: roster.v1.BulkCreateSubscribersRequest.subscribers:type_name -> roster.v1.BulkSubscriber
+	57,  // 13: roster.v1.BulkCreateSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
+	58,  // 14: roster.v1.BulkResult.outcome:type_name -> roster.v1.Row.Outcome
+	59,  // 15: roster.v1.BulkResult.reason:type_name -> roster.v1.Row.Reason
+	60,  // 16: roster.v1.BulkCreateSubscribersResponse.failed:type_name -> roster.v1.BulkFailure
+	13,  // 17: roster.v1.BulkCreateSubscribersResponse.results:type_name -> roster.v1.BulkResult
 	1,   // 18: roster.v1.GetSubscriberRequest.view:type_name -> roster.v1.Subscriber.View
-	60,  // 19: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
-	7,   // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	61,  // 19: roster.v1.GetSubscriberRequest.read_mask:type_name -> google.protobuf.FieldMask
+	8,   // 20: roster.v1.GetSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
 	1,   // 21: roster.v1.BatchGetSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	7,   // 22: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	8,   // 22: roster.v1.BatchGetSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
 	0,   // 23: roster.v1.ListSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	53,  // 24: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	53,  // 25: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	53,  // 26: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	53,  // 27: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	54,  // 24: roster.v1.ListSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	54,  // 25: roster.v1.ListSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	54,  // 26: roster.v1.ListSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	54,  // 27: roster.v1.ListSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
 	1,   // 28: roster.v1.ListSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	60,  // 29: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
-	7,   // 30: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	60,  // 31: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
-	54,  // 32: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
-	7,   // 33: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
-	0,   // 34: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
-	7,   // 35: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
-	7,   // 36: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	7,   // 37: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
-	2,   // 38: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
-	53,  // 39: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
-	3,   // 40: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
-	61,  // 41: roster.v1.SubscriberHistoryEntry.actor:type_name -> roster.v1.Actor
-	54,  // 42: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
-	54,  // 43: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
-	50,  // 44: roster.v1.SubscriberHistoryEntry.tags_change:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
-	51,  // 45: roster.v1.SubscriberHistoryEntry.status_change:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
-	28,  // 46: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	62,  // 47: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
-	63,  // 48: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
-	7,   // 49: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
-	28,  // 50: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
-	64,  // 51: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
-	31,  // 52: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
-	4,   // 53: roster.v1.GetSubscriberMailabilityResponse.reason:type_name -> roster.v1.GetSubscriberMailabilityResponse.Reason
-	53,  // 54: roster.v1.GetSubscriberMailabilityResponse.since:type_name -> google.protobuf.Timestamp
-	61,  // 55: roster.v1.GetSubscriberMailabilityResponse.actor:type_name -> roster.v1.Actor
-	0,   // 56: roster.v1.GetSubscriberMailabilityResponse.allowed_statuses:type_name -> roster.v1.Subscriber.Status
-	37,  // 57: roster.v1.GetSubscriberErasurePreviewResponse.receivers:type_name -> roster.v1.ErasureReceiver
-	54,  // 58: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	0,   // 59: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	53,  // 60: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	53,  // 61: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	53,  // 62: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	53,  // 63: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	53,  // 64: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	49,  // 65: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	55,  // 66: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
-	56,  // 67: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
-	65,  // 68: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	39,  // 69: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
-	66,  // 70: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.Import.Preset
-	5,   // 71: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	67,  // 72: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.Import.Results
-	68,  // 73: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
-	57,  // 74: roster.v1.ImportResult.outcome:type_name -> roster.v1.Row.Outcome
-	58,  // 75: roster.v1.ImportResult.reason:type_name -> roster.v1.Row.Reason
-	52,  // 76: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	66,  // 77: roster.v1.ImportSummary.preset:type_name -> roster.v1.Import.Preset
-	69,  // 78: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
-	70,  // 79: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ReasonCount
-	42,  // 80: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	43,  // 81: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	71,  // 82: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.Export.Format
-	0,   // 83: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	53,  // 84: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	53,  // 85: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	53,  // 86: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	53,  // 87: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,   // 88: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	6,   // 89: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
-	7,   // 90: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	65,  // 91: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	53,  // 92: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,   // 93: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,   // 94: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	8,   // 95: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	11,  // 96: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	14,  // 97: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	16,  // 98: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	18,  // 99: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	20,  // 100: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	22,  // 101: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	24,  // 102: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	26,  // 103: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	29,  // 104: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	32,  // 105: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	34,  // 106: roster.v1.SubscriberService.GetSubscriberMailability:input_type -> roster.v1.GetSubscriberMailabilityRequest
-	36,  // 107: roster.v1.SubscriberService.GetSubscriberErasurePreview:input_type -> roster.v1.GetSubscriberErasurePreviewRequest
-	41,  // 108: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	45,  // 109: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	47,  // 110: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	9,   // 111: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	13,  // 112: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	15,  // 113: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	17,  // 114: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	19,  // 115: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	21,  // 116: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	23,  // 117: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	25,  // 118: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	27,  // 119: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	30,  // 120: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	33,  // 121: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	35,  // 122: roster.v1.SubscriberService.GetSubscriberMailability:output_type -> roster.v1.GetSubscriberMailabilityResponse
-	38,  // 123: roster.v1.SubscriberService.GetSubscriberErasurePreview:output_type -> roster.v1.GetSubscriberErasurePreviewResponse
-	44,  // 124: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	46,  // 125: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	48,  // 126: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	111, // [111:127] is the sub-list for method output_type
-	95,  // [95:111] is the sub-list for method input_type
-	95,  // [95:95] is the sub-list for extension type_name
-	95,  // [95:95] is the sub-list for extension extendee
-	0,   // [0:95] is the sub-list for field type_name
+	61,  // 29: roster.v1.ListSubscribersRequest.read_mask:type_name -> google.protobuf.FieldMask
+	2,   // 30: roster.v1.ListSubscribersRequest.total:type_name -> roster.v1.ListSubscribersRequest.Total
+	8,   // 31: roster.v1.ListSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	61,  // 32: roster.v1.UpdateSubscriberRequest.update_mask:type_name -> google.protobuf.FieldMask
+	55,  // 33: roster.v1.UpdateSubscriberRequest.custom_fields:type_name -> google.protobuf.Struct
+	8,   // 34: roster.v1.UpdateSubscriberResponse.subscriber:type_name -> roster.v1.Subscriber
+	0,   // 35: roster.v1.ChangeSubscriberStatusRequest.status:type_name -> roster.v1.Subscriber.Status
+	8,   // 36: roster.v1.ChangeSubscriberStatusResponse.subscriber:type_name -> roster.v1.Subscriber
+	8,   // 37: roster.v1.AddSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	8,   // 38: roster.v1.RemoveSubscriberTagsResponse.subscriber:type_name -> roster.v1.Subscriber
+	3,   // 39: roster.v1.SubscriberHistoryEntry.type:type_name -> roster.v1.SubscriberHistoryEntry.Type
+	54,  // 40: roster.v1.SubscriberHistoryEntry.created_at:type_name -> google.protobuf.Timestamp
+	4,   // 41: roster.v1.SubscriberHistoryEntry.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
+	62,  // 42: roster.v1.SubscriberHistoryEntry.actor:type_name -> roster.v1.Actor
+	55,  // 43: roster.v1.SubscriberHistoryEntry.before:type_name -> google.protobuf.Struct
+	55,  // 44: roster.v1.SubscriberHistoryEntry.after:type_name -> google.protobuf.Struct
+	51,  // 45: roster.v1.SubscriberHistoryEntry.tags_change:type_name -> roster.v1.SubscriberHistoryEntry.TagChange
+	52,  // 46: roster.v1.SubscriberHistoryEntry.status_change:type_name -> roster.v1.SubscriberHistoryEntry.StatusChange
+	29,  // 47: roster.v1.ListSubscriberHistoryResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	63,  // 48: roster.v1.PersonalDelivery.delivery:type_name -> roster.v1.WebhookDelivery
+	64,  // 49: roster.v1.PersonalDelivery.attempts:type_name -> roster.v1.WebhookAttempt
+	8,   // 50: roster.v1.GetSubscriberPersonalDataResponse.subscriber:type_name -> roster.v1.Subscriber
+	29,  // 51: roster.v1.GetSubscriberPersonalDataResponse.history:type_name -> roster.v1.SubscriberHistoryEntry
+	65,  // 52: roster.v1.GetSubscriberPersonalDataResponse.events:type_name -> roster.v1.Event
+	32,  // 53: roster.v1.GetSubscriberPersonalDataResponse.deliveries:type_name -> roster.v1.PersonalDelivery
+	5,   // 54: roster.v1.GetSubscriberMailabilityResponse.reason:type_name -> roster.v1.GetSubscriberMailabilityResponse.Reason
+	54,  // 55: roster.v1.GetSubscriberMailabilityResponse.since:type_name -> google.protobuf.Timestamp
+	62,  // 56: roster.v1.GetSubscriberMailabilityResponse.actor:type_name -> roster.v1.Actor
+	0,   // 57: roster.v1.GetSubscriberMailabilityResponse.allowed_statuses:type_name -> roster.v1.Subscriber.Status
+	38,  // 58: roster.v1.GetSubscriberErasurePreviewResponse.receivers:type_name -> roster.v1.ErasureReceiver
+	55,  // 59: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	0,   // 60: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
+	54,  // 61: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	54,  // 62: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	54,  // 63: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	54,  // 64: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	54,  // 65: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	50,  // 66: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	56,  // 67: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	57,  // 68: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
+	66,  // 69: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	40,  // 70: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	67,  // 71: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.Import.Preset
+	6,   // 72: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	68,  // 73: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.Import.Results
+	69,  // 74: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
+	58,  // 75: roster.v1.ImportResult.outcome:type_name -> roster.v1.Row.Outcome
+	59,  // 76: roster.v1.ImportResult.reason:type_name -> roster.v1.Row.Reason
+	53,  // 77: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	67,  // 78: roster.v1.ImportSummary.preset:type_name -> roster.v1.Import.Preset
+	70,  // 79: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
+	71,  // 80: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ReasonCount
+	43,  // 81: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	44,  // 82: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	72,  // 83: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.Export.Format
+	0,   // 84: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	54,  // 85: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	54,  // 86: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	54,  // 87: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	54,  // 88: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 89: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	7,   // 90: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
+	8,   // 91: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	66,  // 92: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	54,  // 93: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 94: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 95: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	9,   // 96: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	12,  // 97: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	15,  // 98: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	17,  // 99: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	19,  // 100: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	21,  // 101: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	23,  // 102: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	25,  // 103: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	27,  // 104: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	30,  // 105: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	33,  // 106: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	35,  // 107: roster.v1.SubscriberService.GetSubscriberMailability:input_type -> roster.v1.GetSubscriberMailabilityRequest
+	37,  // 108: roster.v1.SubscriberService.GetSubscriberErasurePreview:input_type -> roster.v1.GetSubscriberErasurePreviewRequest
+	42,  // 109: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	46,  // 110: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	48,  // 111: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	10,  // 112: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	14,  // 113: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	16,  // 114: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	18,  // 115: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	20,  // 116: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	22,  // 117: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	24,  // 118: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	26,  // 119: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	28,  // 120: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	31,  // 121: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	34,  // 122: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	36,  // 123: roster.v1.SubscriberService.GetSubscriberMailability:output_type -> roster.v1.GetSubscriberMailabilityResponse
+	39,  // 124: roster.v1.SubscriberService.GetSubscriberErasurePreview:output_type -> roster.v1.GetSubscriberErasurePreviewResponse
+	45,  // 125: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	47,  // 126: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	49,  // 127: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	112, // [112:128] is the sub-list for method output_type
+	96,  // [96:112] is the sub-list for method input_type
+	96,  // [96:96] is the sub-list for extension type_name
+	96,  // [96:96] is the sub-list for extension extendee
+	0,   // [0:96] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }
@@ -5158,7 +5245,7 @@ func file_roster_v1_subscribers_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_subscribers_proto_rawDesc), len(file_roster_v1_subscribers_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      8,
 			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,

@@ -184,7 +184,7 @@ class GetStatisticsRequest(_message.Message):
         INCLUDE_UNSPECIFIED: GetStatisticsRequest._Include.ValueType  # 0
         """Nothing."""
         TAGS: GetStatisticsRequest._Include.ValueType  # 1
-        """The totals of tags."""
+        """The totals of tags, as with the value TAG of by."""
 
     class Include(_Include, metaclass=_IncludeEnumTypeWrapper):
         """What the response can contain in addition."""
@@ -192,10 +192,49 @@ class GetStatisticsRequest(_message.Message):
     INCLUDE_UNSPECIFIED: GetStatisticsRequest.Include.ValueType  # 0
     """Nothing."""
     TAGS: GetStatisticsRequest.Include.ValueType  # 1
-    """The totals of tags."""
+    """The totals of tags, as with the value TAG of by."""
+
+    class _By:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _ByEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[GetStatisticsRequest._By.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        BY_UNSPECIFIED: GetStatisticsRequest._By.ValueType  # 0
+        """The default, STATUS."""
+        STATUS: GetStatisticsRequest._By.ValueType  # 1
+        """The totals by status, which every response has."""
+        TAG: GetStatisticsRequest._By.ValueType  # 2
+        """The totals of tags too."""
+
+    class By(_By, metaclass=_ByEnumTypeWrapper):
+        """What subscribers are counted by."""
+
+    BY_UNSPECIFIED: GetStatisticsRequest.By.ValueType  # 0
+    """The default, STATUS."""
+    STATUS: GetStatisticsRequest.By.ValueType  # 1
+    """The totals by status, which every response has."""
+    TAG: GetStatisticsRequest.By.ValueType  # 2
+    """The totals of tags too."""
 
     INCLUDE_FIELD_NUMBER: _builtins.int
     SEGMENT_IDS_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    SEGMENT_ID_FIELD_NUMBER: _builtins.int
+    Q_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
+    filter: _builtins.str
+    """Counts only subscribers that match this expression, as in ListSubscribersRequest."""
+    segment_id: _builtins.str
+    """Counts only subscribers of the segment with this identifier."""
+    q: _builtins.str
+    """Counts only subscribers whose email address, full name or last name starts with this
+    text, as in ListSubscribersRequest.
+    """
+    by: Global___GetStatisticsRequest.By.ValueType
+    """What the subscribers are counted by. Default: STATUS. With filter, segment_id or q, the
+    matches are found once for all totals, in the time of the total of a list or more.
+    """
     @_builtins.property
     def include(self) -> _containers.RepeatedScalarFieldContainer[Global___GetStatisticsRequest.Include.ValueType]:
         """What the response also contains. Default: nothing."""
@@ -203,7 +242,7 @@ class GetStatisticsRequest(_message.Message):
     @_builtins.property
     def segment_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Identifiers of segments whose subscribers are counted: at most 10. Each is counted like
-        the total of a list.
+        the total of a list, without regard to filter, segment_id and q.
         """
 
     def __init__(
@@ -211,10 +250,14 @@ class GetStatisticsRequest(_message.Message):
         *,
         include: _abc.Iterable[Global___GetStatisticsRequest.Include.ValueType] | None = ...,
         segment_ids: _abc.Iterable[_builtins.str] | None = ...,
+        filter: _builtins.str = ...,
+        segment_id: _builtins.str = ...,
+        q: _builtins.str = ...,
+        by: Global___GetStatisticsRequest.By.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["include", b"include", "segment_ids", b"segment_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by", b"by", "filter", b"filter", "include", b"include", "q", b"q", "segment_id", b"segment_id", "segment_ids", b"segment_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -232,17 +275,19 @@ class GetStatisticsResponse(_message.Message):
     TAGS_FIELD_NUMBER: _builtins.int
     SEGMENTS_FIELD_NUMBER: _builtins.int
     total: _builtins.int
-    """Number of subscribers."""
+    """Number of subscribers that match filter, segment_id and q."""
     net_growth: _builtins.int
-    """Change of the number of CONFIRMED subscribers today and on the 29 days before."""
+    """Change of the number of CONFIRMED subscribers today and on the 29 days before. Absent
+    with filter, segment_id or q.
+    """
     @_builtins.property
     def by_status(self) -> Global___StatusTotals:
-        """Number of subscribers by status."""
+        """Number of these subscribers by status."""
 
     @_builtins.property
     def tags(self) -> _containers.RepeatedCompositeFieldContainer[Global___TagTotal]:
-        """Up to 1,000 tags with the most subscribers, in descending order, if include has TAGS. Tags
-        without subscribers are not included.
+        """Up to 1,000 tags with the most of these subscribers, in descending order, if by is TAG
+        or include has TAGS. Tags without subscribers are not included.
         """
 
     @_builtins.property
@@ -254,15 +299,17 @@ class GetStatisticsResponse(_message.Message):
         *,
         total: _builtins.int = ...,
         by_status: Global___StatusTotals | None = ...,
-        net_growth: _builtins.int = ...,
+        net_growth: _builtins.int | None = ...,
         tags: _abc.Iterable[Global___TagTotal] | None = ...,
         segments: _abc.Iterable[Global___SegmentTotal] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["by_status", b"by_status"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_net_growth", b"_net_growth", "by_status", b"by_status", "net_growth", b"net_growth"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["by_status", b"by_status", "net_growth", b"net_growth", "segments", b"segments", "tags", b"tags", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_net_growth", b"_net_growth", "by_status", b"by_status", "net_growth", b"net_growth", "segments", b"segments", "tags", b"tags", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__net_growth: _TypeAlias = _typing.Literal["net_growth"]  # noqa: Y015
+    _WhichOneofArgType__net_growth: _TypeAlias = _typing.Literal["_net_growth", b"_net_growth"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__net_growth) -> _WhichOneofReturnType__net_growth | None: ...
 
 Global___GetStatisticsResponse: _TypeAlias = GetStatisticsResponse  # noqa: Y015
 

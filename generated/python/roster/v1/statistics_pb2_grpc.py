@@ -28,7 +28,7 @@ if _version_not_supported:
 class StatisticServiceStub:
     """Returns statistics of the authenticated account. They are counted in the transaction of
     each change, so they are exact, and reading them takes the same time for a list of any
-    size, except for segments.
+    size, except for segments and other conditions.
     """
 
     def __init__(self, channel):
@@ -52,12 +52,13 @@ class StatisticServiceStub:
 class StatisticServiceServicer:
     """Returns statistics of the authenticated account. They are counted in the transaction of
     each change, so they are exact, and reading them takes the same time for a list of any
-    size, except for segments.
+    size, except for segments and other conditions.
     """
 
     def GetStatistics(self, request, context):
-        """Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
-        a segment of the request.
+        """Returns the current totals, of all subscribers or of those that match filter, segment_id
+        and q. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for a segment of the
+        request.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -95,7 +96,7 @@ def add_StatisticServiceServicer_to_server(servicer, server):
 class StatisticService:
     """Returns statistics of the authenticated account. They are counted in the transaction of
     each change, so they are exact, and reading them takes the same time for a list of any
-    size, except for segments.
+    size, except for segments and other conditions.
     """
 
     @staticmethod

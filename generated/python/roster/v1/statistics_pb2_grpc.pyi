@@ -29,7 +29,7 @@ GRPC_VERSION: str
 class StatisticServiceStub:
     """Returns statistics of the authenticated account. They are counted in the transaction of
     each change, so they are exact, and reading them takes the same time for a list of any
-    size, except for segments.
+    size, except for segments and other conditions.
     """
 
     @_typing.overload
@@ -37,8 +37,9 @@ class StatisticServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> StatisticServiceAsyncStub: ...
     GetStatistics: _grpc.UnaryUnaryMultiCallable[_statistics_pb2.GetStatisticsRequest, _statistics_pb2.GetStatisticsResponse]
-    """Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
-    a segment of the request.
+    """Returns the current totals, of all subscribers or of those that match filter, segment_id
+    and q. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for a segment of the
+    request.
     """
     GetDailyStatistics: _grpc.UnaryUnaryMultiCallable[_statistics_pb2.GetDailyStatisticsRequest, _statistics_pb2.GetDailyStatisticsResponse]
     """Returns what changed on each day of a period, in UTC or a time zone. A change counts on
@@ -49,13 +50,14 @@ class StatisticServiceStub:
 class StatisticServiceAsyncStub(StatisticServiceStub):
     """Returns statistics of the authenticated account. They are counted in the transaction of
     each change, so they are exact, and reading them takes the same time for a list of any
-    size, except for segments.
+    size, except for segments and other conditions.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetStatistics: _aio.UnaryUnaryMultiCallable[_statistics_pb2.GetStatisticsRequest, _statistics_pb2.GetStatisticsResponse]  # type: ignore[assignment]
-    """Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
-    a segment of the request.
+    """Returns the current totals, of all subscribers or of those that match filter, segment_id
+    and q. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for a segment of the
+    request.
     """
     GetDailyStatistics: _aio.UnaryUnaryMultiCallable[_statistics_pb2.GetDailyStatisticsRequest, _statistics_pb2.GetDailyStatisticsResponse]  # type: ignore[assignment]
     """Returns what changed on each day of a period, in UTC or a time zone. A change counts on
@@ -65,7 +67,7 @@ class StatisticServiceAsyncStub(StatisticServiceStub):
 class StatisticServiceServicer(metaclass=_abc_1.ABCMeta):
     """Returns statistics of the authenticated account. They are counted in the transaction of
     each change, so they are exact, and reading them takes the same time for a list of any
-    size, except for segments.
+    size, except for segments and other conditions.
     """
 
     @_abc_1.abstractmethod
@@ -74,8 +76,9 @@ class StatisticServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _statistics_pb2.GetStatisticsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_statistics_pb2.GetStatisticsResponse, _abc.Awaitable[_statistics_pb2.GetStatisticsResponse]]:
-        """Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
-        a segment of the request.
+        """Returns the current totals, of all subscribers or of those that match filter, segment_id
+        and q. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for a segment of the
+        request.
         """
 
     @_abc_1.abstractmethod

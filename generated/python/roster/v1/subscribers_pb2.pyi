@@ -641,6 +641,35 @@ class ListSubscribersRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    class _Total:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _TotalEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ListSubscribersRequest._Total.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        TOTAL_UNSPECIFIED: ListSubscribersRequest._Total.ValueType  # 0
+        """The default, EXACT."""
+        EXACT: ListSubscribersRequest._Total.ValueType  # 1
+        """All matches are counted."""
+        NONE: ListSubscribersRequest._Total.ValueType  # 2
+        """The response has no total."""
+        AT_MOST_10000: ListSubscribersRequest._Total.ValueType  # 3
+        """At most 10,000 matches are counted: a total of 10000 means 10,000 or more."""
+
+    class Total(_Total, metaclass=_TotalEnumTypeWrapper):
+        """How the number of matches is counted. Counting takes a time in proportion to the
+        matches for most filters.
+        """
+
+    TOTAL_UNSPECIFIED: ListSubscribersRequest.Total.ValueType  # 0
+    """The default, EXACT."""
+    EXACT: ListSubscribersRequest.Total.ValueType  # 1
+    """All matches are counted."""
+    NONE: ListSubscribersRequest.Total.ValueType  # 2
+    """The response has no total."""
+    AT_MOST_10000: ListSubscribersRequest.Total.ValueType  # 3
+    """At most 10,000 matches are counted: a total of 10000 means 10,000 or more."""
+
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
@@ -658,6 +687,7 @@ class ListSubscribersRequest(_message.Message):
     FILTER_FIELD_NUMBER: _builtins.int
     SEGMENT_ID_FIELD_NUMBER: _builtins.int
     READ_MASK_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of subscribers to return. Default: 20, also used for 0. Values above
     100 are reduced to 100. A page larger than 4 MiB, the default limit of gRPC clients,
@@ -683,23 +713,32 @@ class ListSubscribersRequest(_message.Message):
     can be given in Unicode or as IDNA ASCII.
     """
     order: _builtins.str
-    """Direction of order_by: "asc" returns the oldest first, "desc" the newest first.
+    """Direction of order_by: "asc" or "desc", which returns the newest first by default.
     Default: "asc". A direction in order_by must be the same.
     """
     page_token: _builtins.str
     """Token of the next page from the previous response (AIP-158). Over HTTP it is in the
-    Link header. The filters and the order must be the same as in the previous request.
-    The cost of a page does not depend on its position in the list.
+    Link header. The filters, the order and total must be the same as in the previous
+    request. The cost of a page does not depend on its position in the list.
     """
     order_by: _builtins.str
-    """Order of the list: "createdAt" or "updatedAt", which a direction can follow: "updatedAt
-    desc" (AIP-132). Default: "createdAt".
+    """Order of the list: "createdAt", "updatedAt", "email", "lastName" or "statusChangedAt",
+    which a direction can follow: "lastName desc" (AIP-132). Default: "createdAt".
+    Subscribers with the same value are in order of creation, in the same direction.
+
+    email and lastName are compared without regard to case, by the code points of the text in
+    Unicode NFC: "Zuse" comes before "Ångström". An international domain is compared as IDNA
+    ASCII. Subscribers without a last name come last in both directions, and so do those
+    whose status has not changed since their creation with statusChangedAt.
 
     With updatedAt, subscribers are in the order in which their last changes were
     committed, so a client can follow all changes: read all pages with page tokens, store
     the updated_at of the last subscriber (view FULL), and later start again with it as
     updated_after. A subscriber that changes while the pages are read is returned again
     on a later page. Deleted subscribers are not returned.
+
+    With page tokens, every subscriber that keeps its value while the pages are read is
+    returned once.
     """
     view: Global___Subscriber.View.ValueType
     """Which fields are returned. Default: BASIC."""
@@ -738,6 +777,8 @@ class ListSubscribersRequest(_message.Message):
     """Returns only subscribers of the segment with this identifier. With filter, a subscriber
     must match both.
     """
+    total: Global___ListSubscribersRequest.Total.ValueType
+    """How the number of matches is counted. Default: EXACT."""
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
         """Returns only subscribers created after this time."""
@@ -783,10 +824,11 @@ class ListSubscribersRequest(_message.Message):
         filter: _builtins.str = ...,
         segment_id: _builtins.str = ...,
         read_mask: _field_mask_pb2.FieldMask | None = ...,
+        total: Global___ListSubscribersRequest.Total.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "read_mask", b"read_mask", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "filter", b"filter", "limit", b"limit", "order", b"order", "order_by", b"order_by", "page", b"page", "page_token", b"page_token", "q", b"q", "read_mask", b"read_mask", "segment_id", b"segment_id", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "email", b"email", "filter", b"filter", "limit", b"limit", "order", b"order", "order_by", b"order_by", "page", b"page", "page_token", b"page_token", "q", b"q", "read_mask", b"read_mask", "segment_id", b"segment_id", "status", b"status", "tag", b"tag", "total", b"total", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -804,7 +846,10 @@ class ListSubscribersResponse(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     total: _builtins.int
-    """Number of subscribers that match the filters."""
+    """Number of subscribers that match the filters. Absent if the request's total is NONE. On
+    a page by page_token, matches are not counted again: the total is that of the first
+    page, or a current one if that is stored.
+    """
     page: _builtins.int
     """Page number used."""
     limit: _builtins.int

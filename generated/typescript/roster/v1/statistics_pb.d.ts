@@ -213,11 +213,41 @@ export declare type GetStatisticsRequest = Message<"roster.v1.GetStatisticsReque
 
   /**
    * Identifiers of segments whose subscribers are counted: at most 10. Each is counted like
-   * the total of a list.
+   * the total of a list, without regard to filter, segment_id and q.
    *
    * @generated from field: repeated string segment_ids = 2;
    */
   segmentIds: string[];
+
+  /**
+   * Counts only subscribers that match this expression, as in ListSubscribersRequest.
+   *
+   * @generated from field: string filter = 4;
+   */
+  filter: string;
+
+  /**
+   * Counts only subscribers of the segment with this identifier.
+   *
+   * @generated from field: string segment_id = 5;
+   */
+  segmentId: string;
+
+  /**
+   * Counts only subscribers whose email address, full name or last name starts with this
+   * text, as in ListSubscribersRequest.
+   *
+   * @generated from field: string q = 6;
+   */
+  q: string;
+
+  /**
+   * What the subscribers are counted by. Default: STATUS. With filter, segment_id or q, the
+   * matches are found once for all totals, in the time of the total of a list or more.
+   *
+   * @generated from field: roster.v1.GetStatisticsRequest.By by = 7;
+   */
+  by: GetStatisticsRequest_By;
 };
 
 /**
@@ -240,7 +270,7 @@ export enum GetStatisticsRequest_Include {
   INCLUDE_UNSPECIFIED = 0,
 
   /**
-   * The totals of tags.
+   * The totals of tags, as with the value TAG of by.
    *
    * @generated from enum value: TAGS = 1;
    */
@@ -253,35 +283,69 @@ export enum GetStatisticsRequest_Include {
 export declare const GetStatisticsRequest_IncludeSchema: GenEnum<GetStatisticsRequest_Include>;
 
 /**
+ * What subscribers are counted by.
+ *
+ * @generated from enum roster.v1.GetStatisticsRequest.By
+ */
+export enum GetStatisticsRequest_By {
+  /**
+   * The default, STATUS.
+   *
+   * @generated from enum value: BY_UNSPECIFIED = 0;
+   */
+  BY_UNSPECIFIED = 0,
+
+  /**
+   * The totals by status, which every response has.
+   *
+   * @generated from enum value: STATUS = 1;
+   */
+  STATUS = 1,
+
+  /**
+   * The totals of tags too.
+   *
+   * @generated from enum value: TAG = 2;
+   */
+  TAG = 2,
+}
+
+/**
+ * Describes the enum roster.v1.GetStatisticsRequest.By.
+ */
+export declare const GetStatisticsRequest_BySchema: GenEnum<GetStatisticsRequest_By>;
+
+/**
  * The current totals.
  *
  * @generated from message roster.v1.GetStatisticsResponse
  */
 export declare type GetStatisticsResponse = Message<"roster.v1.GetStatisticsResponse"> & {
   /**
-   * Number of subscribers.
+   * Number of subscribers that match filter, segment_id and q.
    *
    * @generated from field: int32 total = 1;
    */
   total: number;
 
   /**
-   * Number of subscribers by status.
+   * Number of these subscribers by status.
    *
    * @generated from field: roster.v1.StatusTotals by_status = 2;
    */
   byStatus?: StatusTotals | undefined;
 
   /**
-   * Change of the number of CONFIRMED subscribers today and on the 29 days before.
+   * Change of the number of CONFIRMED subscribers today and on the 29 days before. Absent
+   * with filter, segment_id or q.
    *
-   * @generated from field: int32 net_growth = 3;
+   * @generated from field: optional int32 net_growth = 3;
    */
-  netGrowth: number;
+  netGrowth?: number | undefined;
 
   /**
-   * Up to 1,000 tags with the most subscribers, in descending order, if include has TAGS. Tags
-   * without subscribers are not included.
+   * Up to 1,000 tags with the most of these subscribers, in descending order, if by is TAG
+   * or include has TAGS. Tags without subscribers are not included.
    *
    * @generated from field: repeated roster.v1.TagTotal tags = 4;
    */
@@ -370,14 +434,15 @@ export declare const GetDailyStatisticsResponseSchema: GenMessage<GetDailyStatis
 /**
  * Returns statistics of the authenticated account. They are counted in the transaction of
  * each change, so they are exact, and reading them takes the same time for a list of any
- * size, except for segments.
+ * size, except for segments and other conditions.
  *
  * @generated from service roster.v1.StatisticService
  */
 export declare const StatisticService: GenService<{
   /**
-   * Returns the current totals. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for
-   * a segment of the request.
+   * Returns the current totals, of all subscribers or of those that match filter, segment_id
+   * and q. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for a segment of the
+   * request.
    *
    * @generated from rpc roster.v1.StatisticService.GetStatistics
    */

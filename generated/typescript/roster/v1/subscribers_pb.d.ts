@@ -733,7 +733,7 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   createdBefore?: Timestamp | undefined;
 
   /**
-   * Direction of order_by: "asc" returns the oldest first, "desc" the newest first.
+   * Direction of order_by: "asc" or "desc", which returns the newest first by default.
    * Default: "asc". A direction in order_by must be the same.
    *
    * @generated from field: string order = 9;
@@ -742,8 +742,8 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
 
   /**
    * Token of the next page from the previous response (AIP-158). Over HTTP it is in the
-   * Link header. The filters and the order must be the same as in the previous request.
-   * The cost of a page does not depend on its position in the list.
+   * Link header. The filters, the order and total must be the same as in the previous
+   * request. The cost of a page does not depend on its position in the list.
    *
    * @generated from field: string page_token = 10;
    */
@@ -766,14 +766,23 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
   updatedBefore?: Timestamp | undefined;
 
   /**
-   * Order of the list: "createdAt" or "updatedAt", which a direction can follow: "updatedAt
-   * desc" (AIP-132). Default: "createdAt".
+   * Order of the list: "createdAt", "updatedAt", "email", "lastName" or "statusChangedAt",
+   * which a direction can follow: "lastName desc" (AIP-132). Default: "createdAt".
+   * Subscribers with the same value are in order of creation, in the same direction.
+   *
+   * email and lastName are compared without regard to case, by the code points of the text in
+   * Unicode NFC: "Zuse" comes before "Ångström". An international domain is compared as IDNA
+   * ASCII. Subscribers without a last name come last in both directions, and so do those
+   * whose status has not changed since their creation with statusChangedAt.
    *
    * With updatedAt, subscribers are in the order in which their last changes were
    * committed, so a client can follow all changes: read all pages with page tokens, store
    * the updated_at of the last subscriber (view FULL), and later start again with it as
    * updated_after. A subscriber that changes while the pages are read is returned again
    * on a later page. Deleted subscribers are not returned.
+   *
+   * With page tokens, every subscriber that keeps its value while the pages are read is
+   * returned once.
    *
    * @generated from field: string order_by = 13;
    */
@@ -836,6 +845,13 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
    * @generated from field: google.protobuf.FieldMask read_mask = 17;
    */
   readMask?: FieldMask | undefined;
+
+  /**
+   * How the number of matches is counted. Default: EXACT.
+   *
+   * @generated from field: roster.v1.ListSubscribersRequest.Total total = 18;
+   */
+  total: ListSubscribersRequest_Total;
 };
 
 /**
@@ -843,6 +859,47 @@ export declare type ListSubscribersRequest = Message<"roster.v1.ListSubscribersR
  * Use `create(ListSubscribersRequestSchema)` to create a new message.
  */
 export declare const ListSubscribersRequestSchema: GenMessage<ListSubscribersRequest>;
+
+/**
+ * How the number of matches is counted. Counting takes a time in proportion to the
+ * matches for most filters.
+ *
+ * @generated from enum roster.v1.ListSubscribersRequest.Total
+ */
+export enum ListSubscribersRequest_Total {
+  /**
+   * The default, EXACT.
+   *
+   * @generated from enum value: TOTAL_UNSPECIFIED = 0;
+   */
+  TOTAL_UNSPECIFIED = 0,
+
+  /**
+   * All matches are counted.
+   *
+   * @generated from enum value: EXACT = 1;
+   */
+  EXACT = 1,
+
+  /**
+   * The response has no total.
+   *
+   * @generated from enum value: NONE = 2;
+   */
+  NONE = 2,
+
+  /**
+   * At most 10,000 matches are counted: a total of 10000 means 10,000 or more.
+   *
+   * @generated from enum value: AT_MOST_10000 = 3;
+   */
+  AT_MOST_10000 = 3,
+}
+
+/**
+ * Describes the enum roster.v1.ListSubscribersRequest.Total.
+ */
+export declare const ListSubscribersRequest_TotalSchema: GenEnum<ListSubscribersRequest_Total>;
 
 /**
  * One page of subscribers.
@@ -858,7 +915,9 @@ export declare type ListSubscribersResponse = Message<"roster.v1.ListSubscribers
   subscribers: Subscriber[];
 
   /**
-   * Number of subscribers that match the filters.
+   * Number of subscribers that match the filters. Absent if the request's total is NONE. On
+   * a page by page_token, matches are not counted again: the total is that of the first
+   * page, or a current one if that is stored.
    *
    * @generated from field: optional int32 total = 2;
    */

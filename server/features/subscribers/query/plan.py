@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from functools import cached_property, lru_cache
+from sys import maxsize
 from typing import Any, NamedTuple
 
 from ....storage.statements import param
@@ -63,16 +64,31 @@ _INDEXED = {(Kind.TAG, "="), (Kind.EMAIL, "="), (Kind.SEARCH, "prefix")}
 
 
 class Order(StrEnum):
-    """The order of a list: by ID, or by revision and ID."""
+    """The order of a list: by ID, or by the key of an order and ID."""
 
     CREATED = "created"
     UPDATED = "updated"
+    EMAIL = "email"
+    LAST_NAME = "last name"
+    STATUS_CHANGED = "status changed"
+
+
+# The column of the key of each order, which has an index in that order.
+KEYS = {
+    Order.UPDATED: "revision",
+    Order.EMAIL: "email_key",
+    Order.LAST_NAME: "last_name_key",
+    Order.STATUS_CHANGED: "status_changed_at",
+}
+# The orders whose key can be null. Subscribers without a key follow the others in both directions,
+# in the order of IDs.
+HAS_ABSENT = frozenset({Order.LAST_NAME, Order.STATUS_CHANGED})
 
 
 class PagePosition(NamedTuple):
     """The start of a page: after `offset` subscribers, or after the ID `after`.
 
-    In the order of changes, `after_revision` is the revision of that subscriber.
+    In another order than that of IDs, `after_key` is the key of that subscriber.
     """
 
     limit: int
@@ -80,7 +96,25 @@ class PagePosition(NamedTuple):
     after: str | None = None
     descending: bool = False
     order_by: Order = Order.CREATED
-    after_revision: int = 0
+    after_key: Any = None
+
+    @property
+    def is_after_keys(self) -> bool:
+        """Whether the page begins after a subscriber without a key."""
+        return self.order_by in HAS_ABSENT and self.after is not None and self.after_key is None
+
+
+class Counting(NamedTuple):
+    """How far the total is counted: 0 is not at all.
+
+    `known` is the total of the first page of a list that a page token continues.
+    """
+
+    up_to: int = maxsize
+    known: int | None = None
+
+
+COUNT_ALL = Counting()
 
 
 class Strategy(Enum):
@@ -124,7 +158,11 @@ class Reading(Enum):
 
     APART reads the rows, then the total, if it is in no statistics (`NOT tags:half1`) and the page
     is not the last one. A long total is counted in halves
-    (`customFields.plan=pro AND customFields.optin=true AND tags:half1`).
+    (`customFields.plan=pro AND customFields.optin=true AND tags:half1`). After a page by its
+    number, only the subscribers behind it are counted.
+
+    ORDER reads the total, then the rows in another order than that of IDs, see `store_orders`
+    (`lastName: tags:half1`).
     """
 
     OFFSET = "offset"
@@ -132,6 +170,7 @@ class Reading(Enum):
     SEARCH = "search"
     IDS = "ids"
     APART = "apart"
+    ORDER = "order"
 
 
 class IdRange(NamedTuple):
@@ -224,10 +263,7 @@ class Plan:
         """Whether all conditions are bounds in an order, so that rows are read in that order."""
         if order_by is Order.CREATED:
             return not self.parts
-        return all(
-            part.column == "revision" if is_bound(part) else is_condition(part, Kind.POSITION)
-            for part in self._all
-        )
+        return all(is_in_order(part, order_by) for part in self._all)
 
 
 class Planned(NamedTuple):
@@ -344,20 +380,23 @@ def _marked(condition: Condition) -> Condition | None:
     return marked if key else None
 
 
-def reading_of(plan: Plan, position: PagePosition) -> Reading:
+def reading_of(plan: Plan, position: PagePosition, counting: Counting = COUNT_ALL) -> Reading:
     """Returns how a page and its total are read."""
-    is_in_order, is_by_number = position.order_by is Order.CREATED, position.after is None
-    if plan.is_everyone:
-        is_found = is_in_order and is_by_number and position.offset > 0
-        return Reading.OFFSET if is_found else Reading.AT_ONCE
-    # After an ID, the conditions of the page and those of the total are different.
-    if is_by_number and plan.strategy in (Strategy.ALL, Strategy.CHECK):
+    is_by_id, is_by_number = position.order_by is Order.CREATED, position.after is None
+    if plan.is_everyone and is_by_id and is_by_number and position.offset > 0:
+        return Reading.OFFSET
+    if plan.is_everyone and position.order_by not in HAS_ABSENT:
         return Reading.AT_ONCE
-    if is_in_order and plan.strategy is Strategy.SEARCH:
+    if not is_by_id:
+        return Reading.ORDER
+    if plan.strategy is Strategy.SEARCH:
         return Reading.SEARCH
-    if is_in_order and is_by_number and plan.strategy is Strategy.FEW:
+    # After an ID, the conditions of the page and those of the total are different.
+    if is_by_number and plan.strategy is Strategy.FEW:
         return Reading.IDS
-    return Reading.APART
+    is_one_query = plan.strategy in (Strategy.ALL, Strategy.CHECK)
+    is_together = is_by_number and is_one_query and counting.up_to == maxsize
+    return Reading.AT_ONCE if is_together else Reading.APART
 
 
 def is_short(plan: Plan, position: PagePosition) -> bool:
@@ -373,10 +412,28 @@ def after(tree: Any, position: PagePosition) -> Any:
     if position.order_by is Order.CREATED:
         # IDs have a fixed length, so no ID is between this text and the next ID.
         return within(tree, "<", last) if descending else within(tree, ">=", f"{last}0")
-    passed = Condition(Kind.COLUMN, "<" if descending else ">=", column="revision")
+    column = KEYS[position.order_by]
+    passed = Condition(Kind.COLUMN, "<" if descending else ">=", column=column)
     rest = [part for part in required(tree) if bound_key(part) != passed]
-    values = (position.after_revision, last)
-    return And((*rest, Condition(Kind.POSITION, "<" if descending else ">", values)))
+    values = (position.after_key, last)
+    return And((*rest, Condition(Kind.POSITION, "<" if descending else ">", values, column)))
+
+
+def is_in_order(part: Any, order_by: Order) -> bool:
+    """Whether a condition is a range of the keys of an order."""
+    return is_condition(part, Kind.COLUMN, Kind.POSITION) and part.column == KEYS[order_by]
+
+
+def with_key(tree: Any, order_by: Order) -> Any:
+    """Returns a tree that only subscribers with a key of an order match."""
+    if order_by not in HAS_ABSENT:
+        return tree
+    return joined(And, [tree, Condition(Kind.COLUMN, "present", column=KEYS[order_by])])
+
+
+def without_key(tree: Any, order_by: Order) -> Any:
+    """Returns a tree that only subscribers without a key of an order match."""
+    return joined(And, [tree, Condition(Kind.COLUMN, "absent", column=KEYS[order_by])])
 
 
 def _has_index(tree: Any) -> bool:

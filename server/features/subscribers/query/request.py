@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -16,13 +17,14 @@ from ....storage.database import Database
 from ....storage.transaction import Transaction
 from ....values.clock import Clock
 from ....values.emails import key_prefix
-from ....values.ids import checked_id
+from ....values.ids import ID_LENGTH, checked_id, is_id
 from ....values.texts import caseless_key, json_name
 from ...custom_fields.store import types as custom_field_types
 from ..fields import SubscriberRow
 from ..rules import check_email, search_text
 from .conditions import conditions_of, needs_types, search_of
-from .plan import Order, PagePosition, Planned, plan_of, read_in_order
+from .plan import COUNT_ALL, Counting, Order, PagePosition, Planned, plan_of, read_in_order
+from .store_pages import SubscriberPage
 from .syntax import parse
 from .tree import EVERYONE, And, Condition, Kind, joined, range_of
 
@@ -34,6 +36,33 @@ _MASKABLE = frozenset(field.name for field in pb.Subscriber.DESCRIPTOR.fields) -
 }
 # The fields that only the view FULL has.
 _FULL_PATHS = {"updated_at", "status_changed_at", "confirmed_at", "unsubscribed_at", "consent"}
+
+
+_ORDERS = {
+    "": Order.CREATED,
+    "createdAt": Order.CREATED,
+    "updatedAt": Order.UPDATED,
+    "email": Order.EMAIL,
+    "lastName": Order.LAST_NAME,
+    "statusChangedAt": Order.STATUS_CHANGED,
+}
+# The keys in page tokens, which follow the ID, and what they look like. Revisions are apart.
+_KEYS_OF_ROWS: dict[Order, Callable[[SubscriberRow], Any]] = {
+    Order.EMAIL: lambda row: row.email_key,
+    Order.LAST_NAME: lambda row: search_text(row.last_name),
+    Order.STATUS_CHANGED: lambda row: row.status_changed_at,
+}
+_KEY_SHAPES = {
+    Order.EMAIL: r"[^\0]+",
+    Order.LAST_NAME: r"[^\0]*",
+    Order.STATUS_CHANGED: r"(-?\d{1,15})?",
+}
+_COUNTINGS = {
+    pb.ListSubscribersRequest.TOTAL_UNSPECIFIED: COUNT_ALL,
+    pb.ListSubscribersRequest.EXACT: COUNT_ALL,
+    pb.ListSubscribersRequest.NONE: Counting(0),
+    pb.ListSubscribersRequest.AT_MOST_10000: Counting(10_000),
+}
 
 
 class SegmentFilters(Protocol):
@@ -59,14 +88,18 @@ class FilterExpressions:
         selected = selected_fields(request)
         filters, in_key = await self._filters_of(request)
         page, (order_by, descending) = page_of(request), _order_of(request)
-        list_key = (in_key, order_by, descending)
+        counting = _COUNTINGS[request.total]
+        list_key: tuple[Any, ...] = (in_key, order_by, descending)
         position = PagePosition(page.limit, page.offset, descending=descending, order_by=order_by)
         number = page.number
+        if counting.up_to != COUNT_ALL.up_to:
+            list_key = (*list_key, counting.up_to)
         if request.page_token:
-            token = parse_page_token(request.page_token, repr(list_key))
-            position = position._replace(offset=0, after=token.after, after_revision=token.revision)
-            number = token.page
-        return ListQuery(plan_of(filters.tree()), position, number, list_key, selected)
+            is_key = partial(_is_position, order_by)
+            token = parse_page_token(request.page_token, repr(list_key), is_key=is_key)
+            position = _position_after(token, position)
+            number, counting = token.page, counting._replace(known=token.total)
+        return ListQuery(plan_of(filters.tree()), position, number, list_key, selected, counting)
 
     async def export_tree(self, request: pb.ExportSubscribersRequest) -> Any:
         """Returns the conditions of an export. Raises the errors of `read`."""
@@ -146,8 +179,23 @@ def _order_of(request: pb.ListSubscribersRequest) -> tuple[Order, bool]:
     if direction and request.order not in ("", direction):
         message = f"must be {direction}, as in orderBy, or absent"
         raise invalid("order", "INVALID_VALUE", message)
-    order_by = Order.UPDATED if name == "updatedAt" else Order.CREATED
-    return order_by, "desc" in (direction, request.order)
+    return _ORDERS[name], "desc" in (direction, request.order)
+
+
+def _is_position(order_by: Order, text: str) -> bool:
+    """Whether the text is an ID, followed by a key of the order."""
+    is_shape = re.fullmatch(_KEY_SHAPES.get(order_by, ""), text[ID_LENGTH:], re.ASCII | re.DOTALL)
+    return is_id(text[:ID_LENGTH]) and is_shape is not None
+
+
+def _position_after(token: PageToken, position: PagePosition) -> PagePosition:
+    after, key = token.after[:ID_LENGTH], token.after[ID_LENGTH:]
+    after_key: Any = key or None
+    if position.order_by is Order.UPDATED:
+        after_key = token.revision
+    elif position.order_by is Order.STATUS_CHANGED and key:
+        after_key = int(key)
+    return position._replace(offset=0, after=after, after_key=after_key)
 
 
 class ListQuery(NamedTuple):
@@ -156,13 +204,20 @@ class ListQuery(NamedTuple):
     planned: Planned
     position: PagePosition
     page: int
-    list_key: tuple[Filter, Order, bool]
+    list_key: tuple[Any, ...]
     selected: Selected
+    counting: Counting
 
-    def next_page_token(self, last: SubscriberRow) -> str:
-        """Returns the token of the page after this subscriber."""
-        revision = last.revision if self.position.order_by is Order.UPDATED else 0
-        return PageToken(last.id, self.page + 1, revision).text(repr(self.list_key))
+    def next_page_token(self, found: SubscriberPage) -> str:
+        """Returns the token of the page after this one, or an empty text after the last."""
+        if not found.more:
+            return ""
+        last, order_by = found.rows[-1], self.position.order_by
+        has_key = order_by in _KEYS_OF_ROWS and not found.is_after_keys
+        key = _KEYS_OF_ROWS[order_by](last) if has_key else ""
+        revision = last.revision if order_by is Order.UPDATED else 0
+        token = PageToken(f"{last.id}{key}", self.page + 1, revision, found.total)
+        return token.text(repr(self.list_key))
 
 
 class Filter(NamedTuple):

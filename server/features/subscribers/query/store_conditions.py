@@ -100,12 +100,12 @@ def _comparison(
 ) -> Any:
     _, one, id_ = rows
     match condition.kind:
+        case Kind.SEARCH if is_looked_up:
+            return _in_scan(reduce(or_, search_ranges(one, condition)))
         case Kind.SEARCH:
             return Within(id_, _select_search(condition))
         case Kind.POSITION:
-            revision_and_id = [param(name) for name in condition.values]
-            key = Tuple(one.revision, id_)
-            return Expression(key, condition.operator, Tuple(*revision_and_id))
+            return _position(condition, getattr(one, condition.column), id_)
         case Kind.EMAIL:
             return _email(condition, one, id_, dialect, is_required=is_required)
         case Kind.RARE_DOMAIN if is_required:
@@ -131,6 +131,14 @@ def _comparison(
     query = query.where(column == id_)
     # PostgreSQL does not convert a subquery with OFFSET to a join, which would read all its rows.
     return fn.EXISTS(query.limit(SQL("1")).offset(SQL("0")) if is_looked_up else query)
+
+
+def _position(condition: Condition, key: Field, id_: Field) -> Expression:
+    after_key, after_id = map(param, condition.values)
+    if key.name == "email_key":
+        # It is unique, and its index contains no ID.
+        return Expression(key, condition.operator, after_key)
+    return Expression(Tuple(key, id_), condition.operator, Tuple(after_key, after_id))
 
 
 def _email(
@@ -172,6 +180,8 @@ def _column(
     if condition.column == "name":
         return _in_scan(_compared(_full_name(one), condition, dialect))
     column = getattr(one, condition.column)
+    if condition.operator == "absent":
+        return column.is_null()
     compared = _compared(column, condition, dialect)
     if not is_required:
         compared = _in_scan(compared)

@@ -8,19 +8,21 @@ from operator import attrgetter, itemgetter
 from sys import maxsize
 from typing import Any, NamedTuple
 
-from peewee import SQL, Field, ModelSelect, Node, Select, fn
+from peewee import SQL, ModelSelect, Select, fn
 
 from ....storage.database import Database, Work
 from ....storage.shared_work import OneStatement
 from ....storage.statements import Dialect, Statement, cached_by_account, param
 from ....storage.transaction import Transaction
-from ...tags.models import SubscriberTag
-from ..counters.store_pages import page_by_offset, select_total, total
-from ..counters.store_statistics import count_by_statistics, count_with, select_with
+from ..counters.store_pages import page_by_offset, total
+from ..counters.store_statistics import by_status_of_statistics, count_with
 from ..fields import SubscriberRow
 from ..models import Subscriber
 from ..store_reading import FIND_ALL, SelectedRow, complete, select_rows
 from .plan import (
+    COUNT_ALL,
+    HAS_ABSENT,
+    Counting,
     Order,
     PagePosition,
     Plan,
@@ -31,58 +33,50 @@ from .plan import (
     is_short,
     plan_of,
     reading_of,
+    with_key,
     with_numbers,
+    without_key,
 )
-from .store_conditions import (
-    SUBSCRIBERS,
-    SUBSCRIBERS_WITHOUT_INDEX,
-    SubscriberColumns,
-    condition_of,
-    select_candidates,
-    select_tagged,
-)
+from .store_conditions import SubscriberColumns, condition_of, select_candidates
+from .store_matches import select_count, select_ids
+from .store_orders import rows_in_order, select_range
 from .store_search import count_search, page_of_search
-from .store_sets import count_matching, select_matching
-from .tree import (
-    And,
-    Condition,
-    Kind,
-    finds_few,
-    is_bound,
-    is_search,
-    is_status,
-    is_tag,
-    joined,
-    within,
-)
+from .tree import Condition, Kind, is_status, is_tag, within
 
 # The size of a half of an account from which the halves are counted at the same time. Smaller ones
 # take a few milliseconds.
 MIN_HALF = 50_000
 # A client can send filter expressions of any number of shapes, with up to 25 KB of SQL each.
 CACHED_STATEMENTS = 200
-_TAGGED = SubscriberTag.alias("tagged")
 _WITHOUT_ALIAS = SubscriberColumns("", Subscriber, Subscriber.id)
 
 
 class SubscriberPage(NamedTuple):
-    """The subscribers of a page, the number of matches, and whether more pages follow."""
+    """The subscribers of a page, the number of matches, and whether more pages follow.
+
+    `is_after_keys` is whether the last one has no key of the order of the list.
+    """
 
     rows: list[SubscriberRow]
-    total: int
+    total: int | None
     more: bool
+    is_after_keys: bool = False
 
 
 Found = tuple[SubscriberPage, list[Planned]]
 
 
 async def read_page(
-    database: Database, account_id: str, planned: Planned, position: PagePosition
+    database: Database,
+    account_id: str,
+    planned: Planned,
+    position: PagePosition,
+    counting: Counting = COUNT_ALL,
 ) -> SubscriberPage:
     """Returns a page of a list. Its total can include changes later than its rows."""
     plan = planned.plan
-    work: Work[Found] = partial(page_and_parts, account_id, planned, position)
-    if reading_of(plan, position) is Reading.AT_ONCE and not plan.needs_numbers:
+    work: Work[Found] = partial(page_and_parts, account_id, planned, position, counting=counting)
+    if reading_of(plan, position, counting) is Reading.AT_ONCE and not plan.needs_numbers:
         work = OneStatement(work, is_short(plan, position))
     found, parts = await database.read(work)
     if not parts:
@@ -92,27 +86,54 @@ async def read_page(
 
 
 def page_and_parts(
-    account_id: str, planned: Planned, position: PagePosition, tx: Transaction
+    account_id: str,
+    planned: Planned,
+    position: PagePosition,
+    tx: Transaction,
+    counting: Counting = COUNT_ALL,
 ) -> Found:
     """Returns a page, and parts of the list if counting its total takes long.
 
-    The total is then the sum of `count_part` for these parts. At most three statements, and ten
-    with a filter expression. A position after an ID costs the same on every page. So does an offset
-    without conditions, which is located by the counters.
+    The total is then the sum of `count_part` for these parts. At most three statements, ten with a
+    filter expression, and five more in another order than that of IDs. A position after an ID costs
+    the same on every page. So does an offset without conditions, which is located by the counters.
     """
-    planned = with_numbers(planned, partial(_number, account_id, tx))
+    planned = planned_with_numbers(account_id, planned, tx)
     one_more = position._replace(limit=position.limit + 1)
-    rows, count = _rows_and_total(account_id, planned, one_more, tx)
+    rows, count, keyed = _rows_and_total(account_id, planned, one_more, counting, tx)
+    more, rows = len(rows) > position.limit, rows[: position.limit]
     parts: list[Planned] = []
-    if count is None:
-        parts = _halves(account_id, planned, tx)
-        count = 0 if parts else count_part(account_id, planned, tx)
+    if count is None and counting.up_to:
+        last = rows[-1][0] if more and position.offset else None
+        count, parts = _counted(account_id, planned, position, last, counting, tx)
     found = SubscriberPage(
-        rows=[complete(row) for row in rows[: position.limit]],
-        total=count,
-        more=len(rows) > position.limit,
+        rows=[complete(row) for row in rows],
+        total=None if count is None or not counting.up_to else min(count, counting.up_to),
+        more=more,
+        is_after_keys=len(rows) > keyed,
     )
     return found, parts
+
+
+def _counted(
+    account_id: str,
+    planned: Planned,
+    position: PagePosition,
+    last: str | None,
+    counting: Counting,
+    tx: Transaction,
+) -> tuple[int, list[Planned]]:
+    """Returns the number of matches, or parts to count if that takes long.
+
+    After a page by its number, which ends with the ID `last`, only the other matches are counted.
+    """
+    if counting.up_to < maxsize:
+        return _count_up_to(account_id, planned, counting.up_to, tx), []
+    if last is not None and position.order_by is Order.CREATED:
+        others = plan_of(after(planned.tree, position._replace(after=last)))
+        return position.offset + position.limit + count_part(account_id, others, tx), []
+    parts = _halves(account_id, planned, tx)
+    return 0 if parts else count_part(account_id, planned, tx), parts
 
 
 def _number(account_id: str, tx: Transaction, condition: Condition, limit: int) -> int:
@@ -124,33 +145,74 @@ def _number(account_id: str, tx: Transaction, condition: Condition, limit: int) 
 
 
 def _rows_and_total(
-    account_id: str, planned: Planned, position: PagePosition, tx: Transaction
-) -> tuple[Sequence[SelectedRow], int | None]:
-    """Returns rows of `select_rows`, and the total if it does not have to be counted."""
-    plan = planned.plan
-    match reading_of(plan, position):
+    account_id: str,
+    planned: Planned,
+    position: PagePosition,
+    counting: Counting,
+    tx: Transaction,
+) -> tuple[Sequence[SelectedRow], int | None, int]:
+    """Returns rows of `select_rows`, and the total if it does not have to be counted.
+
+    Also returns the number of rows that are in the order of the list by their key.
+    """
+    plan, limit = planned.plan, position.limit
+    match reading_of(plan, position, counting):
         case Reading.OFFSET:
-            return page_by_offset(
-                account_id, position.offset, position.limit, tx, descending=position.descending
+            found = page_by_offset(
+                account_id, position.offset, limit, tx, descending=position.descending
             )
+            return *found, limit
         case Reading.AT_ONCE:
             rows = _rows(account_id, planned, position, tx, counted=plan)
             if rows:
-                return [row[:-1] for row in rows], int(rows[0][-1])
-            return [], _count(account_id, planned, tx)
+                return [row[:-1] for row in rows], int(rows[0][-1]), limit
+            return [], _count(account_id, planned, tx), limit
         case Reading.SEARCH:
-            return page_of_search(account_id, planned, position, tx)
+            return *page_of_search(account_id, planned, position, counting, tx), limit
         case Reading.IDS:
-            return _rows_of_few(account_id, planned, position, tx)
-    stored = _stored_count(account_id, planned, tx)
-    if stored is not None and stored <= position.offset:
-        return [], stored
-    rows = _rows(account_id, planned, position, tx)
+            return *_rows_of_few(account_id, planned, position, tx), limit
+    count = _stored_count(account_id, planned, tx) if counting.up_to else None
+    count = counting.known if count is None else count
+    if count is not None and count <= position.offset:
+        return [], count, limit
+    others: list[SelectedRow] = []
+    if position.order_by is Order.CREATED:
+        rows = _rows(account_id, planned, position, tx)
+    else:
+        rows, others = _rows_in_order(account_id, planned, position, count, tx)
+    keyed, rows = len(rows), [*rows, *others]
     is_past_end = not rows and position.offset > 0
-    if stored is None and position.after is None and len(rows) < position.limit and not is_past_end:
+    if count is None and position.after is None and len(rows) < limit and not is_past_end:
         # These are the last matches. Counting few of them would take as long again.
-        stored = position.offset + len(rows)
-    return rows, stored
+        count = position.offset + len(rows)
+    return rows, count, keyed
+
+
+def _rows_in_order(
+    account_id: str,
+    planned: Planned,
+    position: PagePosition,
+    matches: int | None,
+    tx: Transaction,
+) -> tuple[list[SelectedRow], list[SelectedRow]]:
+    """Returns rows in another order than that of IDs: those with a key, and those without one."""
+    tree, plan, _ = planned
+    order_by, offset, rows = position.order_by, position.offset, list[SelectedRow]()
+    if not position.is_after_keys:
+        keyed = plan_of(with_key(tree, order_by), is_looked_up=plan.is_looked_up)
+        rows = rows_in_order(account_id, keyed, position, matches, tx)
+        if order_by not in HAS_ABSENT or len(rows) == position.limit:
+            return rows, []
+        if offset:
+            offset = 0 if rows else offset - _count(account_id, keyed, tx)
+    others = plan_of(without_key(tree, order_by), is_looked_up=plan.is_looked_up)
+    rest = position._replace(
+        limit=position.limit - len(rows),
+        offset=offset,
+        after=position.after if position.is_after_keys else None,
+        order_by=Order.CREATED,
+    )
+    return rows, _rows(account_id, others, rest, tx)
 
 
 def _rows_of_few(
@@ -192,7 +254,12 @@ def count_matches(account_id: str, tree: Any, tx: Transaction) -> int:
 
     At most four statements, and three more for names, addresses and domains in a filter expression.
     """
-    return _count(account_id, with_numbers(plan_of(tree), partial(_number, account_id, tx)), tx)
+    return _count(account_id, planned_with_numbers(account_id, plan_of(tree), tx), tx)
+
+
+def planned_with_numbers(account_id: str, planned: Planned, tx: Transaction) -> Planned:
+    """Returns a plan that depends on numbers of subscribers."""
+    return with_numbers(planned, partial(_number, account_id, tx))
 
 
 def _halves(account_id: str, planned: Planned, tx: Transaction) -> list[Planned]:
@@ -216,6 +283,12 @@ def _count(account_id: str, planned: Planned, tx: Transaction) -> int:
     return count_part(account_id, planned, tx) if stored is None else stored
 
 
+def _count_up_to(account_id: str, planned: Planned, up_to: int, tx: Transaction) -> int:
+    _, plan, values = planned
+    values = {**values, "account_id": account_id, "limit": up_to}
+    return int(tx.scalar(_select_count_up_to(account_id, plan), **values))
+
+
 def count_part(account_id: str, part: Planned, tx: Transaction) -> int:
     """Returns the number of subscribers that match, counted with one statement."""
     _, plan, values = part
@@ -230,7 +303,8 @@ def _stored_count(account_id: str, planned: Planned, tx: Transaction) -> int | N
     if plan.strategy is Strategy.SEARCH:
         return count_search(account_id, planned, tx).matches
     if plan.strategy is Strategy.SETS and not any(plan.ids):
-        return count_by_statistics(account_id, tree, tx)
+        by_status = by_status_of_statistics(account_id, tree, tx)
+        return None if by_status is None else sum(by_status.values())
     return None
 
 
@@ -246,11 +320,18 @@ def _rows(
     tree, plan, values = planned
     if position.after is not None:
         _, plan, values = plan_of(after(tree, position), is_looked_up=plan.is_looked_up)
-    statement = _select_page(
-        account_id, plan, counted, descending=position.descending, order_by=position.order_by
-    )
+    order_by, descending = position.order_by, position.descending
+    if order_by is Order.CREATED:
+        statement = _select_page(account_id, plan, counted, descending)
+    else:
+        has_offset = position.offset > 0
+        statement = select_range(account_id, plan, counted, order_by, descending, has_offset)
     return tx.all(
-        statement, account_id=account_id, limit=position.limit, offset=position.offset, **values
+        statement,
+        account_id=account_id,
+        limit=position.limit,
+        offset=position.offset,
+        **values,
     )
 
 
@@ -261,51 +342,43 @@ def _ids(account_id: str, planned: Planned, limit: int, tx: Transaction) -> list
 
 
 @cached_by_account(CACHED_STATEMENTS)
-def _select_page(
-    plan: Plan, counted: Plan | None, *, descending: bool, order_by: Order
-) -> Statement:
+def _select_page(plan: Plan, counted: Plan | None, descending: bool) -> Statement:
     """Returns the statement for a page of a plan, and the total of another plan, if any.
 
     Conditions other than bounds select IDs in a subquery. If whole rows were selected, SQLite
     would scan all subscribers in order instead of using the index of a condition.
     """
 
-    def ordered(query: ModelSelect[Any], one: Any, id_: Field) -> ModelSelect[Any]:
-        columns = [id_] if order_by is Order.CREATED else [one.revision, id_]
-        return query.order_by(*[column.desc() if descending else column for column in columns])
-
-    def build(dialect: Dialect) -> ModelSelect[Subscriber]:
-        query = select_rows(dialect, *([_select_total(counted, dialect)] if counted else []))
-        if plan.is_in_order(order_by):
-            for part in plan.parts:
-                query = query.where(condition_of(part, _WITHOUT_ALIAS, dialect))
-            query = ordered(plan.ids.add_to(query, Subscriber.id), Subscriber, Subscriber.id)
-            return query.limit(param("limit")).offset(param("offset"))
-        if plan.is_of_sets and order_by is Order.CREATED:
-            ids = select_matching(plan.tree, plan.ids, dialect, descending=descending)
-        else:
-            ids = ordered(*_checked(plan, dialect, order_by))
+    def build(dialect: Dialect) -> Any:
+        query = select_rows(dialect, *([select_count(counted, dialect)] if counted else []))
+        in_order = query.order_by(Subscriber.id.desc() if descending else Subscriber.id)
+        if not plan.parts:
+            in_order = plan.ids.add_to(in_order, Subscriber.id)
+            return in_order.limit(param("limit")).offset(param("offset"))
+        ids = select_ids(plan, dialect, descending=descending)
         ids = ids.limit(param("limit")).offset(param("offset"))
-        query = query.where(dialect.within(Subscriber.id, ids))
-        return ordered(query, Subscriber, Subscriber.id)
+        return in_order.where(dialect.within(Subscriber.id, ids))
 
-    return Statement(build, has_one_plan=plan.is_in_order(order_by))
+    return Statement(build, has_one_plan=not plan.parts)
 
 
 @cached_by_account(CACHED_STATEMENTS)
 def _select_count(plan: Plan) -> Statement:
-    return Statement(lambda dialect: _select_total(plan, dialect))
+    return Statement(lambda dialect: select_count(plan, dialect))
+
+
+@cached_by_account(CACHED_STATEMENTS)
+def _select_count_up_to(plan: Plan) -> Statement:
+    def build(dialect: Dialect) -> Select:
+        ids = select_ids(plan, dialect).limit(param("limit")).alias("ids")
+        return Select([ids], [fn.COUNT(SQL("*"))])
+
+    return Statement(build)
 
 
 @cached_by_account(CACHED_STATEMENTS)
 def _select_ids(plan: Plan) -> Statement:
-    def build(dialect: Dialect) -> Any:
-        if plan.is_of_sets:
-            return select_matching(plan.tree, plan.ids, dialect).limit(param("limit"))
-        query, _, id_ = _checked(plan, dialect)
-        return query.order_by(id_).limit(param("limit"))
-
-    return Statement(build)
+    return Statement(lambda dialect: select_ids(plan, dialect).limit(param("limit")))
 
 
 @cached_by_account(CACHED_STATEMENTS)
@@ -315,54 +388,6 @@ def _select_among(plan: Plan) -> Statement:
         return query.where(condition_of(plan.shape, _WITHOUT_ALIAS, dialect, is_required=False))
 
     return Statement(build)
-
-
-def _select_total(plan: Plan, dialect: Dialect) -> Node:
-    """Selects the number of matches."""
-    if plan.is_everyone:
-        return select_total()
-    if plan.has_stored_total:
-        return select_with(plan.tree)
-    if plan.is_of_sets:
-        stored = None if any(plan.ids) else select_total()
-        return count_matching(plan.tree, plan.ids, dialect, stored)
-    ids, _, _ = _checked(plan, dialect)
-    return ids.select(fn.COUNT(SQL("*")))
-
-
-def _checked(
-    plan: Plan, dialect: Dialect, order_by: Order = Order.CREATED
-) -> tuple[ModelSelect[Any], Any, Field]:
-    """Selects the IDs of the matches. Also returns the table and the column of these IDs.
-
-    A tag scans its subscribers, which are in the order of IDs. Changes within a range of time are
-    sorted: the index of IDs would be scanned up to the first match, which can be the newest
-    subscriber.
-    """
-    one, parts, rows = SUBSCRIBERS.table, [*plan.parts], SUBSCRIBERS
-    first = next(filter(is_tag, parts[:1] if plan.is_looked_up else parts), None)
-    if first is not None:
-        parts.remove(first)
-        id_, query = select_tagged(first, dialect, _TAGGED)
-        rows = SubscriberColumns("tagged", one, id_)
-        if order_by is Order.UPDATED or not all(map(is_search, parts)):
-            on = (one.account_id == param("account_id")) & (one.id == id_)
-            query = query.join(one, on=on)
-    else:
-        if order_by is Order.CREATED and parts and all(map(is_bound, parts)):
-            rows = SUBSCRIBERS_WITHOUT_INDEX
-        query = one.select(one.id).where(one.account_id == param("account_id"))
-    is_looked_up = plan.is_looked_up
-    if is_looked_up and first is None:
-        query = query.where(condition_of(parts.pop(0), rows, dialect))
-    if is_looked_up or finds_few(plan.tree):
-        parts = [joined(And, parts)]
-    for part in parts:
-        is_required = not is_looked_up
-        query = query.where(
-            condition_of(part, rows, dialect, is_required=is_required, is_looked_up=is_looked_up)
-        )
-    return plan.ids.add_to(query, rows.id), one, rows.id
 
 
 @lru_cache(20)

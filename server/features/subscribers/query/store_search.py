@@ -19,10 +19,10 @@ from peewee import OP, SQL, Expression, Node, Select, fn
 
 from ....storage.statements import Dialect, Statement, param
 from ....storage.transaction import Transaction
-from ..counters.store_pages import select_total
+from ..counters.store_pages import select_total, total
 from ..models import Subscriber
 from ..store_reading import SelectedRow, select_rows
-from .plan import IdRange, PagePosition, Plan, Planned, after, plan_of
+from .plan import Counting, IdRange, PagePosition, Plan, Planned, after, plan_of
 from .tree import Condition
 
 # The scanned subscribers in relation to the expected number, and the relation of the costs of
@@ -30,6 +30,10 @@ from .tree import Condition
 # `make bench-scale`).
 SCAN_FACTOR = 4
 SCAN_COST = 10
+# For an unknown number of matches, the scanned subscribers in relation to those of the pages up to
+# this one, and their maximum number.
+UNKNOWN_FACTORS = (20, 400)
+MAX_UNKNOWN = 20_000
 
 
 class Counts(NamedTuple):
@@ -65,24 +69,38 @@ def count_search(account_id: str, planned: Planned, tx: Transaction) -> Counts:
     return Counts(0, 0) if row is None else Counts(row[0], row[1] or 0)
 
 
+def scanned_numbers(end: int, matches: int | None, subscribers: int) -> list[int]:
+    """Returns how many subscribers to scan for the matches up to `end`, one number after the other.
+
+    With an unknown number of matches, the first scan is short. Empty if sorting takes less time.
+    """
+    if matches is None:
+        return [end * factor for factor in UNKNOWN_FACTORS if end * factor <= MAX_UNKNOWN]
+    scanned = SCAN_FACTOR * end * subscribers // max(matches, 1) + end
+    return [scanned] if scanned * SCAN_COST < matches else []
+
+
 def page_of_search(
-    account_id: str, planned: Planned, position: PagePosition, tx: Transaction
-) -> tuple[list[SelectedRow], int]:
+    account_id: str, planned: Planned, position: PagePosition, counting: Counting, tx: Transaction
+) -> tuple[list[SelectedRow], int | None]:
     """Returns rows of `select_rows`, and the number of matches. At most three statements."""
-    counts = count_search(account_id, planned, tx)
-    if counts.matches <= position.offset:
-        return [], counts.matches
+    matches, subscribers = counting.known, 0
+    if matches is not None:
+        subscribers = total(account_id, tx)
+    elif counting.up_to:
+        matches, subscribers = count_search(account_id, planned, tx)
+    if matches is not None and matches <= position.offset:
+        return [], matches
     # The bounds of this plan contain the position, which the counts do not depend on.
     _, plan, values = plan_of(after(planned.tree, position))
     variant = (plan, _has_domain(planned), position.descending)
     limit, end = position.limit, position.offset + position.limit
     values |= {"account_id": account_id, "limit": limit, "offset": position.offset}
-    scanned = SCAN_FACTOR * end * counts.subscribers // counts.matches + end
-    if scanned * SCAN_COST < counts.matches:
+    for scanned in scanned_numbers(end, matches, subscribers):
         rows = tx.all(_scanning(*variant), scanned=scanned, **values)
         if len(rows) == limit:
-            return rows, counts.matches
-    return tx.all(_sorting(*variant), end=end, **values), counts.matches
+            return rows, matches
+    return tx.all(_sorting(*variant), end=end, **values), matches
 
 
 def _has_domain(planned: Planned) -> bool:

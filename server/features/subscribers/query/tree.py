@@ -37,17 +37,17 @@ class Kind(StrEnum):
     FIELDS = "fields"
     # The start and the end of a range of addresses, and of a range of search keys of names.
     SEARCH = "search"
-    # After a revision and an ID in the order of both.
+    # After the key of an order and an ID in the order of both.
     POSITION = "position"
 
 
 class Condition(NamedTuple):
     """A condition on a subscriber.
 
-    `operator` is a comparison of SQL, "prefix", "contains" or "present". The values of a prefix are
-    the start and the end of a range, and the value of "contains" is the result of `fold_case`.
-    `column` is set for the kinds COLUMN, NAME, ADDRESS, DOMAIN and RARE_DOMAIN, and has two names
-    for FIELDS.
+    `operator` is a comparison of SQL, "prefix", "contains", "present" or, for null columns,
+    "absent". The values of a prefix are the start and the end of a range, and the value of
+    "contains" is the result of `fold_case`. `column` is set for the kinds COLUMN, POSITION, NAME,
+    ADDRESS, DOMAIN and RARE_DOMAIN, and has two names for FIELDS.
     """
 
     kind: Kind
@@ -171,7 +171,8 @@ def is_condition(tree: Any, *kinds: Kind) -> TypeGuard[Condition]:
 
 def is_bound(tree: Any) -> bool:
     """Whether a condition bounds the IDs or the revisions, which are in the order of an index."""
-    return is_condition(tree) and tree.column in ("id", "revision") and bool(tree.values)
+    is_of_column = is_condition(tree, Kind.COLUMN) and bool(tree.values)
+    return is_of_column and tree.column in ("id", "revision")
 
 
 def is_bound_of_ids(tree: Any) -> bool:
