@@ -18,6 +18,7 @@ from rosterd.server.features.operations import store as operations
 from rosterd.server.features.operations.rules import BatchRequest, ReplayRequest
 from rosterd.server.features.operations.store_filters import OperationFilters
 from rosterd.server.features.segments import store as segments
+from rosterd.server.features.sessions import store as sessions
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.query.syntax import parse
 from rosterd.server.features.subscribers.store_changes import change_status
@@ -102,6 +103,8 @@ def create_everything(
     accounts.set_logo(account_id, "image/png", bytes(range(256)), tx)
     store_keys.create_key(account_id, "permanent", "admin", "hash", tx)
     store_keys.create_key(account_id, "temporary", "read", "other hash", tx, expires_at=2**41)
+    sessions.create_session(account_id, TEXTS[0], "admin", "token hash", tx)
+    sessions.create_link(account_id, TEXTS[0], "read", "link hash", 2**41, tx)
     for key in ("city", "note"):
         field(account_id, tx, key)
     for first in range(0, people, 100):
