@@ -11,10 +11,10 @@ TABLE = "subscriber"
 def indexes(db):
     # Quoted as by Peewee, because SQLite stores the text.
     return {
-        '"subscriber_without_last_name"': (
+        "subscriber_without_last_name": (
             'ON "subscriber" ("account_id", "id") WHERE ("last_name_key" IS NULL)'
         ),
-        '"subscriber_by_status_changed_at"': (
+        "subscriber_by_status_changed_at": (
             'ON "subscriber" ("account_id", "status_changed_at", "id")'
             ' WHERE ("status_changed_at" IS NOT NULL)'
         ),
