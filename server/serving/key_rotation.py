@@ -48,7 +48,7 @@ def begin_rotation(
         if new_link_key and len(keys) == MAX_LINK_KEYS * KEY_BYTES:
             raise StorageError(f"{location} has the maximum of {MAX_LINK_KEYS} keys of links.")
         added = keys + os.urandom(KEY_BYTES) if new_link_key else keys
-        # The newest has the latest time, whatever the clock shows.
+        # The newest has the latest time, also after the clock was set back.
         created_at = max(tx.now, stored[0].created_at + 1)
         replacement = encrypt_keys(base64.b64decode(new), DataKeys(added, link_key), created_at)
         if replacement.fingerprint in fingerprints(stored):
