@@ -14,11 +14,12 @@ from rosterd import server
 from rosterd.server.cli.check import lines
 from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.custom_fields.rules import DataType
-from rosterd.server.features.subscribers.fields import NO_PROFILE, Status
+from rosterd.server.features.subscribers.fields import NO_PROFILE, Status, SubscriberRow
 from rosterd.server.features.subscribers.query.conditions import conditions_of
 from rosterd.server.features.subscribers.query.plan import (
     COUNT_ALL,
     Counting,
+    Order,
     PagePosition,
     plan_of,
 )
@@ -108,6 +109,35 @@ def page(
     if not parts:
         return found
     return found._replace(total=sum(count_part(account, each, tx) for each in parts))
+
+
+# The key of each order. Subscribers without one follow the others in both directions.
+ORDER_KEYS: dict[Order, Callable[[SubscriberRow], Any]] = {
+    Order.CREATED: lambda row: row.id,
+    Order.UPDATED: lambda row: row.revision,
+    Order.EMAIL: lambda row: row.email_key,
+    Order.LAST_NAME: lambda row: search_text(row.last_name) or None,
+    Order.STATUS_CHANGED: lambda row: row.status_changed_at,
+}
+
+
+def in_order(rows: list[SubscriberRow], order_by: Order, descending: bool) -> list[SubscriberRow]:
+    """Returns subscribers in an order, computed in Python."""
+    key = ORDER_KEYS[order_by]
+    ordered = sorted(
+        (row for row in rows if key(row) is not None),
+        key=lambda row: (key(row), row.id),
+        reverse=descending,
+    )
+    others = [row for row in rows if key(row) is None]
+    return [*ordered, *(others[::-1] if descending else others)]
+
+
+def after_page(position: PagePosition, found: SubscriberPage) -> PagePosition:
+    """Returns the position of the page after a page."""
+    last = found.rows[-1]
+    key = None if found.is_after_keys else ORDER_KEYS[position.order_by](last)
+    return position._replace(after=last.id, after_key=key)
 
 
 def list_subscribers(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rosterd.server.features.custom_fields.store import types
+from rosterd.server.features.subscribers.fields import SubscriberRow
 from rosterd.server.features.subscribers.query import evaluation, plan, store_pages
 from rosterd.server.features.subscribers.query.conditions import conditions_of
 from rosterd.server.features.subscribers.query.plan import Order, PagePosition
@@ -18,6 +19,8 @@ from rosterd.server.storage.transaction import Transaction
 from .filters import NOW, create_people, matches, random_filter, random_people, store_people
 from .helpers import (
     OURS,
+    after_page,
+    in_order,
     list_subscribers,
     tree_of,
 )
@@ -41,20 +44,21 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(
         text = random_filter(rng)
         tree = parse(text)
         conditions = conditions_of(tree, field_types, NOW)
-        expected = [row.email for row in people if matches(tree, row)]
+        matching = [row for row in people if matches(tree, row)]
+        expected = [row.email for row in matching]
         stored = [row.email for row in people if evaluation.matches_stored(conditions, row)]
         assert stored == expected, (seed, text)
         for order_by in Order:
             position = PagePosition(PEOPLE, order_by=order_by)
             found = list_subscribers(OURS, tx, conditions, position)
-            assert [row.email for row in found.rows] == expected, (seed, text)
+            assert found.rows == in_order(matching, order_by, False), (seed, text)
             assert found.total == len(expected)
             # Counted, because it is not the last page.
             first = list_subscribers(OURS, tx, conditions, position._replace(limit=1))
             assert first.total == len(expected), (seed, text)
         ids = [row.id for row in people]
-        matching = find_matches(OURS, ids[: PEOPLE // 2], conditions, tx)
-        assert [row.email for row in matching] == [
+        half = find_matches(OURS, ids[: PEOPLE // 2], conditions, tx)
+        assert [row.email for row in half] == [
             row.email for row in people[: PEOPLE // 2] if row.email in expected
         ], (seed, text)
         following = ids_after(OURS, conditions, ids[9], PEOPLE, tx)
@@ -88,7 +92,7 @@ def test_filters_are_combined_with_other_filters_orders_and_pages(tx: Transactio
     given: dict[str, Any]
     for given in ({}, {"status": 2}, {"tag": "news"}, {"updated_after": 0}):
         expected = [
-            row.id
+            row
             for row in people
             if matches(tree, row)
             and given.get("status", row.status) == row.status
@@ -96,16 +100,15 @@ def test_filters_are_combined_with_other_filters_orders_and_pages(tx: Transactio
         ]
         for order_by in Order:
             position = PagePosition(7, order_by=order_by)
-            found: list[str] = []
+            found: list[SubscriberRow] = []
             while True:
                 page = list_subscribers(OURS, tx, tree_of(text, **given), position)
                 assert page.total == len(expected)
-                found += [row.id for row in page.rows]
+                found += page.rows
                 if not page.more:
                     break
-                last = page.rows[-1]
-                position = position._replace(after=last.id, after_key=last.revision)
-            assert found == expected
+                position = after_page(position, page)
+            assert found == in_order(expected, order_by, False)
 
 
 @pytest.mark.parametrize("text", ["confirmedAt:*", "NOT firstName:*", "tags:*", 'tags:"vip"'])

@@ -38,7 +38,9 @@ from .helpers import (
     OURS,
     SUBSCRIBERS,
     THEIRS,
+    after_page,
     field,
+    in_order,
     list_subscribers,
     page,
     profile,
@@ -176,28 +178,6 @@ def matches(
     )
 
 
-# The key of each order. Subscribers without one follow the others in both directions.
-ORDER_KEYS: dict[Order, Callable[[SubscriberRow], Any]] = {
-    Order.CREATED: lambda row: row.id,
-    Order.UPDATED: lambda row: row.revision,
-    Order.EMAIL: lambda row: row.email_key,
-    Order.LAST_NAME: lambda row: search_text(row.last_name) or None,
-    Order.STATUS_CHANGED: lambda row: row.status_changed_at,
-}
-
-
-def in_order(rows: list[SubscriberRow], order_by: Order, descending: bool) -> list[SubscriberRow]:
-    """Returns subscribers in an order, computed in Python."""
-    key = ORDER_KEYS[order_by]
-    ordered = sorted(
-        (row for row in rows if key(row) is not None),
-        key=lambda row: (key(row), row.id),
-        reverse=descending,
-    )
-    others = [row for row in rows if key(row) is None]
-    return [*ordered, *(others[::-1] if descending else others)]
-
-
 def traversed(
     tree: Any, position: PagePosition, tx: Transaction, counting: Counting = COUNT_ALL
 ) -> Iterator[SubscriberPage]:
@@ -207,9 +187,7 @@ def traversed(
         yield found
         if not found.more:
             return
-        last = found.rows[-1]
-        key = None if found.is_after_keys else ORDER_KEYS[position.order_by](last)
-        position = position._replace(after=last.id, after_key=key)
+        position = after_page(position, found)
         counting = counting._replace(known=found.total)
 
 

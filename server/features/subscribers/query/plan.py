@@ -27,7 +27,6 @@ from .tree import (
     Condition,
     Kind,
     Or,
-    bound_key,
     comparisons,
     finds_few,
     is_address_prefix,
@@ -80,9 +79,9 @@ KEYS = {
     Order.LAST_NAME: "last_name_key",
     Order.STATUS_CHANGED: "status_changed_at",
 }
-# The orders whose key can be null. Subscribers without a key follow the others in both directions,
-# in the order of IDs.
-HAS_ABSENT = frozenset({Order.LAST_NAME, Order.STATUS_CHANGED})
+# The orders whose key can be null, and a value that precedes every key. Subscribers without a key
+# follow the others in both directions, in the order of IDs.
+HAS_ABSENT: dict[Order, Any] = {Order.LAST_NAME: "", Order.STATUS_CHANGED: -(1 << 62)}
 
 
 class PagePosition(NamedTuple):
@@ -414,7 +413,11 @@ def after(tree: Any, position: PagePosition) -> Any:
         return within(tree, "<", last) if descending else within(tree, ">=", f"{last}0")
     column = KEYS[position.order_by]
     passed = Condition(Kind.COLUMN, "<" if descending else ">=", column=column)
-    rest = [part for part in required(tree) if bound_key(part) != passed]
+    rest = [
+        part
+        for part in required(tree)
+        if not is_condition(part) or part._replace(values=()) != passed
+    ]
     values = (position.after_key, last)
     return And((*rest, Condition(Kind.POSITION, "<" if descending else ">", values, column)))
 
@@ -425,10 +428,14 @@ def is_in_order(part: Any, order_by: Order) -> bool:
 
 
 def with_key(tree: Any, order_by: Order) -> Any:
-    """Returns a tree that only subscribers with a key of an order match."""
+    """Returns a tree that only subscribers with a key of an order match.
+
+    The condition is a range, because SQLite would not use the index for IS NOT NULL.
+    """
     if order_by not in HAS_ABSENT:
         return tree
-    return joined(And, [tree, Condition(Kind.COLUMN, "present", column=KEYS[order_by])])
+    first = (HAS_ABSENT[order_by],)
+    return joined(And, [tree, Condition(Kind.COLUMN, ">=", first, KEYS[order_by])])
 
 
 def without_key(tree: Any, order_by: Order) -> Any:

@@ -55,7 +55,7 @@ def select_checked(plan: Plan, dialect: Dialect) -> tuple[ModelSelect[Any], Fiel
     is_looked_up = plan.is_looked_up
     if is_looked_up and first is None:
         query = query.where(condition_of(parts.pop(0), rows, dialect))
-    if is_looked_up or finds_few(plan.tree):
+    if parts and (is_looked_up or finds_few(plan.tree)):
         parts = [joined(And, parts)]
     for part in parts:
         is_required = not is_looked_up

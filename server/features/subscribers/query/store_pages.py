@@ -300,6 +300,8 @@ def _stored_count(account_id: str, planned: Planned, tx: Transaction) -> int | N
     tree, plan, _ = planned
     if plan.is_everyone:
         return total(account_id, tx)
+    if plan.has_stored_total:
+        return count_with(account_id, tree, tx)
     if plan.strategy is Strategy.SEARCH:
         return count_search(account_id, planned, tx).matches
     if plan.strategy is Strategy.SETS and not any(plan.ids):
