@@ -69,7 +69,7 @@ def messages_of(error: Any) -> list[str]:
         (
             "BatchChangeSubscribers",
             {"action": {"delete": True}},
-            "must be set, or else segmentId or ids, but only one of the three",
+            "must be set, or segmentId, q or ids",
         ),
         (
             "CreateSubscriber",

@@ -21,6 +21,9 @@ OPERATIONS: dict[str, tuple[str, dict[str, Any], Change]] = {
     "RemoveSubscriberTags": ("id", {"tags": ["VIP"]}, {"tags": []}),
     "ListSubscriberHistory": ("id", {}, {}),
     "GetSubscriberPersonalData": ("id", {}, {}),
+    "GetSubscriberErasurePreview": ("id", {}, {}),
+    "GetSubscriberMailability": ("id", {}, {}),
+    "ListAllWebhookDeliveries": ("subscriberId", {}, {}),
     "RenderMergeTags": ("subscriberId", {"subject": "{{email}}"}, {}),
     "DeleteSubscriber": ("id", {}, None),
 }

@@ -173,7 +173,7 @@ def test_replay_is_an_operation_with_its_request_and_progress(account: Account) 
 
     ended = operation(account, started)
     assert set(ended) == {
-        *("id", "type", "replay", "filter", "segmentId", "dryRun", "state", "done", "total"),
+        *("id", "type", "replay", "filter", "segmentId", "q", "dryRun", "state", "done", "total"),
         *("processed", "failed", "rate", "createdAt", "endedAt", "actor"),
     }
     assert ended["replay"] == {

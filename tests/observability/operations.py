@@ -86,6 +86,9 @@ def call_every_operation(account: Account) -> set[str]:
     account.ok("RemoveSubscriberTags", id=ada["id"], tags=["early"])
     account.ok("ListSubscriberHistory", id=ada["id"])
     account.ok("GetSubscriberPersonalData", id=ada["id"])
+    account.ok("GetSubscriberErasurePreview", id=ada["id"])
+    account.ok("GetSubscriberMailability", id="ada.l@example.com")
+    account.ok("ListSubscriberSegments", id=ada["id"])
     account.ok("RenderMergeTags", subject="{{email}}", body="{{lastName}}", subscriberId=ada["id"])
     suppress(account, "eve@example.com")
     account.fails("SubscriberSuppressed", "CreateSubscriber", email="eve@example.com")
@@ -149,6 +152,8 @@ def call_webhook_operations(account: Account) -> set[str]:
         receiver.wait_for(2)
         delivery = account.ok("ListWebhookDeliveries", id=webhook_id)["deliveries"][0]
         account.ok("GetWebhookDelivery", id=delivery["id"])
+        account.ok("ListAllWebhookDeliveries")
+        account.ok("GetWebhookHealth", id=webhook_id)
         account.ok("RetryWebhookDelivery", id=delivery["id"])
         account.ok("ReplayWebhook", id=webhook_id, since="2026-01-01T00:00:00Z")
         account.ok("ListEvents")

@@ -43,6 +43,7 @@ TOKENS = st.builds(
     after=IDS,
     page=st.integers(2, 2**31 - 1),
     revision=st.integers(0, 2**63 - 1),
+    total=st.none() | st.integers(0, 2**31 - 1),
 )
 URL_SAFE = frozenset(string.ascii_letters + string.digits + "-_")
 TOKEN = PageToken("01M7Y32PXM2AM5ZB10TM2F2KVH", 2)

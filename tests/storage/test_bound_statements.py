@@ -100,6 +100,7 @@ MAKERS = {
     "features.subscribers.query.store_search._counting",
     "features.subscribers.query.store_search._scanning",
     "features.subscribers.query.store_search._sorting",
+    "features.sessions.store._of_both",
     "features.webhooks.delivery.store_pages._page",
     "features.webhooks.delivery.store_pages._count",
     "features.webhooks.delivery.store_pages._nth_of_each",

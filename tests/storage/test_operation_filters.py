@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from roster.v1 import operations_pb2 as pb
+from rosterd.server.features.accounts.store_keys import create_key
 from rosterd.server.features.operations import store
 from rosterd.server.features.operations.rules import BatchRequest, State
 from rosterd.server.features.operations.service import OperationService
@@ -100,7 +101,8 @@ def test_operation_ends_if_names_change_between_its_count_and_its_creation(
 
         monkeypatch.setattr(filters, "conditions", conditions)
         service: Any = OperationService(database, filters, lambda _: None)
-        by = Actor(ActorType.API_KEY, "a key")
+        key = await database.write(lambda tx: create_key(OURS, "a key", "admin", "hash", tx))
+        by = Actor(ActorType.API_KEY, key.id)
         caller.enter(Caller(OURS, by, "admin", email_verified=True))
         action = pb.BatchAction(delete=True)
         request = pb.BatchChangeSubscribersRequest(filter="NOT tags:customer", action=action)

@@ -73,6 +73,8 @@ def test_all_methods_except_deletes_and_imports_are_retried() -> None:
     assert not_retried == {
         "DeleteCustomField",
         "DeleteSegment",
+        "DeleteSession",
+        "DeleteSignInLink",
         "DeleteSubscriber",
         "DeleteSuppression",
         "DeleteTag",
@@ -80,6 +82,9 @@ def test_all_methods_except_deletes_and_imports_are_retried() -> None:
         "ImportSubscribers",
         "ImportSuppressions",
         "RevokeApiKey",
+        "SignIn",
+        "SignOut",
+        "SignOutEverywhere",
     }
 
 

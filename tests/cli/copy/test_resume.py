@@ -62,7 +62,7 @@ def test_killed_copy_is_resumed(
     databases: Databases, source: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = databases.new(kind)
-    killed = in_new_process("9", "copy", "--from", source, "--to", target, code=KILLED)
+    killed = in_new_process("12", "copy", "--from", source, "--to", target, code=KILLED)
     assert killed.returncode == -signal.SIGKILL
     stored: list[int] = []
     for one in (endpoint.SqliteEndpoint, endpoint.PostgresEndpoint):

@@ -34,7 +34,7 @@ NAME = "roster.db"
 # Latest change of the disk at which the power fails, and the file whose changes count (empty: all).
 # The rows are: while a database is created or recovered; at any time until the service has stopped;
 # during a checkpoint, which alone writes to an existing database file.
-CUT_RANGES = ((60, ""), (700, ""), (700, ""), (60, NAME))
+CUT_RANGES = ((60, ""), (1_000, ""), (1_000, ""), (60, NAME))
 
 
 def run(repetitions: int) -> Results:

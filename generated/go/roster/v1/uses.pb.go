@@ -83,7 +83,7 @@ type Use_Include int32
 const (
 	// Nothing.
 	Use_INCLUDE_UNSPECIFIED Use_Include = 0
-	// used_by.
+	// The uses of each resource.
 	Use_USED_BY Use_Include = 1
 )
 

@@ -59,7 +59,7 @@ class Use(_message.Message):
         INCLUDE_UNSPECIFIED: Use._Include.ValueType  # 0
         """Nothing."""
         USED_BY: Use._Include.ValueType  # 1
-        """used_by."""
+        """The uses of each resource."""
 
     class Include(_Include, metaclass=_IncludeEnumTypeWrapper):
         """What a tag, custom field or segment can contain in addition."""
@@ -67,7 +67,7 @@ class Use(_message.Message):
     INCLUDE_UNSPECIFIED: Use.Include.ValueType  # 0
     """Nothing."""
     USED_BY: Use.Include.ValueType  # 1
-    """used_by."""
+    """The uses of each resource."""
 
     TYPE_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int

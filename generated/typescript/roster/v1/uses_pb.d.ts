@@ -94,7 +94,7 @@ export enum Use_Include {
   INCLUDE_UNSPECIFIED = 0,
 
   /**
-   * used_by.
+   * The uses of each resource.
    *
    * @generated from enum value: USED_BY = 1;
    */
