@@ -114,6 +114,8 @@ def make_acceptable(case: Case) -> None:
         case.query.pop("email", None)  # must be an address
         case.query.pop("bom", None)  # requires a table
         case.query.pop("eventType", None)
+        if " " in str(case.query.get("orderBy", "")):
+            case.query.pop("order", None)  # must not contradict the direction in orderBy
         case.query.pop("allowMissing", None)  # requires an address in the path
     body = case.body
     if not isinstance(body, dict):
