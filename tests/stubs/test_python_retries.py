@@ -67,7 +67,7 @@ def test_client_sends_idempotency_keys_to_methods_that_store_responses() -> None
         assert takes_key(method) == (stores_response and method.name != "UpdateSubscriber"), path
 
 
-def test_all_methods_except_deletes_and_imports_are_retried() -> None:
+def test_all_methods_except_deletes_imports_and_sign_in_are_retried() -> None:
     not_retried = {method.name for method in methods() if not is_repeatable(method)}
 
     assert not_retried == {

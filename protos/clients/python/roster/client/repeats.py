@@ -18,6 +18,7 @@ from google.api import annotations_pb2  # type: ignore[import-untyped]
 from google.protobuf.descriptor import MethodDescriptor
 
 from .. import v1
+from ..v1 import http_pb2
 
 # Retries follow about 0.5, 1.5, 3.5 and 6 seconds after the first attempt. The last one is later
 # than a server restart takes; the short intervals keep the wait after a restart short. gRPC
@@ -71,8 +72,17 @@ def methods() -> Iterator[MethodDescriptor]:
 
 
 def takes_key(method: MethodDescriptor) -> bool:
-    """Whether an rpc takes an idempotency key: a POST that is neither streamed nor idempotent."""
-    return _verb(method) == "post" and not method.client_streaming and not _is_idempotent(method)
+    """Whether an rpc takes an idempotency key.
+
+    Those are POSTs that are neither streamed nor idempotent, and need an API key.
+    """
+    is_public = method.GetOptions().Extensions[http_pb2.access].public
+    return (
+        _verb(method) == "post"
+        and not is_public
+        and not method.client_streaming
+        and not _is_idempotent(method)
+    )
 
 
 def is_repeatable(method: MethodDescriptor) -> bool:
