@@ -181,7 +181,10 @@ def account_table_statements() -> dict[str, Statement]:
 
 
 def subscriber_page_statements() -> dict[str, Statement]:
-    """Returns the subscriber page statements of up to three filters and of all, in all orders."""
+    """Returns the subscriber page statements of up to three filters and of all.
+
+    Orders other than that of creation are combined with up to one filter and with all.
+    """
     every = {
         "status": 2,
         "tag": "t",
@@ -194,7 +197,8 @@ def subscriber_page_statements() -> dict[str, Statement]:
     }
     found = {}
     for chosen in chain.from_iterable(combinations(every, n) for n in (0, 1, 2, 3, len(every))):
-        for descending, order_by in product((False, True), Order):
+        orders = Order if len(chosen) in (0, 1, len(every)) else (Order.CREATED,)
+        for descending, order_by in product((False, True), orders):
             recorder = Recorder()
             tx = cast(Transaction, recorder)
             filters = tree_of(**cast(dict[str, Any], {name: every[name] for name in chosen}))
@@ -256,17 +260,6 @@ def audit_page_statements() -> dict[str, Statement]:
     return found
 
 
-NAMED = statements_named() | account_table_statements()
-UNBOUND |= {name: "see above" for name in NAMED if name.rpartition(".")[2] in UNBOUND_OF_RESOURCES}
-STATEMENTS = {
-    **NAMED,
-    **subscriber_page_statements(),
-    **expression_statements(),
-    **delivery_page_statements(),
-    **audit_page_statements(),
-}
-
-
 @cache
 def numbered(statement: Statement) -> tuple[str, tuple[str, ...]]:
     """Returns a statement as PostgreSQL prepares it, and its parameter names by number."""
@@ -278,7 +271,25 @@ def numbered(statement: Statement) -> tuple[str, tuple[str, ...]]:
     ), prepared.names
 
 
-# Many statements have the same text, and parsing one takes a millisecond.
+def distinct(statements: dict[str, Statement]) -> dict[str, Statement]:
+    """Returns the first statement of each text."""
+    by_text: dict[str, str] = {}
+    for name, statement in statements.items():
+        by_text.setdefault(numbered(statement)[0], name)
+    return {name: statements[name] for name in by_text.values()}
+
+
+NAMED = statements_named() | account_table_statements()
+UNBOUND |= {name: "see above" for name in NAMED if name.rpartition(".")[2] in UNBOUND_OF_RESOURCES}
+STATEMENTS = NAMED | distinct(
+    subscriber_page_statements()
+    | expression_statements()
+    | delivery_page_statements()
+    | audit_page_statements()
+)
+
+
+# Named statements can have the same text, and parsing one takes a millisecond.
 @cache
 def parse(text: str) -> Any:
     """Returns the syntax tree of a statement."""
