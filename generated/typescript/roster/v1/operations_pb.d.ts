@@ -17,7 +17,8 @@ import type { Actor } from "./actors_pb.js";
 export declare const file_roster_v1_operations: GenFile;
 
 /**
- * What is done to each selected subscriber. Exactly one field must be set.
+ * What is done to each selected subscriber. Exactly one field must be set, apart from
+ * consent_source.
  *
  * @generated from message roster.v1.BatchAction
  */
@@ -56,6 +57,14 @@ export declare type BatchAction = Message<"roster.v1.BatchAction"> & {
    * @generated from field: optional bool delete = 5;
    */
   delete?: boolean | undefined;
+
+  /**
+   * How the people asked for the change of the status, as in ChangeSubscriberStatus. At most 200
+   * characters. Accepted with change_status only. Default: not stated.
+   *
+   * @generated from field: string consent_source = 6;
+   */
+  consentSource: string;
 };
 
 /**
@@ -228,7 +237,8 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
 export declare const OperationSchema: GenMessage<Operation>;
 
 /**
- * What is done to each subscriber, as in BatchAction. One field is set.
+ * What is done to each subscriber, as in BatchAction. One field is set, apart from
+ * consent_source.
  *
  * @generated from message roster.v1.Operation.Action
  */
@@ -267,6 +277,13 @@ export declare type Operation_Action = Message<"roster.v1.Operation.Action"> & {
    * @generated from field: optional bool delete = 5;
    */
   delete?: boolean | undefined;
+
+  /**
+   * How the people asked for the change of the status. Left out if it is not stated.
+   *
+   * @generated from field: string consent_source = 6;
+   */
+  consentSource: string;
 };
 
 /**
