@@ -98,8 +98,8 @@ const (
 	// matches a prefix. A filter also names the tags that a prefix or tags:* matches. Other
 	// reasons are that the filter is no longer valid, where failed contains the remaining
 	// subscribers; that a tag, custom field or segment of the account was renamed, changed or
-	// deleted while the operation was being created; and that the request contains the address
-	// of a person whose data was erased. A replay fails if its webhook is deleted; failed then
+	// deleted while the operation was being created; and that the request contains the address,
+	// or a part of the address, of a person whose data was erased. A replay fails if its webhook is deleted; failed then
 	// contains the remaining events.
 	Operation_FAILED Operation_State = 4
 )
@@ -254,7 +254,8 @@ type Operation struct {
 	// What is delivered to the webhook. Present if the type is WEBHOOK_REPLAY.
 	Replay *Operation_Replay `protobuf:"bytes,19,opt,name=replay,proto3" json:"replay,omitempty"`
 	// Filter of the request; empty if it has none. It has the new names of tags that were
-	// renamed, and "erased" in place of the addresses of persons whose data was erased.
+	// renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
+	// erased.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Identifier of the segment of the request; empty if it has none.
 	SegmentId string `protobuf:"bytes,4,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
@@ -292,8 +293,8 @@ type Operation struct {
 	Unchanged *int32 `protobuf:"varint,16,opt,name=unchanged,proto3,oneof" json:"unchanged,omitempty"`
 	// Who started the operation, with the name at that time.
 	Actor *Actor `protobuf:"bytes,17,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Search of the request; empty if it has none. It is "erased" if it was the address of a person
-	// whose data was erased.
+	// Search of the request; empty if it has none. It is "erased" if it was a part of the address of a
+	// person whose data was erased.
 	Q             string `protobuf:"bytes,20,opt,name=q,proto3" json:"q,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

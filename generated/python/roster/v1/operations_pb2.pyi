@@ -133,8 +133,8 @@ class Operation(_message.Message):
         matches a prefix. A filter also names the tags that a prefix or tags:* matches. Other
         reasons are that the filter is no longer valid, where failed contains the remaining
         subscribers; that a tag, custom field or segment of the account was renamed, changed or
-        deleted while the operation was being created; and that the request contains the address
-        of a person whose data was erased. A replay fails if its webhook is deleted; failed then
+        deleted while the operation was being created; and that the request contains the address,
+        or a part of the address, of a person whose data was erased. A replay fails if its webhook is deleted; failed then
         contains the remaining events.
         """
 
@@ -156,8 +156,8 @@ class Operation(_message.Message):
     matches a prefix. A filter also names the tags that a prefix or tags:* matches. Other
     reasons are that the filter is no longer valid, where failed contains the remaining
     subscribers; that a tag, custom field or segment of the account was renamed, changed or
-    deleted while the operation was being created; and that the request contains the address
-    of a person whose data was erased. A replay fails if its webhook is deleted; failed then
+    deleted while the operation was being created; and that the request contains the address,
+    or a part of the address, of a person whose data was erased. A replay fails if its webhook is deleted; failed then
     contains the remaining events.
     """
 
@@ -290,7 +290,8 @@ class Operation(_message.Message):
     """What the operation does."""
     filter: _builtins.str
     """Filter of the request; empty if it has none. It has the new names of tags that were
-    renamed, and "erased" in place of the addresses of persons whose data was erased.
+    renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
+    erased.
     """
     segment_id: _builtins.str
     """Identifier of the segment of the request; empty if it has none."""
@@ -324,8 +325,8 @@ class Operation(_message.Message):
     that an earlier version started.
     """
     q: _builtins.str
-    """Search of the request; empty if it has none. It is "erased" if it was the address of a person
-    whose data was erased.
+    """Search of the request; empty if it has none. It is "erased" if it was a part of the address of a
+    person whose data was erased.
     """
     @_builtins.property
     def action(self) -> Global___Operation.Action:

@@ -109,7 +109,8 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
 
   /**
    * Filter of the request; empty if it has none. It has the new names of tags that were
-   * renamed, and "erased" in place of the addresses of persons whose data was erased.
+   * renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
+   * erased.
    *
    * @generated from field: string filter = 3;
    */
@@ -222,8 +223,8 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   actor?: Actor | undefined;
 
   /**
-   * Search of the request; empty if it has none. It is "erased" if it was the address of a person
-   * whose data was erased.
+   * Search of the request; empty if it has none. It is "erased" if it was a part of the address of a
+   * person whose data was erased.
    *
    * @generated from field: string q = 20;
    */
@@ -422,8 +423,8 @@ export enum Operation_State {
    * matches a prefix. A filter also names the tags that a prefix or tags:* matches. Other
    * reasons are that the filter is no longer valid, where failed contains the remaining
    * subscribers; that a tag, custom field or segment of the account was renamed, changed or
-   * deleted while the operation was being created; and that the request contains the address
-   * of a person whose data was erased. A replay fails if its webhook is deleted; failed then
+   * deleted while the operation was being created; and that the request contains the address,
+   * or a part of the address, of a person whose data was erased. A replay fails if its webhook is deleted; failed then
    * contains the remaining events.
    *
    * @generated from enum value: FAILED = 4;
