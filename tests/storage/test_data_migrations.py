@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -271,9 +272,7 @@ def test_an_only_name_gets_its_key_in_chunks_that_can_be_interrupted(
             raise KeyboardInterrupt
 
     assert keys() == [before, before]
-    chunks = finish_backfills(url)
-    assert [next(chunks).done for _ in range(2)] == [2, 4]
-    chunks.close()
+    assert [chunk.done for chunk in islice(finish_backfills(url), 2)] == [2, 4]
     with pytest.raises(KeyboardInterrupt):
         change_interrupted_chunk()
     assert keys() == [[*after[:5], None], before]
