@@ -143,12 +143,13 @@ def _values(request: Request, name: str) -> list[str]:
 
 def _check_origin(request: Request, site: _Site) -> None:
     """Raises RequestError unless a page of the same origin sent the request."""
-    fetch_site, origin = request.headers.get(_FETCH_SITE), request.headers.get(_ORIGIN)
-    if fetch_site is None and origin is None:
+    fetch_sites = request.headers.getall(_FETCH_SITE, [])
+    origins = request.headers.getall(_ORIGIN, [])
+    if not fetch_sites and not origins:
         raise _cross_origin(f"It has neither {_FETCH_SITE} nor {_ORIGIN}.")
-    if fetch_site not in (None, "same-origin"):
+    if any(each != "same-origin" for each in fetch_sites):
         raise _cross_origin(f"Its {_FETCH_SITE} is not same-origin.")
-    if origin not in (None, site.origin):
+    if any(each != site.origin for each in origins):
         raise _cross_origin(
             f"Its {_ORIGIN} is not {site.origin}. A reverse proxy must pass on the Host header, and"
             f" over HTTPS {_FORWARDED_PROTO}, and be a trusted one."

@@ -67,6 +67,7 @@ from .features.operations.store_steps import Steps
 from .features.segments.service import SegmentService
 from .features.segments.store import MAX_SEGMENTS, SegmentFilters
 from .features.sessions import store as sessions
+from .features.sessions.rules import MAX_LINKS
 from .features.sessions.service import SessionService, SignInLinkService
 from .features.signups.service import SignupService
 from .features.signups.store import SignupStore
@@ -140,6 +141,7 @@ LIMITS = sessions_pb2.Limits(
     segments=MAX_SEGMENTS,
     webhooks=MAX_WEBHOOKS,
     running_operations=MAX_RUNNING,
+    sign_in_links=MAX_LINKS,
 )
 # Links of one client address that do not work.
 INVALID_LINKS = Rate(300, 60)

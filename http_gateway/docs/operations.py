@@ -125,6 +125,7 @@ def _operation(
         grpc=grpc,
         message=grpc.message((*in_path, *query), body) if grpc else {},
         is_public=is_public(operation),
+        sets_cookie="Set-Cookie" in success["headers"],
     )
     return Operation(
         ids=tuple(ids.values()),

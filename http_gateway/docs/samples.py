@@ -18,7 +18,8 @@ from .literals import JAVASCRIPT, JSON, PYTHON, formatted
 class Call:
     """A call with example values; `message` is its request message on gRPC.
 
-    A public call has no API key.
+    A public call has no API key. One that sets a cookie states that it has the same origin, as a
+    browser does, because it is rejected otherwise.
     """
 
     method: str
@@ -28,6 +29,12 @@ class Call:
     grpc: GrpcCall | None = None
     message: Any = None
     is_public: bool = False
+    sets_cookie: bool = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers besides the API key and the media type."""
+        return {"Sec-Fetch-Site": "same-origin"} if self.is_public and self.sets_cookie else {}
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,7 @@ def _curl(call: Call, url: str, key: str) -> str:
     words = [f'curl {method}"{url}"']
     if not call.is_public:
         words.append(f'-H "Authorization: Bearer {placeholder("key", key)}"')
+    words += [f'-H "{name}: {value}"' for name, value in call.headers.items()]
     words[-1] += placeholder("headers", "")
     if body is not None:
         words.append(f'-H "Content-Type: {placeholder("type", body.media_type)}"')
@@ -90,7 +98,7 @@ def _in_quotes(text: str) -> str:
 
 def _python(call: Call, url: str, key: str) -> str:
     body, response = call.body, call.response
-    headers = []
+    headers = [f'"{name}": "{value}",' for name, value in call.headers.items()]
     if not call.is_public:
         headers.append(f'"Authorization": "Bearer " + {placeholder("key", key)},')
     more = []
@@ -152,7 +160,7 @@ def _python_response(response: Body | None) -> list[str]:
 
 def _javascript(call: Call, url: str, key: str) -> str:
     body = call.body
-    headers = []
+    headers = [f'"{name}": "{value}",' for name, value in call.headers.items()]
     if not call.is_public:
         headers.append(f'Authorization: "Bearer " + {placeholder("key", key)},')
     if body is not None:

@@ -47,6 +47,13 @@ DEPRECATION_HEADERS = {
         "Sat, 31 Jul 2027 00:00:00 GMT",
     ),
 }
+# That of calls that begin or end a session.
+COOKIE_HEADER = {
+    "Set-Cookie": header(
+        "The cookie of the session, which scripts cannot read. An empty value deletes it.",
+        "__Host-session=c2Vzc2lvbg; Path=/; Max-Age=3600; HttpOnly; SameSite=Strict; Secure",
+    ),
+}
 
 
 def headers_of(policy: Policy) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ..routing.bindings import Binding
 from . import bodies, field_locations, parameters
 from .comments import comment, sentences
 from .error_responses import ErrorResponses
-from .headers import DEPRECATION_HEADERS, headers_of, of_field
+from .headers import COOKIE_HEADER, DEPRECATION_HEADERS, headers_of, of_field
 from .paths import Path
 from .schemas import Schemas
 from .values import deprecated
@@ -85,6 +85,9 @@ class Operations:
             names.append(policy.idempotency.replayed)
         if binding.next_link is not None:
             names.append("Link")
+        if binding.cookie is not None:
+            self.headers |= COOKIE_HEADER
+            names += COOKIE_HEADER
         for name, in_head in binding.response_headers:
             field = binding.response_class.DESCRIPTOR.fields_by_name[name]
             self.headers.setdefault(in_head, of_field(field, policy))

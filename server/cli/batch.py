@@ -50,6 +50,9 @@ def batch(
     status: Annotated[
         StatusName | None, typer.Option(case_sensitive=False, help="Change the status to this.")
     ] = None,
+    consent_source: Annotated[
+        str, typer.Option(metavar="TEXT", help="How the people asked for --status, as consent.")
+    ] = "",
     delete: Annotated[bool, typer.Option("--delete", help="Delete the subscribers.")] = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Delete without asking. Required without a terminal.")
@@ -83,6 +86,10 @@ def batch(
         raise CommandError(_CHOOSE_ACTION, ExitCode.USAGE)
     if not (filter_expression or segment or search):
         raise CommandError("Set --filter, --segment or --search.", ExitCode.USAGE)
+    if consent_source:
+        if status is None:
+            raise CommandError("--consent-source requires --status.", ExitCode.USAGE)
+        action["consentSource"] = consent_source
     request = {
         "filter": filter_expression,
         "segmentId": segment,

@@ -81,8 +81,10 @@ def link(
     if json:
         print_json({"signInLink": row.as_json(), "url": sign_in})
     else:
+        # A link to a port on which the service does not listen would be opened in vain.
+        hint = " If the service has another URL, set --url." if url == LOCAL_URL else ""
         console.print(
-            f"{sign_in}\n\nIt works once, until {iso8601(row.expires_at)}.", soft_wrap=True
+            f"{sign_in}\n\nIt works once, until {iso8601(row.expires_at)}.{hint}", soft_wrap=True
         )
 
 

@@ -46,7 +46,8 @@ async def _answer(client: ServiceClient, person: str) -> dict[str, Any]:
 def _lines(person: str, answer: dict[str, Any]) -> list[str]:
     since = f" since {answer['since']}" if "since" in answer else ""
     actor = answer.get("actor", {})
-    by = f", by {' '.join(filter(None, [actor['type'], actor.get('name')]))}" if actor else ""
+    name = f' "{actor["name"]}"' if actor.get("name") else ""
+    by = f", by {actor['type']}{name}" if actor else ""
     lines = [
         f"{person} {'may' if answer['mayBeMailed'] else 'must not'} be mailed:"
         f" {answer['reason']}{since}{by}."

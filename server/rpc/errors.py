@@ -327,6 +327,11 @@ class SignInLinkNotFound(RosterError):
     message = "Sign-in link not found."
 
 
+class SignInLinkLimitReached(LimitReached):
+    reason = "SIGN_IN_LINK_LIMIT_REACHED"
+    message = "The account has the maximum of {limit} sign-in links. Revoke one first."
+
+
 class ApiKeyExpired(RosterError):
     reason = "API_KEY_EXPIRED"
     message = "This API key has expired. Create a new key."

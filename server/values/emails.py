@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import email_validator
@@ -35,10 +34,15 @@ _MAX_PLAIN_LENGTH = 64
 
 # The prefix of an A-label, which encodes a Unicode label (RFC 5890).
 _A_LABEL = "xn--"
-_NOT_PLAIN = re.compile(r"[^a-z0-9]+")
 # An address in other text, such as a filter, in which backslashes can precede characters. The
 # asterisk follows a prefix.
 _IN_TEXT = re.compile(r'(?<![^\s"(),:;<>@])([^\s"(),:;<>@]++@[^\s"(),:;<>@*]++)(\*?)')
+# A value of a filter, and the values that it compares with addresses.
+_QUOTED = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'"""
+_VALUE = re.compile(rf"""{_QUOTED}|(?!(?:AND|OR|NOT)\b)[^\s()"'-][^\s()"']*""")
+_COMPARED = re.compile(
+    rf"(?<![\w.])(email\s*(?:!=|[:=])\s*)({_QUOTED}|\((?:[^()]|\([^()]*\))*\)|[^\s()]+)"
+)
 
 
 class Email(NamedTuple):
@@ -133,27 +137,36 @@ def addresses_in(text: str) -> Iterator[str]:
             yield text_key(candidate)
 
 
-def pattern_of(key: str) -> str:
-    """Returns a LIKE pattern that matches every text that `without_address` can change."""
-    return f"%{_NOT_PLAIN.sub('%', key.partition('@')[0])}%@%"
+def without_address(text: str, address: str, *, is_search: bool = False) -> str:
+    """Replaces an address, given by `text_key`, in a text, and its parts in a filter or search.
 
-
-def without_address(text: str, address: str) -> str:
-    """Replaces an address, given by `text_key`, and its prefixes with an at sign, in a text.
-
-    Prefixes precede an asterisk or follow the operator `:` in a filter, or are the whole text.
+    A part of the domain only is kept, because it names no person.
     """
+    if is_search:
+        return "erased" if _is_part(text, address) else text
 
     def replacement(found: re.Match[str]) -> str:
-        text_before = text[: found.start()].rstrip(" (\"'")
-        is_part = found[2] or text_before.endswith(":") or found[0] == text
         for before, candidate in _candidates(found[1]):
-            key = text_key(candidate)
-            if key == address or (is_part and address.startswith(key)):
+            if text_key(candidate) == address:
                 return f"{before}erased"
         return found[0]
 
-    return _IN_TEXT.sub(replacement, text)
+    def value_replacement(found: re.Match[str]) -> str:
+        value, quote = found[0], found[0][0] if found[0][0] in "\"'" else ""
+        return f"{quote}erased{quote}" if _is_part(value.strip(quote), address) else value
+
+    def compared_replacement(found: re.Match[str]) -> str:
+        return found[1] + _VALUE.sub(value_replacement, found[2])
+
+    # The searches are slow, and most texts contain neither.
+    if "@" in text:
+        text = _IN_TEXT.sub(replacement, text)
+    return _COMPARED.sub(compared_replacement, text) if "email" in text else text
+
+
+def _is_part(text: str, address: str) -> bool:
+    key = text_key(text.replace("\\", "").rstrip("*"))
+    return key in address and key not in address.partition("@")[2]
 
 
 def without_addresses(text: str) -> str:
@@ -161,10 +174,19 @@ def without_addresses(text: str) -> str:
     return _IN_TEXT.sub("[address]", text) if "@" in text else text
 
 
-def json_without_address(text: str, address: str) -> str:
-    """Returns JSON with `without_address` applied to each text in it, except names of members."""
+def json_without_addresses(text: str, addresses: Collection[str]) -> str:
+    """Returns JSON with `without_address` applied to each text in it, except names of members.
+
+    A member `q` is a search.
+    """
+
+    def convert(text: str, name: str) -> str:
+        for address in addresses:
+            text = without_address(text, address, is_search=name == "q")
+        return text
+
     value = orjson.loads(text)
-    changed = with_texts(value, partial(without_address, address=address))
+    changed = with_texts(value, convert)
     return text if changed == value else orjson.dumps(changed).decode()
 
 

@@ -98,14 +98,17 @@ def column_key(name: str) -> str:
     return _COLUMN_SPACES.sub("", caseless_key(name))
 
 
-def with_texts(value: Any, convert: Callable[[str], str]) -> Any:
-    """Returns a value of JSON with each text in it converted, except the names of members."""
+def with_texts(value: Any, convert: Callable[[str, str], str], name: str = "") -> Any:
+    """Returns a value of JSON with each text in it converted, except the names of members.
+
+    `convert` gets a text and the name of the member that contains it.
+    """
     if isinstance(value, str):
-        return convert(value)
+        return convert(value, name)
     if isinstance(value, list):
-        return [with_texts(each, convert) for each in value]
+        return [with_texts(each, convert, name) for each in value]
     if isinstance(value, dict):
-        return {name: with_texts(each, convert) for name, each in value.items()}
+        return {name: with_texts(each, convert, name) for name, each in value.items()}
     return value
 
 

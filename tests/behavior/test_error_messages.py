@@ -68,6 +68,16 @@ def messages_of(error: Any) -> list[str]:
         ),
         (
             "BatchChangeSubscribers",
+            {"filter": "tags:x", "action": {"consentSource": "Letter"}},
+            "must have exactly one of addTags, removeTags, setCustomFields, changeStatus, delete",
+        ),
+        (
+            "BatchChangeSubscribers",
+            {"filter": "tags:x", "action": {"delete": True, "consentSource": "Letter"}},
+            "is accepted with changeStatus only",
+        ),
+        (
+            "BatchChangeSubscribers",
             {"action": {"delete": True}},
             "must be set, or segmentId, q or ids",
         ),

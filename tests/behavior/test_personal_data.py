@@ -177,10 +177,10 @@ def test_erasing_removes_addresses_from_operations_and_their_events(account: Acc
         'email = "Ada@example.com" OR tags:"a@b"',
         "NOT email=ADA.L@EXAMPLE.COM",
         'email = "ada.l@exam*"',
-        'email:("Ada.L@exam")',
+        'email:("Ada.L@exam" OR "a.L@EX" OR "example")',
         "email = eve@example.com",
     )
-    for selected in (*({"filter": text} for text in filters), {"q": "Ada.l@exam"}, {"q": "ada"}):
+    for selected in (*({"filter": text} for text in filters), {"q": "Ada.l@exam"}, {"q": "adam"}):
         operation = account.ok("BatchChangeSubscribers", **selected, action=vip)["operation"]
         account.ok("CancelOperation", id=operation["id"])
 
@@ -192,13 +192,13 @@ def test_erasing_removes_addresses_from_operations_and_their_events(account: Acc
         'email = "erased" OR tags:"a@b"',
         "NOT email=erased",
         'email = "erased"',
-        'email:("erased")',
+        'email:("erased" OR "erased" OR "example")',
         "email = eve@example.com",
         "",
         "",
     ]
     searches = [operation["q"] for operation in operations]
-    assert searches == [""] * 5 + ["erased", "ada"]
+    assert searches == [""] * 5 + ["erased", "adam"]
     events = account.ok("ListEvents", eventType="operation.*", limit=100)["events"]
     assert [event["data"]["operation"]["filter"] for event in events] == texts
     assert [event["data"]["operation"]["q"] for event in events] == searches

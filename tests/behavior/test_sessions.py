@@ -113,6 +113,22 @@ def test_revoked_and_expired_links_do_not_sign_in(account: Account) -> None:
     account.fails("SignInLinkNotFound", "DeleteSignInLink", id=listed["id"])
 
 
+def test_account_has_a_maximum_of_links_that_work(account: Account) -> None:
+    with account.service.unit_of_work() as tx:
+        times = [-1] * 10 + [60_000] * (rules.MAX_LINKS - 1)
+        for number, time in enumerate(times):
+            store.create_link(account.id, "old", "read", hash_secret(f"{number}"), time, tx)
+    last = link(account)
+
+    error = account.fails("SignInLinkLimitReached", "CreateSignInLink", name="Bob", scope="read")
+    sign_in(account, last)
+
+    assert (error.status, "100 sign-in links" in error.body["error"]["message"]) == (409, True)
+    assert account.ok("GetCurrentSession")["limits"]["signInLinks"] == rules.MAX_LINKS
+    assert account.ok("ListSignInLinks")["total"] == rules.MAX_LINKS - 1
+    link(account)
+
+
 def test_token_of_a_session_is_neither_a_key_nor_a_link(account: Account) -> None:
     session = sign_in(account, link(account))
     session.ok("ListTags")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from ..conftest import Account
 from .helpers import create_field, create_subscriber
 from .streams import import_rows
+from .test_operations import run
 
 
 def history(account: Account, id_: str = "ada@example.com") -> list[dict[str, Any]]:
@@ -78,13 +82,26 @@ def test_another_address_is_the_source_of_its_status(account: Account) -> None:
     )
 
 
-def test_change_of_the_status_states_how_the_person_asked(account: Account) -> None:
+def change_status(account: Account, status: str, consent_source: str) -> None:
+    request = {"status": status, "consentSource": consent_source}
+    account.ok("ChangeSubscriberStatus", id="ada@example.com", **request)
+
+
+def change_status_of_many(account: Account, status: str, consent_source: str) -> None:
+    action = {"changeStatus": status, "consentSource": consent_source}
+    operation = run(account, filter="email:*", action=action)
+    assert operation["action"] == {**action, "consentSource": consent_source.strip()}
+
+
+@pytest.mark.parametrize("change_status", [change_status, change_status_of_many])
+def test_change_of_the_status_states_how_the_person_asked(
+    account: Account, change_status: Callable[[Account, str, str], None]
+) -> None:
     consent = {"source": "home page", "ip": "192.0.2.7", "at": "2024-05-01T08:00:00.000Z"}
     import_rows(account, [{"email": "ada@example.com", "isConfirmed": True, "consent": consent}])
 
     def change(status: str, consent_source: str) -> Any:
-        request = {"status": status, "consentSource": consent_source}
-        account.ok("ChangeSubscriberStatus", id="ada@example.com", **request)
+        change_status(account, status, consent_source)
         return account.ok("GetSubscriber", id="ada@example.com", view="FULL")["subscriber"]
 
     assert change("UNSUBSCRIBED", "Letter")["consent"] == consent

@@ -76,6 +76,16 @@ def test_subscribers_that_cannot_be_changed_are_printed(http_account: Account) -
     assert done.stdout == counts("changed")
 
 
+def test_change_of_the_status_states_how_the_people_asked(http_account: Account) -> None:
+    create_people(http_account)
+    words = ("--status", "confirmed", "--consent-source", "Trade fair")
+
+    transfer(http_account, "batch", "--filter", "email:*", *words)
+
+    people = http_account.ok("ListSubscribers", view="FULL")["subscribers"]
+    assert {each["consent"]["source"] for each in people} == {"Trade fair"}
+
+
 def test_operation_is_named_if_the_connection_is_lost(http_account: Account) -> None:
     # The first response has 580 bytes. The headers of the second arrive, so it is not repeated.
     with interrupting(http_account.service.http, after=900, then=lambda: None) as proxy:
@@ -119,6 +129,11 @@ CHOOSE_ACTION = "Choose one of --add-tag, --remove-tag, --set, --status, --delet
         (["--filter", "email:*", "--set", "plan"], ExitCode.USAGE, "'plan' is not KEY=VALUE."),
         (["--filter", "email:*"], ExitCode.USAGE, CHOOSE_ACTION),
         (["--filter", "email:*", "--status", "bounced", "--delete"], ExitCode.USAGE, CHOOSE_ACTION),
+        (
+            ["--filter", "email:*", "--delete", "--yes", "--consent-source", "Letter"],
+            ExitCode.USAGE,
+            "--consent-source requires --status.",
+        ),
         (["--delete"], ExitCode.USAGE, "Set --filter, --segment or --search."),
         (
             ["--filter", "email:*", "--delete"],

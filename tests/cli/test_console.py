@@ -49,6 +49,7 @@ def test_link_is_on_the_public_url_or_this_machine(url: str, account_id: str) ->
         arguments = ("console", "link", "--account", account_id)
         done = roster(*arguments, ROSTER_DATABASE_URL=url, **variables)
         assert re.match(rf"{start}/console/signin#{account_id}[\w-]{{43}}\n", done.stdout)
+        assert ("set --url" in done.stdout) is (not variables)
 
 
 @pytest.mark.parametrize("time", ["0m", "10", "8d", "1w", "-1m"])

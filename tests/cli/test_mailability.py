@@ -19,7 +19,8 @@ def test_answer_is_printed_in_words_or_as_the_api_returns_it(http_account: Accou
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        f"ada+x@example.com may be mailed: CONFIRMED since {answer['since']}, by API_KEY test.\n"
+        "ada+x@example.com may be mailed: CONFIRMED"
+        f' since {answer["since"]}, by API_KEY "test".\n'
         "Can be changed to: UNSUBSCRIBED, BOUNCED, COMPLAINED.\n"
     )
     as_json = transfer(account, "mailability", "ada+x@example.com", "--json")

@@ -31,6 +31,7 @@ from rosterd.http_gateway.streams import client_stream
 from rosterd.server.app import SERVICES
 from rosterd.server.features.operations.rules import MAX_RUNNING
 from rosterd.server.features.segments.store import MAX_SEGMENTS
+from rosterd.server.features.sessions.rules import MAX_LINKS
 from rosterd.server.features.webhooks.delivery.store_test_deliveries import RETRY_AFTER_SECONDS
 from rosterd.server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ENDPOINT
 from rosterd.server.rpc import errors
@@ -67,6 +68,7 @@ NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "PUBLIC_URL_NOT_SET": errors.PublicUrlNotSet(),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
     "SEGMENT_LIMIT_REACHED": errors.SegmentLimitReached(MAX_SEGMENTS),
+    "SIGN_IN_LINK_LIMIT_REACHED": errors.SignInLinkLimitReached(MAX_LINKS),
     "RATE_LIMITED": errors.RateLimited(1),
     "INTERNAL": errors.Internal(),
     "UNAVAILABLE": errors.Unavailable(),

@@ -19,6 +19,7 @@ from rosterd.http_gateway.request_errors import error_code_of
 from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.features.operations.rules import MAX_RUNNING
 from rosterd.server.features.segments import store as segments
+from rosterd.server.features.sessions.rules import MAX_LINKS
 from rosterd.server.features.subscribers.query.syntax import parse
 from rosterd.server.features.webhooks.delivery.store_replays import MAX_DUE
 from rosterd.server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ENDPOINT
@@ -155,6 +156,13 @@ def provoke_segment_limit(account: Account) -> Response:
     return account.call("CreateSegment", name="more", filter="tags:vip")
 
 
+def provoke_link_limit(account: Account) -> Response:
+    link = {"name": "Ada", "scope": "read"}
+    for _ in range(MAX_LINKS):
+        account.ok("CreateSignInLink", **link)
+    return account.call("CreateSignInLink", **link)
+
+
 def provoke_operation_limit(account: Account) -> Response:
     """Starts replays to a disabled webhook that has many due deliveries, so that they wait."""
     webhook = create_webhook(account, "https://example.com/", enabled=False)
@@ -208,6 +216,7 @@ CALLS: dict[str, Provoke] = {
     "TEST_DELIVERY_LIMIT_REACHED": provoke_test_limit,
     "STREAM_LIMIT_REACHED": provoke_stream_limit,
     "SEGMENT_LIMIT_REACHED": provoke_segment_limit,
+    "SIGN_IN_LINK_LIMIT_REACHED": provoke_link_limit,
     "OPERATION_LIMIT_REACHED": provoke_operation_limit,
     "CUSTOM_FIELD_BEING_DELETED": provoke_being_deleted,
     "METHOD_NOT_IMPLEMENTED": provoke_unknown_method,

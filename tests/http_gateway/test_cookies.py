@@ -116,6 +116,26 @@ def test_origin_is_compared_with_scheme_host_and_port(
 
 
 @pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("Origin", "https://a.example", "https://b.example"),
+        ("Sec-Fetch-Site", "same-origin", "cross-site"),
+    ],
+)
+def test_every_value_of_a_repeated_header_must_prove_the_origin(
+    name: str, first: str, second: str
+) -> None:
+    sent = request("a.example", tls=True)
+    sent.headers.add(name, first)
+    assert cookies().metadata(sent, SIGN_IN) == ()
+
+    sent.headers.add(name, second)
+
+    with pytest.raises(RequestError):
+        cookies().metadata(sent, SIGN_IN)
+
+
+@pytest.mark.parametrize(
     ("text", "tokens"),
     [
         ("__Host-app=t", ["t"]),

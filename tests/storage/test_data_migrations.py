@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from rosterd.server.features.statistics.rules import STATUS, TAG
 from rosterd.server.features.statistics.store import flows, tag_totals, totals
 from rosterd.server.features.subscribers.counters.store_pages import total
 from rosterd.server.features.subscribers.fields import Status
+from rosterd.server.features.subscribers.rules import search_keys
 from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.subscribers.store_reading import find
 from rosterd.server.features.subscribers.value_keys import value_keys
@@ -31,8 +33,9 @@ from rosterd.server.features.webhooks.delivery.store_queue import Queue, lock
 from rosterd.server.features.webhooks.delivery.store_replays import ReplayStore
 from rosterd.server.rpc.idempotency import store as idempotency
 from rosterd.server.rpc.paging import Page
+from rosterd.server.storage import backfill, schema_version
 from rosterd.server.storage import migrate as migrations
-from rosterd.server.storage.databases import unit_of_work
+from rosterd.server.storage.databases import finish_backfills, unit_of_work
 from rosterd.server.storage.postgres import connection
 from rosterd.server.storage.sqlite.file import connect, prepare
 
@@ -56,6 +59,7 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
             address = request.getfixturevalue("postgres").new_database()
             database = connection.connect(address)
         with closing(database):
+            schema_version.create_table(database)
             Runner(database, str(migrations.DIRECTORY)).up(before)
             for table, values in rows:
                 marks = ", ".join([database.param] * len(values))
@@ -235,3 +239,45 @@ def test_running_replays_become_operations_that_continue(stored: Stored) -> None
         "deliveries": 0,
     }
     assert "actor" not in shown
+
+
+def people_with_one_name(account_id: str) -> list[Row]:
+    """Returns people as they were stored: the key of an only name is that of both names."""
+    names = [("", "Zuse"), ("Ada", "Love"), ("", ""), ("", "Noether"), ("", "Curie"), ("Al", " ")]
+    rows = []
+    for number, (first, last) in enumerate(names):
+        name_key, last_name_key = search_keys(first, last)
+        keys = {"name_key": name_key, "last_name_key": last_name_key if first else None}
+        rows.append(subscriber(account_id, number, first_name=first, last_name=last, **keys))
+    return rows
+
+
+def test_an_only_name_gets_its_key_in_chunks_that_can_be_interrupted(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backfill, "CHUNK_ROWS", 2)
+    people = [*people_with_one_name(OURS), *people_with_one_name(THEIRS)]
+    url = stored("0028_names_of_actors", people)
+    before, after = [None, "love", *[None] * 4], ["zuse", "love", None, "noether", "curie", None]
+
+    def keys() -> list[list[str | None]]:
+        text = "SELECT last_name_key FROM subscriber ORDER BY account_id, id"
+        with unit_of_work(url) as tx:
+            found = [key for (key,) in select(text, tx)]
+        return [found[:6], found[6:]]
+
+    def change_interrupted_chunk() -> None:
+        with unit_of_work(url) as tx:
+            assert backfill.advance(tx.raw(), migrations.DIRECTORY) is not None
+            raise KeyboardInterrupt
+
+    assert keys() == [before, before]
+    assert [chunk.done for chunk in islice(finish_backfills(url), 2)] == [2, 4]
+    with pytest.raises(KeyboardInterrupt):
+        change_interrupted_chunk()
+    assert keys() == [[*after[:5], None], before]
+
+    assert [chunk.done for chunk in finish_backfills(url)] == [6, 8, 10, 10]
+
+    assert keys() == [after, after]
+    assert list(finish_backfills(url)) == []

@@ -432,10 +432,12 @@ def test_cost_of_a_page_in_every_order_is_independent_of_its_position(
     first = PagePosition(ROWS, descending=descending, order_by=order_by)
     rows = [row for row in page(OURS, EVERYONE, first, tx).rows if key_of(row) is not None]
 
-    pages = [
-        steps(tx, EVERYONE, first._replace(limit=LIMIT, after=row.id, after_key=key_of(row)))
+    first = first._replace(limit=LIMIT)
+    later = [
+        first._replace(after=row.id, after_key=key_of(row))
         for row in (rows[100], rows[len(rows) // 2], rows[-100])
     ]
+    pages = [steps(tx, EVERYONE, position) for position in (first, *later)]
 
     costs = []
     for of_page in pages:

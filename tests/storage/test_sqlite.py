@@ -207,6 +207,16 @@ def test_writer_connection_is_durable(path: Path, name: str, value: int | str) -
     assert run(scenario()) == (value,)
 
 
+def test_only_readers_with_short_reads_have_a_connection_of_the_event_loop(path: Path) -> None:
+    async def scenario() -> list[str]:
+        async with opened_database(path):
+            names = [each.filename for each in apsw.connections()]
+            return [name for name in names if name == str(path)]
+
+    # The writer, three readers, and two on the event loop.
+    assert len(run(scenario())) == 6
+
+
 def test_readers_cannot_write(path: Path) -> None:
     async def scenario() -> None:
         async with opened_database(path) as database:

@@ -8,7 +8,7 @@ from peewee import Expression, Node, fn
 
 from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
-from ...values.emails import json_without_address, pattern_of
+from ...values.emails import json_without_addresses
 from .envelope import without_person
 from .models import Event
 from .rules import EventType
@@ -60,14 +60,13 @@ _COUNT = Statement(
         _OF_SUBSCRIBERS & (_Other.subscriber_id == param("subscriber_id"))
     )
 )
-_WITH_ADDRESS = Statement(
+_OF_TYPE = Statement(
     lambda _: (
         Event.select(Event.sequence, Event.id, Event.envelope)
         .where(
             (Event.account_id == param("account_id"))
             & (Event.event_type == param("event_type"))
             & (Event.sequence >= param("first"))
-            & Expression(Event.envelope, "ILIKE", param("pattern"))
         )
         .order_by(Event.sequence)
         .limit(param("limit"))
@@ -132,10 +131,9 @@ def remove_from_operation_events(
     account_id: str, addresses: Collection[str], tx: Transaction
 ) -> Iterator[EventRow]:
     """Removes addresses, given by `text_key`, from events of operations. Yields the events."""
-    for address in addresses:
-        values = {"event_type": EventType.OPERATION_COMPLETED, "pattern": pattern_of(address)}
-        for event in _in_batches(_WITH_ADDRESS, 0, tx, account_id=account_id, **values):
-            envelope = json_without_address(event.envelope, address)
-            if envelope != event.envelope:
-                tx.run(_REPLACE, account_id=account_id, sequence=event.sequence, envelope=envelope)
-                yield event
+    values = {"event_type": EventType.OPERATION_COMPLETED}
+    for event in _in_batches(_OF_TYPE, 0, tx, account_id=account_id, **values):
+        envelope = json_without_addresses(event.envelope, addresses)
+        if envelope != event.envelope:
+            tx.run(_REPLACE, account_id=account_id, sequence=event.sequence, envelope=envelope)
+            yield event

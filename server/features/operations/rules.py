@@ -33,7 +33,9 @@ class BatchRequest(NamedTuple):
     of the segment at the start. `by_admin` is whether the caller has the scope admin. `revision` is
     the last one of the account at the start, and `end_id` is greater than the IDs of all
     subscribers at the start; they are 0 and empty in operations of earlier versions. `key_id`,
-    `key_name` and `actor_type` are the actor, see `_actor`.
+    `key_name` and `actor_type` are the actor, see `_actor`. `consent_source` is how the people
+    asked for a change of the status. It is not in the action, because earlier versions expect one
+    member there.
     """
 
     message: dict[str, Any]
@@ -44,6 +46,7 @@ class BatchRequest(NamedTuple):
     key_id: str = ""
     key_name: str = ""
     actor_type: str = ActorType.API_KEY
+    consent_source: str = ""
 
     @property
     def actor(self) -> Actor | None:

@@ -82,7 +82,12 @@ class OperationService(OperationServiceServicer):
         for field in ("action", "ids"):
             rest.ClearField(field)
         message = {"action": {action: value}, **MessageToDict(rest)}
-        batch = BatchRequest(message, texts, by_admin=caller.scope == "admin")
+        batch = BatchRequest(
+            message,
+            texts,
+            by_admin=caller.scope == "admin",
+            consent_source=request.action.consent_source,
+        )
 
         def create(tx: Transaction) -> pb.BatchChangeSubscribersResponse:
             # Counting can take longer than the deletion of an account waits for its calls.
@@ -167,10 +172,12 @@ def _find_for(caller: Caller, operation_id: str, tx: Transaction) -> store.Opera
 
 def _action(message: pb.BatchAction) -> tuple[str, Any]:
     """Returns the name of the action and its value in JSON. Raises ValidationError."""
-    fields = message.ListFields()
+    fields = {field.json_name: value for field, value in message.ListFields()}
+    consent_source = fields.pop("consentSource", "")
     if len(fields) != 1:
         code = "INVALID_VALUE" if fields else "REQUIRED"
-        names = ", ".join(field.json_name for field in message.DESCRIPTOR.fields)
-        raise invalid("action", code, f"must have exactly one of {names}")
-    ((field, value),) = fields
-    return field.json_name, ACTIONS[field.json_name].value_of(value)
+        raise invalid("action", code, f"must have exactly one of {', '.join(ACTIONS)}")
+    ((name, value),) = fields.items()
+    if consent_source and name != "changeStatus":
+        raise invalid("action.consentSource", "INVALID_VALUE", "is accepted with changeStatus only")
+    return name, ACTIONS[name].value_of(value)

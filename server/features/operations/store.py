@@ -105,9 +105,10 @@ class OperationRow(NamedTuple):
                 "segmentId": "",
                 "q": "",
             }
+        consent = {"consentSource": content.consent_source} if content.consent_source else {}
         return {
             "type": Type.SUBSCRIBERS_BATCH.name,
-            "action": content.message["action"],
+            "action": {**content.message["action"], **consent},
             "filter": content.filter,
             "segmentId": content.segment_id,
             "q": content.q,

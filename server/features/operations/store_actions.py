@@ -27,10 +27,14 @@ from ..tags.rules import distinct
 
 
 class Scope(NamedTuple):
-    """The account whose subscribers an action changes, and whether an admin requested it."""
+    """The account whose subscribers an action changes, and whether an admin requested it.
+
+    `consent_source` is how the people asked for a change of the status.
+    """
 
     account_id: str
     by_admin: bool
+    consent_source: str
     suppressions: Suppressions
     tx: Transaction
 
@@ -112,16 +116,25 @@ def _status_of(number: int) -> str:
 
 
 def _plan_status(scope: Scope, rows: Sequence[SubscriberRow], name: Any) -> Sequence[object]:
-    account_id, by_admin, suppressions, tx = scope
     return with_status(
-        account_id, rows, Status[name], tx, by_admin=by_admin, suppressions=suppressions
+        scope.account_id,
+        rows,
+        Status[name],
+        scope.tx,
+        by_admin=scope.by_admin,
+        suppressions=scope.suppressions,
     )
 
 
 def _change_status(scope: Scope, rows: Sequence[SubscriberRow], name: Any) -> Sequence[object]:
-    account_id, by_admin, suppressions, tx = scope
     return change_statuses(
-        account_id, rows, Status[name], tx, by_admin=by_admin, suppressions=suppressions
+        scope.account_id,
+        rows,
+        Status[name],
+        scope.tx,
+        by_admin=scope.by_admin,
+        consent_source=scope.consent_source,
+        suppressions=scope.suppressions,
     )
 
 

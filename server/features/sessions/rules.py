@@ -26,6 +26,8 @@ MAX_LINK_TIME = 7 * DAY
 # Sessions and links that were created later than this from now do not work: the clock was wrong
 # when they were created, and they would work for too long. Clocks of servers can differ by less.
 CLOCK_TOLERANCE = DAY
+# The links that the API creates for an account before some are used, revoked or expire.
+MAX_LINKS = 100
 # The sessions that one API key can have. Older ones end.
 MAX_SESSIONS_OF_KEY = 100
 

@@ -18,6 +18,7 @@ from ...rpc.errors import (
     InvalidSignInToken,
     RateLimited,
     SessionNotFound,
+    SignInLinkLimitReached,
     SignInLinkNotFound,
     Unauthorized,
 )
@@ -187,6 +188,8 @@ class SignInLinkService(SignInLinkServiceServicer):
         time = request.expires_in_seconds * 1000 or rules.LINK_TIME
 
         def create(tx: Transaction) -> pb.CreateSignInLinkResponse:
+            if store.count_links(account, tx) >= rules.MAX_LINKS:
+                raise SignInLinkLimitReached(rules.MAX_LINKS)
             row = store.create_link(
                 account, request.name, request.scope, hash_secret(token), time, tx
             )

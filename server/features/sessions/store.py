@@ -121,6 +121,7 @@ _LINKS = Resource(
 find_session, find_session_or_none = _SESSIONS.find, _SESSIONS.find_or_none
 page_of_sessions, delete_session = _SESSIONS.page, _SESSIONS.delete
 find_link, page_of_links, delete_link = _LINKS.find, _LINKS.page, _LINKS.delete
+count_links = _LINKS.count
 
 _IDENTIFY = Statement(
     lambda _: (

@@ -99,10 +99,12 @@ class SqliteDatabase(ExecutorDatabase):
 
     def _read_executor(self, number: int, stack: AsyncExitStack) -> BatchExecutor[Work[Any]]:
         reader = connect(self._path, read_only=True)
-        # The connection of the event loop, which must not wait for another program.
-        _connect(reader)
-        reader.connection().setbusytimeout(0)
-        stack.callback(reader.close)
+        if number < READERS:
+            # The connection of the event loop, which must not wait for another program. The third
+            # reader has no short reads.
+            _connect(reader)
+            reader.connection().setbusytimeout(0)
+            stack.callback(reader.close)
         return BatchExecutor(
             f"reader-{number}",
             start=lambda: _connect(reader),

@@ -98,8 +98,8 @@ const (
 	// matches a prefix. A filter also names the tags that a prefix or tags:* matches. Other
 	// reasons are that the filter is no longer valid, where failed contains the remaining
 	// subscribers; that a tag, custom field or segment of the account was renamed, changed or
-	// deleted while the operation was being created; and that the request contains the address
-	// of a person whose data was erased. A replay fails if its webhook is deleted; failed then
+	// deleted while the operation was being created; and that the request contains the address,
+	// or a part of the address, of a person whose data was erased. A replay fails if its webhook is deleted; failed then
 	// contains the remaining events.
 	Operation_FAILED Operation_State = 4
 )
@@ -149,7 +149,8 @@ func (Operation_State) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_operations_proto_rawDescGZIP(), []int{1, 1}
 }
 
-// What is done to each selected subscriber. Exactly one field must be set.
+// What is done to each selected subscriber. Exactly one field must be set, apart from
+// consent_source.
 type BatchAction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Adds these tags, as AddSubscriberTags: 1 to 100.
@@ -161,7 +162,10 @@ type BatchAction struct {
 	// Changes the status, as ChangeSubscriberStatus.
 	ChangeStatus *Subscriber_Status `protobuf:"varint,4,opt,name=change_status,json=changeStatus,proto3,enum=roster.v1.Subscriber_Status,oneof" json:"change_status,omitempty"`
 	// Deletes the subscribers, as DeleteSubscriber.
-	Delete        *bool `protobuf:"varint,5,opt,name=delete,proto3,oneof" json:"delete,omitempty"`
+	Delete *bool `protobuf:"varint,5,opt,name=delete,proto3,oneof" json:"delete,omitempty"`
+	// How the people asked for the change of the status, as in ChangeSubscriberStatus. At most 200
+	// characters. Accepted with change_status only. Default: not stated.
+	ConsentSource string `protobuf:"bytes,6,opt,name=consent_source,json=consentSource,proto3" json:"consent_source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -231,6 +235,13 @@ func (x *BatchAction) GetDelete() bool {
 	return false
 }
 
+func (x *BatchAction) GetConsentSource() string {
+	if x != nil {
+		return x.ConsentSource
+	}
+	return ""
+}
+
 // Long work that runs in the background.
 type Operation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -243,7 +254,8 @@ type Operation struct {
 	// What is delivered to the webhook. Present if the type is WEBHOOK_REPLAY.
 	Replay *Operation_Replay `protobuf:"bytes,19,opt,name=replay,proto3" json:"replay,omitempty"`
 	// Filter of the request; empty if it has none. It has the new names of tags that were
-	// renamed, and "erased" in place of the addresses of persons whose data was erased.
+	// renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
+	// erased.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Identifier of the segment of the request; empty if it has none.
 	SegmentId string `protobuf:"bytes,4,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
@@ -281,8 +293,8 @@ type Operation struct {
 	Unchanged *int32 `protobuf:"varint,16,opt,name=unchanged,proto3,oneof" json:"unchanged,omitempty"`
 	// Who started the operation, with the name at that time.
 	Actor *Actor `protobuf:"bytes,17,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Search of the request; empty if it has none. It is "erased" if it was the address of a person
-	// whose data was erased.
+	// Search of the request; empty if it has none. It is "erased" if it was a part of the address of a
+	// person whose data was erased.
 	Q             string `protobuf:"bytes,20,opt,name=q,proto3" json:"q,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1066,7 +1078,8 @@ func (x *WatchOperationResponse) GetOperation() *Operation {
 	return nil
 }
 
-// What is done to each subscriber, as in BatchAction. One field is set.
+// What is done to each subscriber, as in BatchAction. One field is set, apart from
+// consent_source.
 type Operation_Action struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tags that are added.
@@ -1078,7 +1091,9 @@ type Operation_Action struct {
 	// New status.
 	ChangeStatus *Subscriber_Status `protobuf:"varint,4,opt,name=change_status,json=changeStatus,proto3,enum=roster.v1.Subscriber_Status,oneof" json:"change_status,omitempty"`
 	// True if the subscribers are deleted.
-	Delete        *bool `protobuf:"varint,5,opt,name=delete,proto3,oneof" json:"delete,omitempty"`
+	Delete *bool `protobuf:"varint,5,opt,name=delete,proto3,oneof" json:"delete,omitempty"`
+	// How the people asked for the change of the status. Left out if it is not stated.
+	ConsentSource string `protobuf:"bytes,6,opt,name=consent_source,json=consentSource,proto3" json:"consent_source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1146,6 +1161,13 @@ func (x *Operation_Action) GetDelete() bool {
 		return *x.Delete
 	}
 	return false
+}
+
+func (x *Operation_Action) GetConsentSource() string {
+	if x != nil {
+		return x.ConsentSource
+	}
+	return ""
 }
 
 // What a replay delivers, and what it has created.
@@ -1244,7 +1266,7 @@ var File_roster_v1_operations_proto protoreflect.FileDescriptor
 
 const file_roster_v1_operations_proto_rawDesc = "" +
 	"\n" +
-	"\x1aroster/v1/operations.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xd1\x02\n" +
+	"\x1aroster/v1/operations.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\x86\x03\n" +
 	"\vBatchAction\x12:\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x1f\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\a[\"vip\"]R\aaddTags\x125\n" +
@@ -1253,9 +1275,10 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"removeTags\x12C\n" +
 	"\x11set_custom_fields\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x0fsetCustomFields\x12P\n" +
 	"\rchange_status\x18\x04 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\b\xbaH\x05\x82\x01\x02\x10\x01H\x00R\fchangeStatus\x88\x01\x01\x12\x1b\n" +
-	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01B\x10\n" +
+	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01\x123\n" +
+	"\x0econsent_source\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01R\rconsentSourceB\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\xc6\x0e\n" +
+	"\a_delete\"\x81\x0f\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
 	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
@@ -1279,14 +1302,16 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\fwould_change\x18\x0f \x01(\x05H\x01R\vwouldChange\x88\x01\x01\x12)\n" +
 	"\tunchanged\x18\x10 \x01(\x05B\x06\xaa\xb5\x18\x0247H\x02R\tunchanged\x88\x01\x01\x12&\n" +
 	"\x05actor\x18\x11 \x01(\v2\x10.roster.v1.ActorR\x05actor\x12\x15\n" +
-	"\x01q\x18\x14 \x01(\tB\a\xaa\xb5\x18\x03adaR\x01q\x1a\xa2\x02\n" +
+	"\x01q\x18\x14 \x01(\tB\a\xaa\xb5\x18\x03adaR\x01q\x1a\xdd\x02\n" +
 	"\x06Action\x12*\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x0f\xaa\xb5\x18\a[\"vip\"]\x80\xb6\x18\x01R\aaddTags\x12%\n" +
 	"\vremove_tags\x18\x02 \x03(\tB\x04\x80\xb6\x18\x01R\n" +
 	"removeTags\x12C\n" +
 	"\x11set_custom_fields\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x0fsetCustomFields\x12F\n" +
 	"\rchange_status\x18\x04 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusH\x00R\fchangeStatus\x88\x01\x01\x12\x1b\n" +
-	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01B\x10\n" +
+	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01\x129\n" +
+	"\x0econsent_source\x18\x06 \x01(\tB\x12\xaa\xb5\x18\n" +
+	"Phone call\x80\xb6\x18\x01R\rconsentSourceB\x10\n" +
 	"\x0e_change_statusB\t\n" +
 	"\a_delete\x1a\xf1\x02\n" +
 	"\x06Replay\x12=\n" +

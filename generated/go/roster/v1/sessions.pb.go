@@ -219,8 +219,10 @@ type Limits struct {
 	Webhooks int32 `protobuf:"varint,3,opt,name=webhooks,proto3" json:"webhooks,omitempty"`
 	// Operations that run at the same time.
 	RunningOperations int32 `protobuf:"varint,4,opt,name=running_operations,json=runningOperations,proto3" json:"running_operations,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Sign-in links that were not used.
+	SignInLinks   int32 `protobuf:"varint,5,opt,name=sign_in_links,json=signInLinks,proto3" json:"sign_in_links,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Limits) Reset() {
@@ -277,6 +279,13 @@ func (x *Limits) GetWebhooks() int32 {
 func (x *Limits) GetRunningOperations() int32 {
 	if x != nil {
 		return x.RunningOperations
+	}
+	return 0
+}
+
+func (x *Limits) GetSignInLinks() int32 {
+	if x != nil {
+		return x.SignInLinks
 	}
 	return 0
 }
@@ -1286,12 +1295,13 @@ const file_roster_v1_sessions_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12]\n" +
 	"\n" +
-	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:43:16.247ZR\texpiresAt\"\xb7\x01\n" +
+	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:43:16.247ZR\texpiresAt\"\xe4\x01\n" +
 	"\x06Limits\x12,\n" +
 	"\rcustom_fields\x18\x01 \x01(\x05B\a\xaa\xb5\x18\x03100R\fcustomFields\x12#\n" +
 	"\bsegments\x18\x02 \x01(\x05B\a\xaa\xb5\x18\x03500R\bsegments\x12\"\n" +
 	"\bwebhooks\x18\x03 \x01(\x05B\x06\xaa\xb5\x18\x0220R\bwebhooks\x126\n" +
-	"\x12running_operations\x18\x04 \x01(\x05B\a\xaa\xb5\x18\x03100R\x11runningOperations\"j\n" +
+	"\x12running_operations\x18\x04 \x01(\x05B\a\xaa\xb5\x18\x03100R\x11runningOperations\x12+\n" +
+	"\rsign_in_links\x18\x05 \x01(\x05B\a\xaa\xb5\x18\x03100R\vsignInLinks\"j\n" +
 	"\rSignInRequest\x12Y\n" +
 	"\x05token\x18\x01 \x01(\tBC\xbaH\b\xc8\x01\x01r\x03\x18\xc8\x01\xaa\xb5\x181rk_0000000000000000000000000000000000000000000000\x80\x01\x01R\x05token\"\xae\x01\n" +
 	"\x0eSignInResponse\x124\n" +
@@ -1365,10 +1375,10 @@ const file_roster_v1_sessions_proto_rawDesc = "" +
 	"\x05admin\x82\xd3\xe4\x93\x02\x0f\x12\r/api/sessions\x12\x98\x01\n" +
 	"\rDeleteSession\x12\x1f.roster.v1.DeleteSessionRequest\x1a .roster.v1.DeleteSessionResponse\"D\x88\xb5\x18\xcc\x01\x92\xb5\x18\a\n" +
 	"\x05admin\x9a\xb5\x18\x01Fµ\x18\x11\n" +
-	"\x0fsession.deleted\x82\xd3\xe4\x93\x02\x14*\x12/api/sessions/{id}2\xee\x03\n" +
-	"\x11SignInLinkService\x12\xa9\x01\n" +
-	"\x10CreateSignInLink\x12\".roster.v1.CreateSignInLinkRequest\x1a#.roster.v1.CreateSignInLinkResponse\"L\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
-	"\x05admin\x9a\xb5\x18\x01*µ\x18\x16\n" +
+	"\x0fsession.deleted\x82\xd3\xe4\x93\x02\x14*\x12/api/sessions/{id}2\xef\x03\n" +
+	"\x11SignInLinkService\x12\xaa\x01\n" +
+	"\x10CreateSignInLink\x12\".roster.v1.CreateSignInLinkRequest\x1a#.roster.v1.CreateSignInLinkResponse\"M\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
+	"\x05admin\x9a\xb5\x18\x02*Jµ\x18\x16\n" +
 	"\x14sign_in_link.created\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/api/sign-in-links\x12\x7f\n" +
 	"\x0fListSignInLinks\x12!.roster.v1.ListSignInLinksRequest\x1a\".roster.v1.ListSignInLinksResponse\"%\x92\xb5\x18\a\n" +
 	"\x05admin\x82\xd3\xe4\x93\x02\x14\x12\x12/api/sign-in-links\x12\xab\x01\n" +

@@ -380,11 +380,13 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Manages links that sign a person in. The command `roster console link` creates them too.
+// Manages links that sign a person in. The command `roster console link` creates them too, also
+// beyond the maximum.
 type SignInLinkServiceClient interface {
 	// Creates a link on ROSTER_PUBLIC_URL that signs a person in once. Only this response contains
 	// it. Its token is after the #, so browsers send it to no server, and proxies do not log it. Fails
-	// with PUBLIC_URL_NOT_SET if the server has no public URL.
+	// with PUBLIC_URL_NOT_SET if the server has no public URL, or with SIGN_IN_LINK_LIMIT_REACHED if
+	// 100 links of the account were not used and have not expired.
 	CreateSignInLink(ctx context.Context, in *CreateSignInLinkRequest, opts ...grpc.CallOption) (*CreateSignInLinkResponse, error)
 	// Returns one page of the account's sign-in links, oldest first, without tokens. Those that were
 	// used or have expired are not included.
@@ -436,11 +438,13 @@ func (c *signInLinkServiceClient) DeleteSignInLink(ctx context.Context, in *Dele
 // All implementations must embed UnimplementedSignInLinkServiceServer
 // for forward compatibility.
 //
-// Manages links that sign a person in. The command `roster console link` creates them too.
+// Manages links that sign a person in. The command `roster console link` creates them too, also
+// beyond the maximum.
 type SignInLinkServiceServer interface {
 	// Creates a link on ROSTER_PUBLIC_URL that signs a person in once. Only this response contains
 	// it. Its token is after the #, so browsers send it to no server, and proxies do not log it. Fails
-	// with PUBLIC_URL_NOT_SET if the server has no public URL.
+	// with PUBLIC_URL_NOT_SET if the server has no public URL, or with SIGN_IN_LINK_LIMIT_REACHED if
+	// 100 links of the account were not used and have not expired.
 	CreateSignInLink(context.Context, *CreateSignInLinkRequest) (*CreateSignInLinkResponse, error)
 	// Returns one page of the account's sign-in links, oldest first, without tokens. Those that were
 	// used or have expired are not included.

@@ -4242,7 +4242,9 @@ type DeleteSubscriberRequest struct {
 	// they contain nothing about a person but the names of API keys and sessions.
 	//
 	// The current and earlier addresses of the subscriber are replaced in operations and
-	// their events; a running operation that names one ends as FAILED. Responses that are
+	// their events, and so are the texts that their filters compare with email, and their searches q,
+	// if they are a part of an address and not only of its domain. A running operation with one of
+	// these ends as FAILED. Names in filters are kept. Responses that are
 	// stored for idempotency keys are removed if the request or the response names the
 	// person by an address or the identifier, also those to bulks with many rows. The same
 	// request with the key then fails with IDEMPOTENT_RESPONSE_ERASED: it neither returns the

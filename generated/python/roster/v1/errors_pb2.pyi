@@ -224,6 +224,8 @@ class Error(_message.Message):
         """A person cannot sign in without TLS, except on the machine of the server, because others on
         the network path could read the session cookie. Sent over HTTP only.
         """
+        SIGN_IN_LINK_LIMIT_REACHED: Error._Reason.ValueType  # 74
+        """The account has the maximum number of sign-in links that were not used."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. Each reason has one cause, except those that are general by design:
@@ -398,6 +400,8 @@ class Error(_message.Message):
     """A person cannot sign in without TLS, except on the machine of the server, because others on
     the network path could read the session cookie. Sent over HTTP only.
     """
+    SIGN_IN_LINK_LIMIT_REACHED: Error.Reason.ValueType  # 74
+    """The account has the maximum number of sign-in links that were not used."""
 
     @_typing.final
     class Detail(_message.Message):

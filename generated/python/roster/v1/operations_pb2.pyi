@@ -26,7 +26,9 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class BatchAction(_message.Message):
-    """What is done to each selected subscriber. Exactly one field must be set."""
+    """What is done to each selected subscriber. Exactly one field must be set, apart from
+    consent_source.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -35,10 +37,15 @@ class BatchAction(_message.Message):
     SET_CUSTOM_FIELDS_FIELD_NUMBER: _builtins.int
     CHANGE_STATUS_FIELD_NUMBER: _builtins.int
     DELETE_FIELD_NUMBER: _builtins.int
+    CONSENT_SOURCE_FIELD_NUMBER: _builtins.int
     change_status: _subscribers_pb2.Subscriber.Status.ValueType
     """Changes the status, as ChangeSubscriberStatus."""
     delete: _builtins.bool
     """Deletes the subscribers, as DeleteSubscriber."""
+    consent_source: _builtins.str
+    """How the people asked for the change of the status, as in ChangeSubscriberStatus. At most 200
+    characters. Accepted with change_status only. Default: not stated.
+    """
     @_builtins.property
     def add_tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Adds these tags, as AddSubscriberTags: 1 to 100."""
@@ -59,10 +66,11 @@ class BatchAction(_message.Message):
         set_custom_fields: _struct_pb2.Struct | None = ...,
         change_status: _subscribers_pb2.Subscriber.Status.ValueType | None = ...,
         delete: _builtins.bool | None = ...,
+        consent_source: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_change_status", b"_change_status", "_delete", b"_delete", "change_status", b"change_status", "delete", b"delete", "set_custom_fields", b"set_custom_fields"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_change_status", b"_change_status", "_delete", b"_delete", "add_tags", b"add_tags", "change_status", b"change_status", "delete", b"delete", "remove_tags", b"remove_tags", "set_custom_fields", b"set_custom_fields"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_change_status", b"_change_status", "_delete", b"_delete", "add_tags", b"add_tags", "change_status", b"change_status", "consent_source", b"consent_source", "delete", b"delete", "remove_tags", b"remove_tags", "set_custom_fields", b"set_custom_fields"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__change_status: _TypeAlias = _typing.Literal["change_status"]  # noqa: Y015
     _WhichOneofArgType__change_status: _TypeAlias = _typing.Literal["_change_status", b"_change_status"]  # noqa: Y015
@@ -125,8 +133,8 @@ class Operation(_message.Message):
         matches a prefix. A filter also names the tags that a prefix or tags:* matches. Other
         reasons are that the filter is no longer valid, where failed contains the remaining
         subscribers; that a tag, custom field or segment of the account was renamed, changed or
-        deleted while the operation was being created; and that the request contains the address
-        of a person whose data was erased. A replay fails if its webhook is deleted; failed then
+        deleted while the operation was being created; and that the request contains the address,
+        or a part of the address, of a person whose data was erased. A replay fails if its webhook is deleted; failed then
         contains the remaining events.
         """
 
@@ -148,14 +156,16 @@ class Operation(_message.Message):
     matches a prefix. A filter also names the tags that a prefix or tags:* matches. Other
     reasons are that the filter is no longer valid, where failed contains the remaining
     subscribers; that a tag, custom field or segment of the account was renamed, changed or
-    deleted while the operation was being created; and that the request contains the address
-    of a person whose data was erased. A replay fails if its webhook is deleted; failed then
+    deleted while the operation was being created; and that the request contains the address,
+    or a part of the address, of a person whose data was erased. A replay fails if its webhook is deleted; failed then
     contains the remaining events.
     """
 
     @_typing.final
     class Action(_message.Message):
-        """What is done to each subscriber, as in BatchAction. One field is set."""
+        """What is done to each subscriber, as in BatchAction. One field is set, apart from
+        consent_source.
+        """
 
         DESCRIPTOR: _descriptor.Descriptor
 
@@ -164,10 +174,13 @@ class Operation(_message.Message):
         SET_CUSTOM_FIELDS_FIELD_NUMBER: _builtins.int
         CHANGE_STATUS_FIELD_NUMBER: _builtins.int
         DELETE_FIELD_NUMBER: _builtins.int
+        CONSENT_SOURCE_FIELD_NUMBER: _builtins.int
         change_status: _subscribers_pb2.Subscriber.Status.ValueType
         """New status."""
         delete: _builtins.bool
         """True if the subscribers are deleted."""
+        consent_source: _builtins.str
+        """How the people asked for the change of the status. Left out if it is not stated."""
         @_builtins.property
         def add_tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
             """Tags that are added."""
@@ -188,10 +201,11 @@ class Operation(_message.Message):
             set_custom_fields: _struct_pb2.Struct | None = ...,
             change_status: _subscribers_pb2.Subscriber.Status.ValueType | None = ...,
             delete: _builtins.bool | None = ...,
+            consent_source: _builtins.str = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _typing.Literal["_change_status", b"_change_status", "_delete", b"_delete", "change_status", b"change_status", "delete", b"delete", "set_custom_fields", b"set_custom_fields"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["_change_status", b"_change_status", "_delete", b"_delete", "add_tags", b"add_tags", "change_status", b"change_status", "delete", b"delete", "remove_tags", b"remove_tags", "set_custom_fields", b"set_custom_fields"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_change_status", b"_change_status", "_delete", b"_delete", "add_tags", b"add_tags", "change_status", b"change_status", "consent_source", b"consent_source", "delete", b"delete", "remove_tags", b"remove_tags", "set_custom_fields", b"set_custom_fields"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         _WhichOneofReturnType__change_status: _TypeAlias = _typing.Literal["change_status"]  # noqa: Y015
         _WhichOneofArgType__change_status: _TypeAlias = _typing.Literal["_change_status", b"_change_status"]  # noqa: Y015
@@ -276,7 +290,8 @@ class Operation(_message.Message):
     """What the operation does."""
     filter: _builtins.str
     """Filter of the request; empty if it has none. It has the new names of tags that were
-    renamed, and "erased" in place of the addresses of persons whose data was erased.
+    renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
+    erased.
     """
     segment_id: _builtins.str
     """Identifier of the segment of the request; empty if it has none."""
@@ -310,8 +325,8 @@ class Operation(_message.Message):
     that an earlier version started.
     """
     q: _builtins.str
-    """Search of the request; empty if it has none. It is "erased" if it was the address of a person
-    whose data was erased.
+    """Search of the request; empty if it has none. It is "erased" if it was a part of the address of a
+    person whose data was erased.
     """
     @_builtins.property
     def action(self) -> Global___Operation.Action:

@@ -127,6 +127,7 @@ class Limits(_message.Message):
     SEGMENTS_FIELD_NUMBER: _builtins.int
     WEBHOOKS_FIELD_NUMBER: _builtins.int
     RUNNING_OPERATIONS_FIELD_NUMBER: _builtins.int
+    SIGN_IN_LINKS_FIELD_NUMBER: _builtins.int
     custom_fields: _builtins.int
     """Custom fields."""
     segments: _builtins.int
@@ -135,6 +136,8 @@ class Limits(_message.Message):
     """Webhooks."""
     running_operations: _builtins.int
     """Operations that run at the same time."""
+    sign_in_links: _builtins.int
+    """Sign-in links that were not used."""
     def __init__(
         self,
         *,
@@ -142,10 +145,11 @@ class Limits(_message.Message):
         segments: _builtins.int = ...,
         webhooks: _builtins.int = ...,
         running_operations: _builtins.int = ...,
+        sign_in_links: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields", "running_operations", b"running_operations", "segments", b"segments", "webhooks", b"webhooks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["custom_fields", b"custom_fields", "running_operations", b"running_operations", "segments", b"segments", "sign_in_links", b"sign_in_links", "webhooks", b"webhooks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -365,7 +365,8 @@ class SessionService:
 
 
 class SignInLinkServiceStub:
-    """Manages links that sign a person in. The command `roster console link` creates them too.
+    """Manages links that sign a person in. The command `roster console link` creates them too, also
+    beyond the maximum.
     """
 
     def __init__(self, channel):
@@ -392,13 +393,15 @@ class SignInLinkServiceStub:
 
 
 class SignInLinkServiceServicer:
-    """Manages links that sign a person in. The command `roster console link` creates them too.
+    """Manages links that sign a person in. The command `roster console link` creates them too, also
+    beyond the maximum.
     """
 
     def CreateSignInLink(self, request, context):
         """Creates a link on ROSTER_PUBLIC_URL that signs a person in once. Only this response contains
         it. Its token is after the #, so browsers send it to no server, and proxies do not log it. Fails
-        with PUBLIC_URL_NOT_SET if the server has no public URL.
+        with PUBLIC_URL_NOT_SET if the server has no public URL, or with SIGN_IN_LINK_LIMIT_REACHED if
+        100 links of the account were not used and have not expired.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -447,7 +450,8 @@ def add_SignInLinkServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SignInLinkService:
-    """Manages links that sign a person in. The command `roster console link` creates them too.
+    """Manages links that sign a person in. The command `roster console link` creates them too, also
+    beyond the maximum.
     """
 
     @staticmethod

@@ -199,7 +199,9 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
 def add_SessionServiceServicer_to_server(servicer: SessionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
 class SignInLinkServiceStub:
-    """Manages links that sign a person in. The command `roster console link` creates them too."""
+    """Manages links that sign a person in. The command `roster console link` creates them too, also
+    beyond the maximum.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -208,7 +210,8 @@ class SignInLinkServiceStub:
     CreateSignInLink: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.CreateSignInLinkRequest, _sessions_pb2.CreateSignInLinkResponse]
     """Creates a link on ROSTER_PUBLIC_URL that signs a person in once. Only this response contains
     it. Its token is after the #, so browsers send it to no server, and proxies do not log it. Fails
-    with PUBLIC_URL_NOT_SET if the server has no public URL.
+    with PUBLIC_URL_NOT_SET if the server has no public URL, or with SIGN_IN_LINK_LIMIT_REACHED if
+    100 links of the account were not used and have not expired.
     """
     ListSignInLinks: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.ListSignInLinksRequest, _sessions_pb2.ListSignInLinksResponse]
     """Returns one page of the account's sign-in links, oldest first, without tokens. Those that were
@@ -221,13 +224,16 @@ class SignInLinkServiceStub:
 
 @_typing.type_check_only
 class SignInLinkServiceAsyncStub(SignInLinkServiceStub):
-    """Manages links that sign a person in. The command `roster console link` creates them too."""
+    """Manages links that sign a person in. The command `roster console link` creates them too, also
+    beyond the maximum.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateSignInLink: _aio.UnaryUnaryMultiCallable[_sessions_pb2.CreateSignInLinkRequest, _sessions_pb2.CreateSignInLinkResponse]  # type: ignore[assignment]
     """Creates a link on ROSTER_PUBLIC_URL that signs a person in once. Only this response contains
     it. Its token is after the #, so browsers send it to no server, and proxies do not log it. Fails
-    with PUBLIC_URL_NOT_SET if the server has no public URL.
+    with PUBLIC_URL_NOT_SET if the server has no public URL, or with SIGN_IN_LINK_LIMIT_REACHED if
+    100 links of the account were not used and have not expired.
     """
     ListSignInLinks: _aio.UnaryUnaryMultiCallable[_sessions_pb2.ListSignInLinksRequest, _sessions_pb2.ListSignInLinksResponse]  # type: ignore[assignment]
     """Returns one page of the account's sign-in links, oldest first, without tokens. Those that were
@@ -239,7 +245,9 @@ class SignInLinkServiceAsyncStub(SignInLinkServiceStub):
     """
 
 class SignInLinkServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Manages links that sign a person in. The command `roster console link` creates them too."""
+    """Manages links that sign a person in. The command `roster console link` creates them too, also
+    beyond the maximum.
+    """
 
     @_abc_1.abstractmethod
     def CreateSignInLink(
@@ -249,7 +257,8 @@ class SignInLinkServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_sessions_pb2.CreateSignInLinkResponse, _abc.Awaitable[_sessions_pb2.CreateSignInLinkResponse]]:
         """Creates a link on ROSTER_PUBLIC_URL that signs a person in once. Only this response contains
         it. Its token is after the #, so browsers send it to no server, and proxies do not log it. Fails
-        with PUBLIC_URL_NOT_SET if the server has no public URL.
+        with PUBLIC_URL_NOT_SET if the server has no public URL, or with SIGN_IN_LINK_LIMIT_REACHED if
+        100 links of the account were not used and have not expired.
         """
 
     @_abc_1.abstractmethod

@@ -729,6 +729,13 @@ export enum Error_Reason {
    * @generated from enum value: HTTPS_REQUIRED = 73;
    */
   HTTPS_REQUIRED = 73,
+
+  /**
+   * The account has the maximum number of sign-in links that were not used.
+   *
+   * @generated from enum value: SIGN_IN_LINK_LIMIT_REACHED = 74;
+   */
+  SIGN_IN_LINK_LIMIT_REACHED = 74,
 }
 
 /**

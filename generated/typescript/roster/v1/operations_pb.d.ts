@@ -17,7 +17,8 @@ import type { Actor } from "./actors_pb.js";
 export declare const file_roster_v1_operations: GenFile;
 
 /**
- * What is done to each selected subscriber. Exactly one field must be set.
+ * What is done to each selected subscriber. Exactly one field must be set, apart from
+ * consent_source.
  *
  * @generated from message roster.v1.BatchAction
  */
@@ -56,6 +57,14 @@ export declare type BatchAction = Message<"roster.v1.BatchAction"> & {
    * @generated from field: optional bool delete = 5;
    */
   delete?: boolean | undefined;
+
+  /**
+   * How the people asked for the change of the status, as in ChangeSubscriberStatus. At most 200
+   * characters. Accepted with change_status only. Default: not stated.
+   *
+   * @generated from field: string consent_source = 6;
+   */
+  consentSource: string;
 };
 
 /**
@@ -100,7 +109,8 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
 
   /**
    * Filter of the request; empty if it has none. It has the new names of tags that were
-   * renamed, and "erased" in place of the addresses of persons whose data was erased.
+   * renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
+   * erased.
    *
    * @generated from field: string filter = 3;
    */
@@ -213,8 +223,8 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   actor?: Actor | undefined;
 
   /**
-   * Search of the request; empty if it has none. It is "erased" if it was the address of a person
-   * whose data was erased.
+   * Search of the request; empty if it has none. It is "erased" if it was a part of the address of a
+   * person whose data was erased.
    *
    * @generated from field: string q = 20;
    */
@@ -228,7 +238,8 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
 export declare const OperationSchema: GenMessage<Operation>;
 
 /**
- * What is done to each subscriber, as in BatchAction. One field is set.
+ * What is done to each subscriber, as in BatchAction. One field is set, apart from
+ * consent_source.
  *
  * @generated from message roster.v1.Operation.Action
  */
@@ -267,6 +278,13 @@ export declare type Operation_Action = Message<"roster.v1.Operation.Action"> & {
    * @generated from field: optional bool delete = 5;
    */
   delete?: boolean | undefined;
+
+  /**
+   * How the people asked for the change of the status. Left out if it is not stated.
+   *
+   * @generated from field: string consent_source = 6;
+   */
+  consentSource: string;
 };
 
 /**
@@ -405,8 +423,8 @@ export enum Operation_State {
    * matches a prefix. A filter also names the tags that a prefix or tags:* matches. Other
    * reasons are that the filter is no longer valid, where failed contains the remaining
    * subscribers; that a tag, custom field or segment of the account was renamed, changed or
-   * deleted while the operation was being created; and that the request contains the address
-   * of a person whose data was erased. A replay fails if its webhook is deleted; failed then
+   * deleted while the operation was being created; and that the request contains the address,
+   * or a part of the address, of a person whose data was erased. A replay fails if its webhook is deleted; failed then
    * contains the remaining events.
    *
    * @generated from enum value: FAILED = 4;

@@ -158,6 +158,13 @@ export declare type Limits = Message<"roster.v1.Limits"> & {
    * @generated from field: int32 running_operations = 4;
    */
   runningOperations: number;
+
+  /**
+   * Sign-in links that were not used.
+   *
+   * @generated from field: int32 sign_in_links = 5;
+   */
+  signInLinks: number;
 };
 
 /**
@@ -740,7 +747,8 @@ export declare const SessionService: GenService<{
 }>;
 
 /**
- * Manages links that sign a person in. The command `roster console link` creates them too.
+ * Manages links that sign a person in. The command `roster console link` creates them too, also
+ * beyond the maximum.
  *
  * @generated from service roster.v1.SignInLinkService
  */
@@ -748,7 +756,8 @@ export declare const SignInLinkService: GenService<{
   /**
    * Creates a link on ROSTER_PUBLIC_URL that signs a person in once. Only this response contains
    * it. Its token is after the #, so browsers send it to no server, and proxies do not log it. Fails
-   * with PUBLIC_URL_NOT_SET if the server has no public URL.
+   * with PUBLIC_URL_NOT_SET if the server has no public URL, or with SIGN_IN_LINK_LIMIT_REACHED if
+   * 100 links of the account were not used and have not expired.
    *
    * @generated from rpc roster.v1.SignInLinkService.CreateSignInLink
    */

@@ -138,9 +138,7 @@ def _position(condition: Condition, key: Field, id_: Field) -> Expression:
     if key.name == "email_key":
         # It is unique, and its index contains no ID.
         return Expression(key, condition.operator, after_key)
-    is_after = Expression(Tuple(key, id_), condition.operator, Tuple(after_key, after_id))
-    # Lets SQLite use the index of a key that can be null.
-    return key.is_null(False) & is_after if key.null else is_after
+    return Expression(Tuple(key, id_), condition.operator, Tuple(after_key, after_id))
 
 
 def _email(
