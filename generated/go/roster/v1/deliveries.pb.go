@@ -525,14 +525,14 @@ type WebhookHealth struct {
 	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
 	// State of the webhook.
 	State WebhookHealth_State `protobuf:"varint,2,opt,name=state,proto3,enum=roster.v1.WebhookHealth_State" json:"state,omitempty"`
-	// Number of attempts that started within the last 24 hours and succeeded. Of more than 100,000
-	// attempts, the latest 100,000 are counted. Those of test deliveries are included.
+	// Number of attempts that started within the last 24 hours and succeeded. Of more than 10,000
+	// attempts, the latest 10,000 are counted. Those of test deliveries are included.
 	SucceededAttempts int32 `protobuf:"varint,3,opt,name=succeeded_attempts,json=succeededAttempts,proto3" json:"succeeded_attempts,omitempty"`
 	// Number of attempts that started within the last 24 hours and failed, counted likewise.
 	FailedAttempts int32 `protobuf:"varint,4,opt,name=failed_attempts,json=failedAttempts,proto3" json:"failed_attempts,omitempty"`
 	// Share of these attempts that succeeded, from 0 to 1. Absent without attempts.
 	SuccessRate *float64 `protobuf:"fixed64,5,opt,name=success_rate,json=successRate,proto3,oneof" json:"success_rate,omitempty"`
-	// Number of deliveries in state PENDING, which wait for an attempt.
+	// Number of deliveries in state PENDING, which wait for an attempt. At most 10,000 are counted.
 	Waiting int32 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Time of creation of the oldest of them. Absent if none waits.
 	OldestWaitingAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=oldest_waiting_at,json=oldestWaitingAt,proto3" json:"oldest_waiting_at,omitempty"`
@@ -547,8 +547,10 @@ type WebhookHealth struct {
 	NextAttemptAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=next_attempt_at,json=nextAttemptAt,proto3" json:"next_attempt_at,omitempty"`
 	// The latest 50 attempts, newest first, of at most the last 14 days.
 	LatestAttempts []*WebhookHealth_Attempt `protobuf:"bytes,12,rep,name=latest_attempts,json=latestAttempts,proto3" json:"latest_attempts,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Time at which the earliest of the counted attempts started. Absent without attempts.
+	CountedSince  *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=counted_since,json=countedSince,proto3" json:"counted_since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookHealth) Reset() {
@@ -661,6 +663,13 @@ func (x *WebhookHealth) GetNextAttemptAt() *timestamppb.Timestamp {
 func (x *WebhookHealth) GetLatestAttempts() []*WebhookHealth_Attempt {
 	if x != nil {
 		return x.LatestAttempts
+	}
+	return nil
+}
+
+func (x *WebhookHealth) GetCountedSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CountedSince
 	}
 	return nil
 }
@@ -812,7 +821,7 @@ const file_roster_v1_deliveries_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
 	"\f_http_statusB\b\n" +
-	"\x06_error\"\x99\n" +
+	"\x06_error\"\xf8\n" +
 	"\n" +
 	"\rWebhookHealth\x12=\n" +
 	"\n" +
@@ -829,7 +838,8 @@ const file_roster_v1_deliveries_proto_rawDesc = "" +
 	"last_error\x18\n" +
 	" \x01(\tB\f\xaa\xb5\x18\bHTTP 503H\x02R\tlastError\x88\x01\x01\x12`\n" +
 	"\x0fnext_attempt_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:21.247ZR\rnextAttemptAt\x12I\n" +
-	"\x0flatest_attempts\x18\f \x03(\v2 .roster.v1.WebhookHealth.AttemptR\x0elatestAttempts\x1a\xe3\x02\n" +
+	"\x0flatest_attempts\x18\f \x03(\v2 .roster.v1.WebhookHealth.AttemptR\x0elatestAttempts\x12]\n" +
+	"\rcounted_since\x18\r \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-20T07:14:02.515ZR\fcountedSince\x1a\xe3\x02\n" +
 	"\aAttempt\x12?\n" +
 	"\vdelivery_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\n" +
 	"deliveryId\x12\x1d\n" +
@@ -898,12 +908,13 @@ var file_roster_v1_deliveries_proto_depIdxs = []int32{
 	8,  // 13: roster.v1.WebhookHealth.failing_since:type_name -> google.protobuf.Timestamp
 	8,  // 14: roster.v1.WebhookHealth.next_attempt_at:type_name -> google.protobuf.Timestamp
 	7,  // 15: roster.v1.WebhookHealth.latest_attempts:type_name -> roster.v1.WebhookHealth.Attempt
-	8,  // 16: roster.v1.WebhookHealth.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	8,  // 16: roster.v1.WebhookHealth.counted_since:type_name -> google.protobuf.Timestamp
+	8,  // 17: roster.v1.WebhookHealth.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_deliveries_proto_init() }

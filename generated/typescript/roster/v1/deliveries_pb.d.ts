@@ -324,8 +324,8 @@ export declare type WebhookHealth = Message<"roster.v1.WebhookHealth"> & {
   state: WebhookHealth_State;
 
   /**
-   * Number of attempts that started within the last 24 hours and succeeded. Of more than 100,000
-   * attempts, the latest 100,000 are counted. Those of test deliveries are included.
+   * Number of attempts that started within the last 24 hours and succeeded. Of more than 10,000
+   * attempts, the latest 10,000 are counted. Those of test deliveries are included.
    *
    * @generated from field: int32 succeeded_attempts = 3;
    */
@@ -346,7 +346,7 @@ export declare type WebhookHealth = Message<"roster.v1.WebhookHealth"> & {
   successRate?: number | undefined;
 
   /**
-   * Number of deliveries in state PENDING, which wait for an attempt.
+   * Number of deliveries in state PENDING, which wait for an attempt. At most 10,000 are counted.
    *
    * @generated from field: int32 waiting = 6;
    */
@@ -394,6 +394,13 @@ export declare type WebhookHealth = Message<"roster.v1.WebhookHealth"> & {
    * @generated from field: repeated roster.v1.WebhookHealth.Attempt latest_attempts = 12;
    */
   latestAttempts: WebhookHealth_Attempt[];
+
+  /**
+   * Time at which the earliest of the counted attempts started. Absent without attempts.
+   *
+   * @generated from field: google.protobuf.Timestamp counted_since = 13;
+   */
+  countedSince?: Timestamp | undefined;
 };
 
 /**
