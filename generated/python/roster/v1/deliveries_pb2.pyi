@@ -395,6 +395,7 @@ class WebhookHealth(_message.Message):
     SUCCEEDED_ATTEMPTS_FIELD_NUMBER: _builtins.int
     FAILED_ATTEMPTS_FIELD_NUMBER: _builtins.int
     SUCCESS_RATE_FIELD_NUMBER: _builtins.int
+    COUNTED_SINCE_FIELD_NUMBER: _builtins.int
     WAITING_FIELD_NUMBER: _builtins.int
     OLDEST_WAITING_AT_FIELD_NUMBER: _builtins.int
     FAILING_SINCE_FIELD_NUMBER: _builtins.int
@@ -402,7 +403,6 @@ class WebhookHealth(_message.Message):
     LAST_ERROR_FIELD_NUMBER: _builtins.int
     NEXT_ATTEMPT_AT_FIELD_NUMBER: _builtins.int
     LATEST_ATTEMPTS_FIELD_NUMBER: _builtins.int
-    COUNTED_SINCE_FIELD_NUMBER: _builtins.int
     webhook_id: _builtins.str
     """Identifier of the webhook."""
     state: Global___WebhookHealth.State.ValueType
@@ -424,6 +424,10 @@ class WebhookHealth(_message.Message):
     last_error: _builtins.str
     """Why that attempt failed. Absent if the webhook is not failing."""
     @_builtins.property
+    def counted_since(self) -> _timestamp_pb2.Timestamp:
+        """Time at which the earliest of these attempts started. Absent without attempts."""
+
+    @_builtins.property
     def oldest_waiting_at(self) -> _timestamp_pb2.Timestamp:
         """Time of creation of the oldest of them. Absent if none waits."""
 
@@ -439,10 +443,6 @@ class WebhookHealth(_message.Message):
     def latest_attempts(self) -> _containers.RepeatedCompositeFieldContainer[Global___WebhookHealth.Attempt]:
         """The latest 50 attempts, newest first, of at most the last 14 days."""
 
-    @_builtins.property
-    def counted_since(self) -> _timestamp_pb2.Timestamp:
-        """Time at which the earliest of the counted attempts started. Absent without attempts."""
-
     def __init__(
         self,
         *,
@@ -451,6 +451,7 @@ class WebhookHealth(_message.Message):
         succeeded_attempts: _builtins.int = ...,
         failed_attempts: _builtins.int = ...,
         success_rate: _builtins.float | None = ...,
+        counted_since: _timestamp_pb2.Timestamp | None = ...,
         waiting: _builtins.int = ...,
         oldest_waiting_at: _timestamp_pb2.Timestamp | None = ...,
         failing_since: _timestamp_pb2.Timestamp | None = ...,
@@ -458,7 +459,6 @@ class WebhookHealth(_message.Message):
         last_error: _builtins.str | None = ...,
         next_attempt_at: _timestamp_pb2.Timestamp | None = ...,
         latest_attempts: _abc.Iterable[Global___WebhookHealth.Attempt] | None = ...,
-        counted_since: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_last_error", b"_last_error", "_last_http_status", b"_last_http_status", "_success_rate", b"_success_rate", "counted_since", b"counted_since", "failing_since", b"failing_since", "last_error", b"last_error", "last_http_status", b"last_http_status", "next_attempt_at", b"next_attempt_at", "oldest_waiting_at", b"oldest_waiting_at", "success_rate", b"success_rate"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
