@@ -14,8 +14,10 @@ from peewee import SQL, Expression, ModelSelect, Node, fn
 
 from ....storage.statements import Dialect, Statement, param
 from ...events.models import Event
+from ...events.store_subscriber import select_about
 from ..delivery.store_deliveries import COLUMNS
 from ..delivery.store_queue import IN_ACCOUNT
+from ..endpoints import store_reading as webhooks
 from ..models import Delivery, DeliveryAttempt, Webhook
 from ..rules import DeliveryState
 
@@ -23,6 +25,9 @@ from ..rules import DeliveryState
 _INDEXED = (DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.FAILED)
 _BY_INDEX = {"webhook_id", "failed_status", "first_id", "end_id"}
 _OF_EVENTS = {"event_id", "subscriber_id"}
+_EVENT = Event.select(Event.sequence).where(
+    (Event.account_id == param("account_id")) & (Event.id == param("event_id"))
+)
 
 
 class Shape(NamedTuple):
@@ -97,7 +102,9 @@ def select_nth_of_each(shape: Shape) -> Statement:
         conditions = [few.account_id == param("account_id"), few.webhook_id == Webhook.id]
         nth = few.select(id_).where(*conditions, *_in_index(few, id_, shape))
         nth = nth.order_by(id_.desc()).limit(SQL("1")).offset(param("skipped"))
-        return Webhook.select(nth).where(*_webhooks(shape))
+        query = Webhook.select(nth).where(webhooks.IN_ACCOUNT)
+        is_one = "webhook_id" in shape.names
+        return query.where(Webhook.id == param("webhook_id")) if is_one else query
 
     return Statement(build)
 
@@ -130,12 +137,13 @@ def _found(few: Any, id_: Any, shape: Shape, dialect: Dialect) -> list[Expressio
     """Returns the conditions by which an index finds rows."""
     is_of_webhook = few.webhook_id == param("webhook_id")
     if "webhook_id" not in shape.names:
-        existing = Webhook.select(Webhook.id).where(*_webhooks(shape))
-        is_of_webhook = dialect.within(few.webhook_id, existing)
+        is_of_webhook = dialect.within(few.webhook_id, webhooks.IDS)
     conditions = [few.account_id == param("account_id"), is_of_webhook]
-    if shape.is_of_events:
-        return [*conditions, dialect.within(few.sequence, _sequences(shape))]
-    return [*conditions, *_in_index(few, id_, shape)]
+    if "event_id" in shape.names:
+        conditions.append(dialect.within(few.sequence, _EVENT))
+    if "subscriber_id" in shape.names:
+        conditions.append(dialect.within(few.sequence, select_about()))
+    return conditions if shape.is_of_events else [*conditions, *_in_index(few, id_, shape)]
 
 
 def _in_index(few: Any, id_: Any, shape: Shape) -> list[Expression]:
@@ -160,22 +168,3 @@ def _rest(table: Any, shape: Shape, dialect: Dialect) -> list[Node]:
         own += [attempt.http_status == param("http_status"), *shape.between(attempt.delivery_id)]
         conditions.append(fn.EXISTS(attempt.select(SQL("1")).where(*own)))
     return conditions
-
-
-def _webhooks(shape: Shape) -> list[Expression]:
-    conditions = [Webhook.account_id == param("account_id")]
-    if "webhook_id" in shape.names:
-        conditions.append(Webhook.id == param("webhook_id"))
-    return conditions
-
-
-def _sequences(shape: Shape) -> ModelSelect[Any]:
-    """Selects the sequence numbers of the event, or of those about the subscriber."""
-    conditions = [Event.account_id == param("account_id")]
-    if "event_id" in shape.names:
-        conditions.append(Event.id == param("event_id"))
-    if "subscriber_id" in shape.names:
-        # The index of subscribers contains no other events.
-        conditions.append(Event.subscriber_id.is_null(False))
-        conditions.append(Event.subscriber_id == param("subscriber_id"))
-    return Event.select(Event.sequence).where(*conditions)
