@@ -47,7 +47,10 @@ def list_(url: Url = LOCAL_URL, api_key: ApiKey = "", json: Json = False) -> Non
 def health(
     url: Url = LOCAL_URL, api_key: ApiKey = "", webhook: Webhook = "", json: Json = False
 ) -> None:
-    """Print the success of the last 24 hours of each webhook, what waits, and what failed."""
+    """Print the success of each webhook in the last 24 hours, what waits, and what failed.
+
+    At most the latest 10,000 attempts are counted.
+    """
     rows = run(_health(url, api_key, webhook))
     if json:
         print_json_list("health", rows)

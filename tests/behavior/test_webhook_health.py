@@ -51,6 +51,7 @@ def test_health_includes_what_failed_and_what_waits(account: Account, receiver: 
         "succeededAttempts": 3,
         "failedAttempts": 1,
         "successRate": 0.75,
+        "countedSince": attempts[-1]["startedAt"],
         "waiting": 1,
         "oldestWaitingAt": failed["createdAt"],
         "failingSince": failing_since,

@@ -19,14 +19,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from rosterd.server.features.webhooks.delivery.store_pages import (
-    Filter,
-    PagePosition,
-    Search,
-    page_of_all,
-)
+from rosterd.server.features.webhooks.query.store_pages import Filter, Search, page_of_all
 from rosterd.server.features.webhooks.rules import DeliveryState
 from rosterd.server.features.webhooks.store_health import health
+from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.databases import bring_up_to_date, database_at
 from rosterd.server.storage.postgres.connection import connect
 from rosterd.server.storage.sqlite import file
@@ -63,8 +59,7 @@ SEARCHES: dict[str, Search] = {
     "HTTP status 503 and event type": Search(Filter(event_types=["tag.deleted"]), http_status=503),
 }
 WORK: dict[str, Work] = {
-    name: partial(page_of_all, ACCOUNT, search, PagePosition(LIMIT))
-    for name, search in SEARCHES.items()
+    name: partial(page_of_all, ACCOUNT, search, Page(1, LIMIT)) for name, search in SEARCHES.items()
 } | {"health of a webhook": partial(health, ACCOUNT, _WEBHOOK)}
 
 

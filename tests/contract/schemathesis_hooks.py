@@ -49,7 +49,7 @@ def before_call(_context: HookContext, case: Case, _kwargs: dict[str, Any]) -> N
     if case.path.startswith("/api/keys/") and case.path_parameters.get("id") == OWN_KEY:
         case.path_parameters["id"] = "another"
     if case.path == "/api/session":
-        case.headers = {**(case.headers or {}), "Sec-Fetch-Site": "same-origin"}
+        case.headers["Sec-Fetch-Site"] = "same-origin"
     if isinstance(case.query, dict):
         case.query.pop("readMask", None)  # the response would lack required fields
     if _TIMEOUT.fullmatch(str(dict(case.headers or ()).get("Grpc-Timeout", ""))):

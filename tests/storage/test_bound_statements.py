@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib import import_module
 from itertools import chain, combinations, product
@@ -30,7 +30,7 @@ from rosterd.server.features.subscribers.query.plan import (
 )
 from rosterd.server.features.subscribers.query.store_groups import MATCHES, count_groups
 from rosterd.server.features.subscribers.query.store_pages import ids_after, page_without_total
-from rosterd.server.features.webhooks.delivery import store_pages as deliveries
+from rosterd.server.features.webhooks.query import store_pages as deliveries
 from rosterd.server.features.webhooks.rules import DeliveryState
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.account_rows import AccountTable
@@ -101,9 +101,9 @@ MAKERS = {
     "features.subscribers.query.store_search._scanning",
     "features.subscribers.query.store_search._sorting",
     "features.sessions.store._of_both",
-    "features.webhooks.delivery.store_pages._page",
-    "features.webhooks.delivery.store_pages._count",
-    "features.webhooks.delivery.store_pages._nth_of_each",
+    "features.webhooks.query.store_matches.select_page",
+    "features.webhooks.query.store_matches.select_count",
+    "features.webhooks.query.store_matches.select_nth_of_each",
     "storage.account_rows.__init__",
     "storage.references.__init__",
     "storage.resource.__init__",
@@ -123,6 +123,8 @@ EXPRESSIONS = (
 
 class Recorder:
     """Records statements like a transaction. Returns no rows, and the same number of all counts."""
+
+    now = 0
 
     def __init__(self) -> None:
         self.statements: list[Statement] = []
@@ -233,25 +235,32 @@ def expression_statements() -> dict[str, Statement]:
 def delivery_page_statements() -> dict[str, Statement]:
     """Returns the delivery page statements for all statuses and combinations of filters."""
     every = {"event_types": ["tag.deleted"], "event_id": OURS, "first_id": OURS, "end_id": OURS}
+    of_search = {"webhook_id": THEIRS, "subscriber_id": OURS, "http_status": 503}
     found = {}
     for status in (None, *DeliveryState):
-        for chosen in chain.from_iterable(combinations(every, n) for n in range(len(every) + 1)):
+        for chosen in _combinations(every):
             recorder = Recorder()
+            tx = cast(Transaction, recorder)
             filters = deliveries.Filter(status, **{name: every[name] for name in chosen})
-            deliveries.page(
-                OURS, THEIRS, filters, deliveries.PagePosition(2), cast(Transaction, recorder)
-            )
+            deliveries.page(OURS, THEIRS, filters, Page(1, 2), tx)
+            for others in _combinations(of_search):
+                search = deliveries.Search(filters, **{name: of_search[name] for name in others})
+                deliveries.page_of_all(OURS, search, Page(1, 2), tx)
             for number, statement in enumerate(recorder.statements):
                 name = f"deliveries {status} {'+'.join(chosen)}, {number}"
                 found[name] = statement
     return found
 
 
+def _combinations(names: Collection[str]) -> Iterator[tuple[str, ...]]:
+    return chain.from_iterable(combinations(names, n) for n in range(len(names) + 1))
+
+
 def audit_page_statements() -> dict[str, Statement]:
     """Returns the statements of pages of the audit log for all combinations of filters."""
     found = {}
     names = audit.Filter._fields
-    for chosen in chain.from_iterable(combinations(names, n) for n in range(len(names) + 1)):
+    for chosen in _combinations(names):
         recorder = Recorder()
         filters = audit.Filter(**dict.fromkeys(chosen, OURS))
         audit.page(OURS, filters, Page(1, 2), cast(Transaction, recorder))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
-from peewee import Expression, Node, fn
+from peewee import Expression, ModelSelect, Node, fn
 
 from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
@@ -23,18 +24,17 @@ _Other = Event.alias()
 _OF_SUBSCRIBERS = (_Other.account_id == param("account_id")) & _Other.subscriber_id.is_null(False)
 
 
+def select_about() -> ModelSelect[Any]:
+    """Selects the sequence numbers of the events about the subscriber `subscriber_id`."""
+    return _Other.select(_Other.sequence).where(
+        _OF_SUBSCRIBERS & (_Other.subscriber_id == param("subscriber_id"))
+    )
+
+
 def _events(dialect: Dialect) -> Node:
     """Selects the events about a subscriber from a sequence number on."""
-    numbers = (
-        _Other.select(_Other.sequence)
-        .where(
-            _OF_SUBSCRIBERS
-            & (_Other.subscriber_id == param("subscriber_id"))
-            & (_Other.sequence >= param("first"))
-        )
-        .order_by(_Other.sequence)
-        .limit(param("limit"))
-    )
+    numbers = select_about().where(_Other.sequence >= param("first"))
+    numbers = numbers.order_by(_Other.sequence).limit(param("limit"))
     events = Event.select(Event.sequence, Event.id, Event.envelope)
     return events.where(_numbered(dialect, numbers)).order_by(Event.sequence)
 
@@ -55,11 +55,7 @@ def _numbered(dialect: Dialect, numbers: Node) -> Expression:
 
 
 _EVENTS = Statement(_events)
-_COUNT = Statement(
-    lambda _: _Other.select(fn.COUNT(_Other.sequence)).where(
-        _OF_SUBSCRIBERS & (_Other.subscriber_id == param("subscriber_id"))
-    )
-)
+_COUNT = Statement(lambda _: select_about().select(fn.COUNT(_Other.sequence)))
 _OF_TYPE = Statement(
     lambda _: (
         Event.select(Event.sequence, Event.id, Event.envelope)

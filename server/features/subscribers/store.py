@@ -39,7 +39,7 @@ from .rules import (
 )
 from .store_attached import attach, detach_all, merge_values
 from .store_changes import store_changes
-from .store_inserting import Inserted, insert
+from .store_inserting import insert
 from .store_reading import ONE, Reference, find, ids_by_address
 from .store_revisions import keep_deleted
 
@@ -128,9 +128,10 @@ class SubscriberStore:
             else:
                 candidates.setdefault(each.email.key, index)
         rows = {index: new[index] for index in candidates.values()}
-        inserted = self._insert(account_id, rows, tx, source)
-        for index, subscriber_id in inserted.ids.items():
-            outcomes[index] = inserted.row(subscriber_id, new[index], source)
+        stored = dict(insert(account_id, rows, tx, source).rows(rows, source))
+        if stored:
+            self._record_creations(account_id, stored.values(), tx)
+        outcomes |= stored
         return [outcomes.get(index) or SubscriberAlreadyExists() for index in range(len(new))]
 
     def create_many(
@@ -157,7 +158,11 @@ class SubscriberStore:
         for index, new in valid.items():
             first.setdefault(new.email.key, index)
         candidates = {index: rows[index] for index in first.values()}
-        created = self._insert(account_id, candidates, tx, source).ids
+        inserted = insert(account_id, candidates, tx, source)
+        created = inserted.ids
+        if created:
+            stored = (row for _, row in inserted.rows(candidates, source))
+            self._record_creations(account_id, stored, tx)
         if len(created) == len(rows):
             return CreateManyResult(created, row_errors, reduced)
         existing = RowError(Failure.ALREADY_EXISTS, "email")
@@ -322,22 +327,14 @@ class SubscriberStore:
             if faults:
                 raise ValidationError(faults)
 
-    def _insert(
-        self, account_id: str, new: Mapping[int, NewSubscriber], tx: Transaction, source: Source
-    ) -> Inserted:
-        """Stores valid subscribers with different addresses, except existing ones.
-
-        Records their events.
-        """
-        inserted = insert(account_id, new, tx, source)
-        if inserted.ids and has_webhooks(account_id, tx):
-            rows = [inserted.row(id_, new[index], source) for index, id_ in inserted.ids.items()]
-            changes = [
-                created(EventType.SUBSCRIBER_CREATED, self._linked(account_id, row, tx))
-                for row in rows
-            ]
+    def _record_creations(
+        self, account_id: str, rows: Iterable[SubscriberRow], tx: Transaction
+    ) -> None:
+        """Records the events of new subscribers. Does not read `rows` without a webhook."""
+        if has_webhooks(account_id, tx):
+            event_type = EventType.SUBSCRIBER_CREATED
+            changes = [created(event_type, self._linked(account_id, row, tx)) for row in rows]
             record(account_id, changes, tx)
-        return inserted
 
     def _linked(
         self, account_id: str, row: SubscriberRow, tx: Transaction

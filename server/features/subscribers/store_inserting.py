@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -75,9 +75,13 @@ class Inserted(NamedTuple):
     revision: int = 0
     names: Mapping[str, str] = {}
 
-    def row(self, subscriber_id: str, new: NewSubscriber, source: Source) -> SubscriberRow:
-        tags = tuple(self.names[key] for key in sorted(new.tags))
-        return _new_row(subscriber_id, new, self.revision, source, tags)
+    def rows(
+        self, new: Mapping[int, NewSubscriber], source: Source
+    ) -> Iterator[tuple[int, SubscriberRow]]:
+        """Yields the stored subscribers by index."""
+        for index, subscriber_id in self.ids.items():
+            tags = tuple(self.names[key] for key in sorted(new[index].tags))
+            yield index, _new_row(subscriber_id, new[index], self.revision, source, tags)
 
 
 def insert(
@@ -141,7 +145,7 @@ def _new_row(
     new: NewSubscriber,
     revision: int,
     source: Source,
-    tags: tuple[str, ...] = (),
+    tags: tuple[str, ...],
 ) -> SubscriberRow:
     values = {key: value for key, value in new.values.items() if value is not None}
     created_at = timestamp_of(subscriber_id)

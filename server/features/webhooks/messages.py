@@ -68,6 +68,7 @@ def health(row: HealthReport) -> pb.WebhookHealth:
         succeeded_attempts=row.succeeded,
         failed_attempts=row.failed,
         success_rate=row.succeeded / number if number else None,
+        counted_since=_time(row.counted_since),
         waiting=row.waiting,
         oldest_waiting_at=_time(row.oldest_waiting_at),
         failing_since=_time(row.webhook.failing_since),

@@ -19,11 +19,11 @@ from ...values.ids import checked_id
 from ..operations.messages import operation
 from ..subscribers import store_reading as subscribers
 from .delivery import store_deliveries as deliveries
-from .delivery import store_pages as pages
 from .delivery import store_replays as replays
 from .delivery.tail import Tails
 from .endpoints.store_reading import find
 from .messages import attempt, delivery
+from .query import store_pages as pages
 from .rules import check_event_types, check_filter
 
 
@@ -46,19 +46,17 @@ class DeliveryMethods:
         self, request: pb.ListWebhookDeliveriesRequest, _context: Context
     ) -> pb.ListWebhookDeliveriesResponse:
         account, webhook_id = account_id(), checked_id(request.id, WebhookNotFound)
-        filters = _filter(request)
+        filters = _filter(request, *created_range(request))
         page = page_in(repr((webhook_id, filters)), request)
-        position = _position(page)
 
-        def get(tx: Transaction) -> pages.DeliveryPage:
+        def get(tx: Transaction) -> tuple[list[deliveries.DeliveryRow], int, Page | None]:
             find(account, webhook_id, tx)
-            return pages.page(account, webhook_id, filters, position, tx)
+            return pages.page(account, webhook_id, filters, page, tx)
 
-        listed = await self._database.read(get)
-        following = page.following(listed.rows[-1].id) if listed.more else None
+        rows, total, following = await self._database.read(get)
         return pb.ListWebhookDeliveriesResponse(
-            deliveries=[delivery(row) for row in listed.rows],
-            total=listed.total,
+            deliveries=map(delivery, rows),
+            total=total,
             page=page.number,
             limit=page.limit,
             next_page_token=token_of(following),
@@ -70,9 +68,8 @@ class DeliveryMethods:
         account, search = account_id(), _search(request)
         person = request.subscriber_id and subscribers.check_reference(request.subscriber_id)
         page = page_in(f"webhook deliveries {(search, request.subscriber_id)!r}", request)
-        position = _position(page)
 
-        def get(tx: Transaction) -> tuple[list[deliveries.DeliveryRow], str | None]:
+        def get(tx: Transaction) -> tuple[list[deliveries.DeliveryRow], Page | None]:
             if search.webhook_id is not None:
                 find(account, search.webhook_id, tx)
             about = person
@@ -80,16 +77,16 @@ class DeliveryMethods:
             if not isinstance(about, str):
                 about = subscribers.find(account, about, tx).id
             chosen = search._replace(subscriber_id=about or None)
-            return pages.page_of_all(account, chosen, position, tx)
+            return pages.page_of_all(account, chosen, page, tx)
 
-        rows, after = await self._database.read(get)
-        is_all = page.number == 1 and after is None
+        rows, following = await self._database.read(get)
+        is_all = page.number == 1 and following is None
         return pb.ListAllWebhookDeliveriesResponse(
             deliveries=map(delivery, rows),
             total=len(rows) if is_all else None,
             page=page.number,
             limit=page.limit,
-            next_page_token=token_of(page.following(after) if after else None),
+            next_page_token=token_of(following),
         )
 
     async def GetWebhookDelivery(
@@ -146,30 +143,25 @@ class DeliveryMethods:
             )
 
 
-def _position(page: Page) -> pages.PagePosition:
-    return pages.PagePosition(page.limit, page.offset, page.token.after if page.token else None)
-
-
 def _search(request: pb.ListAllWebhookDeliveriesRequest) -> pages.Search:
     """Returns the filters of a list request except the subscriber.
 
     Raises ValidationError or WebhookNotFound.
     """
-    filters = pages.Filter(
-        status=request.state or None,
-        event_types=check_filter("eventType", request.event_type) or None,
-        event_id=request.event_id or None,
-        first_id=first_id_at_or_after(request.since) if request.HasField("since") else None,
-        end_id=first_id_at_or_after(request.until) if request.HasField("until") else None,
-    )
+    first_id = first_id_at_or_after(request.since) if request.HasField("since") else None
+    end_id = first_id_at_or_after(request.until) if request.HasField("until") else None
+    filters = _filter(request, first_id, end_id)
     webhook_id = request.webhook_id and checked_id(request.webhook_id, WebhookNotFound)
     http_status = request.http_status if request.HasField("http_status") else None
     return pages.Search(filters, webhook_id or None, http_status=http_status)
 
 
-def _filter(request: pb.ListWebhookDeliveriesRequest) -> pages.Filter:
+def _filter(
+    request: pb.ListWebhookDeliveriesRequest | pb.ListAllWebhookDeliveriesRequest,
+    first_id: str | None,
+    end_id: str | None,
+) -> pages.Filter:
     """Returns the filter of a list request. Raises ValidationError."""
-    first_id, end_id = created_range(request)
     return pages.Filter(
         status=request.state or None,
         event_types=check_filter("eventType", request.event_type) or None,

@@ -23,14 +23,12 @@ from ..subscribers.rules import OPTED_OUT
 from ..subscribers.store_reading import ids_by_address
 from ..suppressions.store import Suppressions
 from .endpoints import store_reading as webhooks
-from .models import Delivery, DeliveryAttempt, DeliveryQueue, Webhook
+from .models import Delivery, DeliveryAttempt, DeliveryQueue
 
 # Events that one statement reads. Bounds the memory.
 _PAGE = 500
 _OPT_OUTS = frozenset(status.name for status in OPTED_OUT)
-_OF_EXISTING_WEBHOOK = Delivery.webhook_id.in_(
-    Webhook.select(Webhook.id).where(Webhook.account_id == param("account_id"))
-)
+_OF_EXISTING_WEBHOOK = Delivery.webhook_id.in_(webhooks.IDS)
 
 _EVENTS = Statement(
     lambda _: (

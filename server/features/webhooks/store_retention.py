@@ -13,7 +13,8 @@ from ...storage.transaction import Transaction
 from ...values.ids import first_id_at
 from ..events.models import Event
 from .delivery.store_queue import IN_ACCOUNT, QueueStatement, lock_queue_only
-from .models import Delivery, DeliveryAttempt, Webhook
+from .endpoints import store_reading as webhooks
+from .models import Delivery, DeliveryAttempt
 
 # Retention of attempts, and of everything else, in milliseconds.
 ATTEMPT_RETENTION = 14 * 24 * 3_600_000
@@ -72,10 +73,7 @@ _PURGE_DELIVERIES_OF_EVENTS = QueueStatement(
             Delivery.id,
             Delivery.select(Delivery.id).where(
                 IN_ACCOUNT
-                & dialect.within(
-                    Delivery.webhook_id,
-                    Webhook.select(Webhook.id).where(Webhook.account_id == param("account_id")),
-                )
+                & dialect.within(Delivery.webhook_id, webhooks.IDS)
                 & (Delivery.sequence <= param("last"))
             ),
         )

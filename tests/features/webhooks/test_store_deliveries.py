@@ -1,4 +1,4 @@
-"""Tests retries of deliveries, and the cost of reading filtered pages."""
+"""Tests retries of deliveries, and the cost of reading filtered pages and the health."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from functools import partial
 
 import pytest
 
+from rosterd.server.features.webhooks import store_health
 from rosterd.server.features.webhooks.delivery import store_deliveries
-from rosterd.server.features.webhooks.delivery import store_pages as pages
-from rosterd.server.features.webhooks.delivery.store_pages import Filter, Search
 from rosterd.server.features.webhooks.models import Delivery, DeliveryQueue
+from rosterd.server.features.webhooks.query import store_pages as pages
+from rosterd.server.features.webhooks.query.store_pages import Filter, Search
 from rosterd.server.features.webhooks.rules import RETRY_DELAYS, DeliveryState
+from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.transaction import Transaction
 
@@ -87,9 +89,8 @@ def fill(tx: Transaction) -> None:
         )
 
 
-EACH_POSITION = pytest.mark.parametrize(
-    "position", [pages.PagePosition(5), pages.PagePosition(5, after="Z")], ids=["number", "token"]
-)
+FIRST = Page(1, 5)
+EACH_PAGE = pytest.mark.parametrize("page", [FIRST, FIRST.following("Z")], ids=["number", "token"])
 
 
 @pytest.mark.parametrize(
@@ -105,16 +106,16 @@ EACH_POSITION = pytest.mark.parametrize(
         Filter(first_id=f"A{ROWS - 5:025}"),
     ],
 )
-@EACH_POSITION
+@EACH_PAGE
 def test_sqlite_finds_filtered_deliveries_without_a_scan(
-    many_deliveries: str, filters: Filter, position: pages.PagePosition
+    many_deliveries: str, filters: Filter, page: Page
 ) -> None:
     with unit_of_work(many_deliveries) as tx:
         recording = RecordingTransaction(tx)
-        rows, total, more = pages.page(ACCOUNT_ID, "A", filters, position, recording)
+        rows, total, following = pages.page(ACCOUNT_ID, "A", filters, page, recording)
 
     assert 0 < len(rows) == min(total, 5)
-    assert more == (total > 5)
+    assert (following is not None) == (total > 5)
     assert {row.webhook_id for row in rows} == {"A"}
     assert [row.id for row in rows] == sorted((row.id for row in rows), reverse=True)
     listing, count = recording.recorded
@@ -147,18 +148,18 @@ def test_sqlite_finds_filtered_deliveries_without_a_scan(
         (Search(http_status=204), 0),
     ],
 )
-@EACH_POSITION
+@EACH_PAGE
 def test_sqlite_reads_few_deliveries_for_a_page_of_all_webhooks(
     many_deliveries: str,
     search: Search,
     count: int,
-    position: pages.PagePosition,
+    page: Page,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pages, "MAX_READ", 40)
     with unit_of_work(many_deliveries) as tx:
         recording = RecordingTransaction(tx)
-        rows, _ = pages.page_of_all(ACCOUNT_ID, search, position, recording)
+        rows, _ = pages.page_of_all(ACCOUNT_ID, search, page, recording)
 
     assert len(rows) == min(count, 5)
     assert len(recording.recorded) <= 3
@@ -171,14 +172,28 @@ def test_pages_of_all_webhooks_continue_where_reading_ended(
 ) -> None:
     monkeypatch.setattr(pages, "MAX_READ", 4)
     expected = FAILED_IDS if search.http_status else []
-    found, position, number = [], pages.PagePosition(2), 0
+    found, number = [], 0
+    page: Page | None = Page(1, 2)
     with unit_of_work(many_deliveries) as tx:
-        while True:
-            rows, after = pages.page_of_all(ACCOUNT_ID, search, position, tx)
+        while page:
+            rows, following = pages.page_of_all(ACCOUNT_ID, search, page, tx)
             found += [row.id for row in rows]
-            if after is None:
-                break
-            position, number = pages.PagePosition(2, after=after), number + 1
+            page, number = following, number + 1
 
     assert found == expected
     assert number >= len(expected) / 2
+
+
+def test_sqlite_counts_a_limited_number_of_rows_for_the_health_of_a_webhook(
+    many_deliveries: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_health, "MAX_COUNTED", 4)
+    monkeypatch.setattr(store_health, "PERIOD", 1 << 50)
+    with unit_of_work(many_deliveries) as tx:
+        recording = RecordingTransaction(tx)
+        health = store_health.health(ACCOUNT_ID, "A", recording)
+
+    assert (health.succeeded + health.failed, health.waiting) == (4, 4)
+    assert health.counted_since == 1
+    assert len(health.attempts) == store_health.MAX_ATTEMPTS
+    assert sum(step.machine_steps for step in recording.recorded) < ROWS

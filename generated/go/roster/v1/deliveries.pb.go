@@ -525,28 +525,30 @@ type WebhookHealth struct {
 	WebhookId string `protobuf:"bytes,1,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
 	// State of the webhook.
 	State WebhookHealth_State `protobuf:"varint,2,opt,name=state,proto3,enum=roster.v1.WebhookHealth_State" json:"state,omitempty"`
-	// Number of attempts that started within the last 24 hours and succeeded. Of more than 100,000
-	// attempts, the latest 100,000 are counted. Those of test deliveries are included.
+	// Number of attempts that started within the last 24 hours and succeeded. Of more than 10,000
+	// attempts, the latest 10,000 are counted. Those of test deliveries are included.
 	SucceededAttempts int32 `protobuf:"varint,3,opt,name=succeeded_attempts,json=succeededAttempts,proto3" json:"succeeded_attempts,omitempty"`
 	// Number of attempts that started within the last 24 hours and failed, counted likewise.
 	FailedAttempts int32 `protobuf:"varint,4,opt,name=failed_attempts,json=failedAttempts,proto3" json:"failed_attempts,omitempty"`
 	// Share of these attempts that succeeded, from 0 to 1. Absent without attempts.
 	SuccessRate *float64 `protobuf:"fixed64,5,opt,name=success_rate,json=successRate,proto3,oneof" json:"success_rate,omitempty"`
-	// Number of deliveries in state PENDING, which wait for an attempt.
-	Waiting int32 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Time at which the earliest of these attempts started. Absent without attempts.
+	CountedSince *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=counted_since,json=countedSince,proto3" json:"counted_since,omitempty"`
+	// Number of deliveries in state PENDING, which wait for an attempt. At most 10,000 are counted.
+	Waiting int32 `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Time of creation of the oldest of them. Absent if none waits.
-	OldestWaitingAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=oldest_waiting_at,json=oldestWaitingAt,proto3" json:"oldest_waiting_at,omitempty"`
+	OldestWaitingAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=oldest_waiting_at,json=oldestWaitingAt,proto3" json:"oldest_waiting_at,omitempty"`
 	// Time since which every attempt has failed. Absent if the last attempt succeeded.
-	FailingSince *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=failing_since,json=failingSince,proto3" json:"failing_since,omitempty"`
+	FailingSince *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=failing_since,json=failingSince,proto3" json:"failing_since,omitempty"`
 	// HTTP status of the last failed attempt. Absent if the webhook is not failing or there was no
 	// response.
-	LastHttpStatus *int32 `protobuf:"varint,9,opt,name=last_http_status,json=lastHttpStatus,proto3,oneof" json:"last_http_status,omitempty"`
+	LastHttpStatus *int32 `protobuf:"varint,10,opt,name=last_http_status,json=lastHttpStatus,proto3,oneof" json:"last_http_status,omitempty"`
 	// Why that attempt failed. Absent if the webhook is not failing.
-	LastError *string `protobuf:"bytes,10,opt,name=last_error,json=lastError,proto3,oneof" json:"last_error,omitempty"`
+	LastError *string `protobuf:"bytes,11,opt,name=last_error,json=lastError,proto3,oneof" json:"last_error,omitempty"`
 	// Earliest time of the next attempt. Absent if no delivery waits or the webhook is disabled.
-	NextAttemptAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=next_attempt_at,json=nextAttemptAt,proto3" json:"next_attempt_at,omitempty"`
+	NextAttemptAt *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=next_attempt_at,json=nextAttemptAt,proto3" json:"next_attempt_at,omitempty"`
 	// The latest 50 attempts, newest first, of at most the last 14 days.
-	LatestAttempts []*WebhookHealth_Attempt `protobuf:"bytes,12,rep,name=latest_attempts,json=latestAttempts,proto3" json:"latest_attempts,omitempty"`
+	LatestAttempts []*WebhookHealth_Attempt `protobuf:"bytes,13,rep,name=latest_attempts,json=latestAttempts,proto3" json:"latest_attempts,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -614,6 +616,13 @@ func (x *WebhookHealth) GetSuccessRate() float64 {
 		return *x.SuccessRate
 	}
 	return 0
+}
+
+func (x *WebhookHealth) GetCountedSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CountedSince
+	}
+	return nil
 }
 
 func (x *WebhookHealth) GetWaiting() int32 {
@@ -812,7 +821,7 @@ const file_roster_v1_deliveries_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
 	"\f_http_statusB\b\n" +
-	"\x06_error\"\x99\n" +
+	"\x06_error\"\xf8\n" +
 	"\n" +
 	"\rWebhookHealth\x12=\n" +
 	"\n" +
@@ -820,16 +829,17 @@ const file_roster_v1_deliveries_proto_rawDesc = "" +
 	"\x05state\x18\x02 \x01(\x0e2\x1e.roster.v1.WebhookHealth.StateB\v\xaa\xb5\x18\aFAILINGR\x05state\x126\n" +
 	"\x12succeeded_attempts\x18\x03 \x01(\x05B\a\xaa\xb5\x18\x03990R\x11succeededAttempts\x12/\n" +
 	"\x0ffailed_attempts\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0210R\x0efailedAttempts\x120\n" +
-	"\fsuccess_rate\x18\x05 \x01(\x01B\b\xaa\xb5\x18\x040.99H\x00R\vsuccessRate\x88\x01\x01\x12 \n" +
-	"\awaiting\x18\x06 \x01(\x05B\x06\xaa\xb5\x18\x0241R\awaiting\x12d\n" +
-	"\x11oldest_waiting_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\x0foldestWaitingAt\x12]\n" +
-	"\rfailing_since\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\ffailingSince\x126\n" +
-	"\x10last_http_status\x18\t \x01(\x05B\a\xaa\xb5\x18\x03503H\x01R\x0elastHttpStatus\x88\x01\x01\x120\n" +
+	"\fsuccess_rate\x18\x05 \x01(\x01B\b\xaa\xb5\x18\x040.99H\x00R\vsuccessRate\x88\x01\x01\x12]\n" +
+	"\rcounted_since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-20T07:14:02.515ZR\fcountedSince\x12 \n" +
+	"\awaiting\x18\a \x01(\x05B\x06\xaa\xb5\x18\x0241R\awaiting\x12d\n" +
+	"\x11oldest_waiting_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\x0foldestWaitingAt\x12]\n" +
+	"\rfailing_since\x18\t \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\ffailingSince\x126\n" +
+	"\x10last_http_status\x18\n" +
+	" \x01(\x05B\a\xaa\xb5\x18\x03503H\x01R\x0elastHttpStatus\x88\x01\x01\x120\n" +
 	"\n" +
-	"last_error\x18\n" +
-	" \x01(\tB\f\xaa\xb5\x18\bHTTP 503H\x02R\tlastError\x88\x01\x01\x12`\n" +
-	"\x0fnext_attempt_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:21.247ZR\rnextAttemptAt\x12I\n" +
-	"\x0flatest_attempts\x18\f \x03(\v2 .roster.v1.WebhookHealth.AttemptR\x0elatestAttempts\x1a\xe3\x02\n" +
+	"last_error\x18\v \x01(\tB\f\xaa\xb5\x18\bHTTP 503H\x02R\tlastError\x88\x01\x01\x12`\n" +
+	"\x0fnext_attempt_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:21.247ZR\rnextAttemptAt\x12I\n" +
+	"\x0flatest_attempts\x18\r \x03(\v2 .roster.v1.WebhookHealth.AttemptR\x0elatestAttempts\x1a\xe3\x02\n" +
 	"\aAttempt\x12?\n" +
 	"\vdelivery_id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\n" +
 	"deliveryId\x12\x1d\n" +
@@ -894,16 +904,17 @@ var file_roster_v1_deliveries_proto_depIdxs = []int32{
 	6,  // 9: roster.v1.WebhookAttempt.request_headers:type_name -> roster.v1.WebhookAttempt.RequestHeadersEntry
 	8,  // 10: roster.v1.WebhookAttempt.next_attempt_at:type_name -> google.protobuf.Timestamp
 	1,  // 11: roster.v1.WebhookHealth.state:type_name -> roster.v1.WebhookHealth.State
-	8,  // 12: roster.v1.WebhookHealth.oldest_waiting_at:type_name -> google.protobuf.Timestamp
-	8,  // 13: roster.v1.WebhookHealth.failing_since:type_name -> google.protobuf.Timestamp
-	8,  // 14: roster.v1.WebhookHealth.next_attempt_at:type_name -> google.protobuf.Timestamp
-	7,  // 15: roster.v1.WebhookHealth.latest_attempts:type_name -> roster.v1.WebhookHealth.Attempt
-	8,  // 16: roster.v1.WebhookHealth.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	8,  // 12: roster.v1.WebhookHealth.counted_since:type_name -> google.protobuf.Timestamp
+	8,  // 13: roster.v1.WebhookHealth.oldest_waiting_at:type_name -> google.protobuf.Timestamp
+	8,  // 14: roster.v1.WebhookHealth.failing_since:type_name -> google.protobuf.Timestamp
+	8,  // 15: roster.v1.WebhookHealth.next_attempt_at:type_name -> google.protobuf.Timestamp
+	7,  // 16: roster.v1.WebhookHealth.latest_attempts:type_name -> roster.v1.WebhookHealth.Attempt
+	8,  // 17: roster.v1.WebhookHealth.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_deliveries_proto_init() }

@@ -395,6 +395,7 @@ class WebhookHealth(_message.Message):
     SUCCEEDED_ATTEMPTS_FIELD_NUMBER: _builtins.int
     FAILED_ATTEMPTS_FIELD_NUMBER: _builtins.int
     SUCCESS_RATE_FIELD_NUMBER: _builtins.int
+    COUNTED_SINCE_FIELD_NUMBER: _builtins.int
     WAITING_FIELD_NUMBER: _builtins.int
     OLDEST_WAITING_AT_FIELD_NUMBER: _builtins.int
     FAILING_SINCE_FIELD_NUMBER: _builtins.int
@@ -407,21 +408,25 @@ class WebhookHealth(_message.Message):
     state: Global___WebhookHealth.State.ValueType
     """State of the webhook."""
     succeeded_attempts: _builtins.int
-    """Number of attempts that started within the last 24 hours and succeeded. Of more than 100,000
-    attempts, the latest 100,000 are counted. Those of test deliveries are included.
+    """Number of attempts that started within the last 24 hours and succeeded. Of more than 10,000
+    attempts, the latest 10,000 are counted. Those of test deliveries are included.
     """
     failed_attempts: _builtins.int
     """Number of attempts that started within the last 24 hours and failed, counted likewise."""
     success_rate: _builtins.float
     """Share of these attempts that succeeded, from 0 to 1. Absent without attempts."""
     waiting: _builtins.int
-    """Number of deliveries in state PENDING, which wait for an attempt."""
+    """Number of deliveries in state PENDING, which wait for an attempt. At most 10,000 are counted."""
     last_http_status: _builtins.int
     """HTTP status of the last failed attempt. Absent if the webhook is not failing or there was no
     response.
     """
     last_error: _builtins.str
     """Why that attempt failed. Absent if the webhook is not failing."""
+    @_builtins.property
+    def counted_since(self) -> _timestamp_pb2.Timestamp:
+        """Time at which the earliest of these attempts started. Absent without attempts."""
+
     @_builtins.property
     def oldest_waiting_at(self) -> _timestamp_pb2.Timestamp:
         """Time of creation of the oldest of them. Absent if none waits."""
@@ -446,6 +451,7 @@ class WebhookHealth(_message.Message):
         succeeded_attempts: _builtins.int = ...,
         failed_attempts: _builtins.int = ...,
         success_rate: _builtins.float | None = ...,
+        counted_since: _timestamp_pb2.Timestamp | None = ...,
         waiting: _builtins.int = ...,
         oldest_waiting_at: _timestamp_pb2.Timestamp | None = ...,
         failing_since: _timestamp_pb2.Timestamp | None = ...,
@@ -454,9 +460,9 @@ class WebhookHealth(_message.Message):
         next_attempt_at: _timestamp_pb2.Timestamp | None = ...,
         latest_attempts: _abc.Iterable[Global___WebhookHealth.Attempt] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_error", b"_last_error", "_last_http_status", b"_last_http_status", "_success_rate", b"_success_rate", "failing_since", b"failing_since", "last_error", b"last_error", "last_http_status", b"last_http_status", "next_attempt_at", b"next_attempt_at", "oldest_waiting_at", b"oldest_waiting_at", "success_rate", b"success_rate"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_error", b"_last_error", "_last_http_status", b"_last_http_status", "_success_rate", b"_success_rate", "counted_since", b"counted_since", "failing_since", b"failing_since", "last_error", b"last_error", "last_http_status", b"last_http_status", "next_attempt_at", b"next_attempt_at", "oldest_waiting_at", b"oldest_waiting_at", "success_rate", b"success_rate"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_error", b"_last_error", "_last_http_status", b"_last_http_status", "_success_rate", b"_success_rate", "failed_attempts", b"failed_attempts", "failing_since", b"failing_since", "last_error", b"last_error", "last_http_status", b"last_http_status", "latest_attempts", b"latest_attempts", "next_attempt_at", b"next_attempt_at", "oldest_waiting_at", b"oldest_waiting_at", "state", b"state", "succeeded_attempts", b"succeeded_attempts", "success_rate", b"success_rate", "waiting", b"waiting", "webhook_id", b"webhook_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_error", b"_last_error", "_last_http_status", b"_last_http_status", "_success_rate", b"_success_rate", "counted_since", b"counted_since", "failed_attempts", b"failed_attempts", "failing_since", b"failing_since", "last_error", b"last_error", "last_http_status", b"last_http_status", "latest_attempts", b"latest_attempts", "next_attempt_at", b"next_attempt_at", "oldest_waiting_at", b"oldest_waiting_at", "state", b"state", "succeeded_attempts", b"succeeded_attempts", "success_rate", b"success_rate", "waiting", b"waiting", "webhook_id", b"webhook_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_error: _TypeAlias = _typing.Literal["last_error"]  # noqa: Y015
     _WhichOneofArgType__last_error: _TypeAlias = _typing.Literal["_last_error", b"_last_error"]  # noqa: Y015

@@ -324,8 +324,8 @@ export declare type WebhookHealth = Message<"roster.v1.WebhookHealth"> & {
   state: WebhookHealth_State;
 
   /**
-   * Number of attempts that started within the last 24 hours and succeeded. Of more than 100,000
-   * attempts, the latest 100,000 are counted. Those of test deliveries are included.
+   * Number of attempts that started within the last 24 hours and succeeded. Of more than 10,000
+   * attempts, the latest 10,000 are counted. Those of test deliveries are included.
    *
    * @generated from field: int32 succeeded_attempts = 3;
    */
@@ -346,23 +346,30 @@ export declare type WebhookHealth = Message<"roster.v1.WebhookHealth"> & {
   successRate?: number | undefined;
 
   /**
-   * Number of deliveries in state PENDING, which wait for an attempt.
+   * Time at which the earliest of these attempts started. Absent without attempts.
    *
-   * @generated from field: int32 waiting = 6;
+   * @generated from field: google.protobuf.Timestamp counted_since = 6;
+   */
+  countedSince?: Timestamp | undefined;
+
+  /**
+   * Number of deliveries in state PENDING, which wait for an attempt. At most 10,000 are counted.
+   *
+   * @generated from field: int32 waiting = 7;
    */
   waiting: number;
 
   /**
    * Time of creation of the oldest of them. Absent if none waits.
    *
-   * @generated from field: google.protobuf.Timestamp oldest_waiting_at = 7;
+   * @generated from field: google.protobuf.Timestamp oldest_waiting_at = 8;
    */
   oldestWaitingAt?: Timestamp | undefined;
 
   /**
    * Time since which every attempt has failed. Absent if the last attempt succeeded.
    *
-   * @generated from field: google.protobuf.Timestamp failing_since = 8;
+   * @generated from field: google.protobuf.Timestamp failing_since = 9;
    */
   failingSince?: Timestamp | undefined;
 
@@ -370,28 +377,28 @@ export declare type WebhookHealth = Message<"roster.v1.WebhookHealth"> & {
    * HTTP status of the last failed attempt. Absent if the webhook is not failing or there was no
    * response.
    *
-   * @generated from field: optional int32 last_http_status = 9;
+   * @generated from field: optional int32 last_http_status = 10;
    */
   lastHttpStatus?: number | undefined;
 
   /**
    * Why that attempt failed. Absent if the webhook is not failing.
    *
-   * @generated from field: optional string last_error = 10;
+   * @generated from field: optional string last_error = 11;
    */
   lastError?: string | undefined;
 
   /**
    * Earliest time of the next attempt. Absent if no delivery waits or the webhook is disabled.
    *
-   * @generated from field: google.protobuf.Timestamp next_attempt_at = 11;
+   * @generated from field: google.protobuf.Timestamp next_attempt_at = 12;
    */
   nextAttemptAt?: Timestamp | undefined;
 
   /**
    * The latest 50 attempts, newest first, of at most the last 14 days.
    *
-   * @generated from field: repeated roster.v1.WebhookHealth.Attempt latest_attempts = 12;
+   * @generated from field: repeated roster.v1.WebhookHealth.Attempt latest_attempts = 13;
    */
   latestAttempts: WebhookHealth_Attempt[];
 };

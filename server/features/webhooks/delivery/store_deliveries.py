@@ -15,7 +15,8 @@ from ....rpc.errors import WebhookDeliveryNotFound
 from ....storage.statements import Dialect, Statement, param, params
 from ....storage.transaction import Transaction
 from ...events import store_reading as events
-from ...events.models import Event
+from ...events.store_subscriber import select_about
+from ..endpoints import store_reading as webhooks
 from ..models import PENDING, SENDING, Delivery, DeliveryAttempt, DeliveryQueue, Webhook
 from ..rules import DeliveryState
 from .store_queue import IN_ACCOUNT, OF_WEBHOOK, ONE, ids_of_any_account_with_queue, wake
@@ -108,32 +109,25 @@ _NEWEST = Statement(lambda _: Delivery.select(fn.MAX(Delivery.id)).where(IN_ACCO
 
 
 def _of_event(dialect: Dialect) -> ModelSelect[Delivery]:
-    # At most 20 webhooks: deliveries are indexed by webhook.
-    webhook_ids = Webhook.select(Webhook.id).where(Webhook.account_id == param("account_id"))
     return (
         Delivery.select(*COLUMNS)
         .where(
             IN_ACCOUNT
             & (Delivery.sequence == param("sequence"))
             & (Delivery.id > param("after"))
-            & dialect.within(Delivery.webhook_id, webhook_ids)
+            & dialect.within(Delivery.webhook_id, webhooks.IDS)
         )
         .order_by(Delivery.id)
     )
 
 
 def _receivers(dialect: Dialect) -> ModelSelect[Delivery]:
-    numbers = Event.select(Event.sequence).where(
-        (Event.account_id == param("account_id"))
-        & Event.subscriber_id.is_null(False)
-        & (Event.subscriber_id == param("subscriber_id"))
-    )
     return (
         Delivery.select(Webhook.id, Webhook.url, fn.COUNT(Delivery.sequence.distinct()))
         .join(Webhook, on=OF_WEBHOOK)
         .where(
             IN_ACCOUNT
-            & dialect.within(Delivery.sequence, numbers)
+            & dialect.within(Delivery.sequence, select_about())
             & ((Delivery.attempts > SQL("0")) | (Delivery.status == SENDING))
         )
         .group_by(Webhook.id, Webhook.url)

@@ -104,6 +104,8 @@ WEBHOOKS = Resource(
     dump=column_values,
 )
 COLUMNS, IN_ACCOUNT, ONE = WEBHOOKS.columns, WEBHOOKS.in_account, WEBHOOKS.one
+# Selects the webhooks of an account. Deliveries outlive theirs, and are indexed by webhook.
+IDS = Webhook.select(Webhook.id).where(IN_ACCOUNT)
 find, find_or_none, page, count = (
     WEBHOOKS.find,
     WEBHOOKS.find_or_none,
