@@ -46,6 +46,9 @@ class SqliteDialect:
         # address, so SQLite would look up the row of each entry.
         return self.domain_of(NodeList((SQL("+"), address), glue=""))
 
+    def joined_in_scan(self, column: Field) -> Node:
+        return column
+
     def mailbox_of(self, address: Field) -> Node:
         # Finds the first + or @.
         end = fn.INSTR(fn.REPLACE(address, SQL("'@'"), SQL("'+'")), SQL("'+'")) - SQL("1")
@@ -55,7 +58,7 @@ class SqliteDialect:
     def text_of(self, value: Field) -> Node:
         return Expression(value, "->>", SQL("'$'"))
 
-    def contains(self, text: Node, name: str) -> Node:
+    def contains(self, text: Node, name: str, *, is_lowercase: bool = False) -> Node:  # noqa: ARG002
         # LIKE ignores the case of ASCII only, and GLOB no case; it takes three times as long. One
         # of the patterns is null. Peewee's names of these operators are ILIKE and LIKE.
         like = Expression(text, OP.ILIKE, SQL("? ESCAPE '\\'", [Placeholder(name, _like_pattern)]))
@@ -112,6 +115,11 @@ class PostgresDialect:
         # PostgreSQL has statistics of the domains, and reads their index only if that is faster.
         return self.domain_of(address)
 
+    def joined_in_scan(self, column: Field) -> Node:
+        # PostgreSQL has no statistics of the query. It would look up each of its rows with an index
+        # of the column, which an expression does not have.
+        return Expression(column, OP.CONCAT, SQL("''"))
+
     def mailbox_of(self, address: Field) -> Node:
         parts = fn.REPLACE(address, SQL("'@'"), SQL("'+'"))
         local = fn.SPLIT_PART(parts, SQL("'+'"), SQL("1"))
@@ -122,10 +130,10 @@ class PostgresDialect:
         text = Expression(value.cast("json"), "#>>", SQL("'{}'"))
         return NodeList((text, SQL('COLLATE "C"')), parens=True)
 
-    def contains(self, text: Node, name: str) -> Node:
+    def contains(self, text: Node, name: str, *, is_lowercase: bool = False) -> Node:
         # With the collation "C", LOWER converts ASCII only. Of the other characters, those that
         # are equal to one of the part are converted; null if there are none.
-        lower = fn.LOWER(text)
+        lower = text if is_lowercase else fn.LOWER(text)
         others = SQL("%s", [Placeholder(name, _variants)])
         folded = SQL("%s", [Placeholder(name, _folded_variants)])
         converted = fn.COALESCE(fn.TRANSLATE(lower, others, folded), lower)

@@ -141,15 +141,19 @@ class Dialect(Protocol):
     def domain_in_scan(self, address: Field) -> Node:
         """Selects the domain in a scan of subscribers, if many of them can have it."""
 
+    def joined_in_scan(self, column: Field) -> Node:
+        """Selects a text column that is compared with a query that has many rows."""
+
     def mailbox_of(self, address: Field) -> Node:
         """Selects the part of an address before its tag (`+`) or at sign, without dots."""
 
     def text_of(self, value: Field) -> Node:
         """Selects the text of a JSON string."""
 
-    def contains(self, text: Node, name: str) -> Node:
+    def contains(self, text: Node, name: str, *, is_lowercase: bool = False) -> Node:
         """Whether a text contains the parameter `name`, which is the result of `fold_case`.
 
+        `is_lowercase` is whether the text has no capital letters of ASCII, which need converting.
         Null if the text is null.
         """
 

@@ -108,7 +108,8 @@ def page(
     found, parts = page_and_parts(account, plan_of(tree), position, tx, counting)
     if not parts:
         return found
-    return found._replace(total=sum(count_part(account, each, tx) for each in parts))
+    counted = sum(count_part(account, each, tx) for each in parts)
+    return found._replace(total=(found.total or 0) + counted)
 
 
 # The key of each order. Subscribers without one follow the others in both directions.

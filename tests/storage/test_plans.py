@@ -22,13 +22,16 @@ import pytest
 from rosterd.server.features.accounts import store_keys
 from rosterd.server.features.audit import store as audit
 from rosterd.server.features.custom_fields import store as custom_fields
+from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.operations import store as operations
 from rosterd.server.features.segments import store as segments
 from rosterd.server.features.subscribers.counters import store_counting
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
 from rosterd.server.features.subscribers.models import Subscriber
-from rosterd.server.features.subscribers.query import plan
+from rosterd.server.features.subscribers.query import plan, store_search
 from rosterd.server.features.subscribers.query.plan import Order, PagePosition, is_short, plan_of
+from rosterd.server.features.subscribers.query.store_groups import count_groups
+from rosterd.server.features.subscribers.query.store_pages import count_matches
 from rosterd.server.features.subscribers.rules import NO_CONSENT_RECORD, NewSubscriber
 from rosterd.server.features.subscribers.store_reading import ONE
 from rosterd.server.features.tags import store as tags
@@ -445,6 +448,81 @@ def test_cost_of_a_page_in_every_order_is_independent_of_its_position(
         assert [line for line in read.plan if "TEMP B-TREE" in line] == []
         costs.append(read.machine_steps)
     assert max(costs) < min(costs) * 1.2, costs
+
+
+# Reads the key of each match, instead of looking up each key in the matches.
+OF_MATCHES = "SEARCH keyed USING PRIMARY KEY (account_id=? AND id=?)"
+
+
+@each("order_by", list(KEYS_OF_ROWS))
+@each("offset", {"first page": 0, "page by number": LIMIT})
+def test_keys_of_few_matches_are_looked_up_and_sorted(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch, order_by: Order, offset: int
+) -> None:
+    monkeypatch.setattr(store_search, "UNKNOWN_FACTORS", ())
+    filters = tree_of(tag="t3", q="u1")
+    recording = RecordingTransaction(tx)
+    page(OURS, filters, PagePosition(LIMIT, offset, order_by=order_by), recording)
+
+    in_order = [step for step in recording.recorded if '"keyed"' in step.sql]
+    assert in_order
+    for step in in_order:
+        assert OF_MATCHES in step.plan, step
+        assert any("TEMP B-TREE FOR ORDER BY" in line for line in step.plan), step
+
+
+@each(
+    "filters",
+    {
+        "search": tree_of(q="u1"),
+        "scan": tree_of('email:"1@"'),
+        "set operations": tree_of("tags:t3 OR tags:t4"),
+    },
+)
+@each("with_tags", {"by status": False, "by tag": True})
+def test_matches_are_counted_by_group_with_a_lookup_of_each(
+    tx: Transaction, filters: Any, with_tags: bool
+) -> None:
+    recording = RecordingTransaction(tx)
+    count_groups(OURS, filters, recording, with_tags=with_tags)
+
+    *_, step = recording.recorded
+    lookups = [line for line in step.plan if line.startswith("SEARCH counted")]
+    expected = [
+        "SEARCH counted USING PRIMARY KEY (account_id=? AND id=?)",
+        "SEARCH counted_link USING PRIMARY KEY (account_id=? AND subscriber_id=?)",
+    ]
+    assert lookups == expected[: 1 + with_tags], step
+
+
+@each_order
+def test_total_is_counted_behind_the_first_page_of_a_scan(
+    tx: Transaction, descending: bool
+) -> None:
+    filters = tree_of('email:"1@"')
+    recording = RecordingTransaction(tx)
+    found = page(OURS, filters, PagePosition(LIMIT, descending=descending), recording)
+
+    _, total = [step for step in recording.recorded if "LIKE" in step.sql]
+    assert found.total == ROWS // 10
+    assert searches(total) == [f"account_id=? AND id{'<' if descending else '>'}?"]
+
+
+@each("kind", [DataType.TEXT, DataType.NUMBER])
+@each_order
+def test_two_custom_fields_are_compared_in_the_order_of_ids(
+    tx: Transaction, kind: DataType, descending: bool
+) -> None:
+    filters = tree_of("customFields.city < customFields.town", {"city": kind, "town": kind})
+    recording = RecordingTransaction(tx)
+    page(OURS, filters, PagePosition(LIMIT, descending=descending), recording)
+    count_matches(OURS, filters, recording)
+
+    for step in [it for it in recording.recorded if '"second"' in it.sql]:
+        values = [line for line in step.plan if line.startswith(("SEARCH value", "SEARCH second"))]
+        assert "COVERING INDEX customvalue_account_id_key" in values[0], step
+        assert values[1].startswith("SEARCH second"), step
+        assert not [line for line in step.plan if "TEMP B-TREE" in line], step
 
 
 @each_order

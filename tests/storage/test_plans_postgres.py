@@ -15,7 +15,7 @@ from playhouse.postgres_ext import Psycopg3Database
 
 from rosterd.server.features.signups import store as signups
 from rosterd.server.features.subscribers.fields import Status
-from rosterd.server.features.subscribers.query import plan
+from rosterd.server.features.subscribers.query import plan, store_orders
 from rosterd.server.features.subscribers.query.plan import Order, PagePosition
 from rosterd.server.features.tags import store as tags
 from rosterd.server.rpc.paging import Page
@@ -290,6 +290,37 @@ def test_unfiltered_page_by_offset_reads_few_blocks_at_every_offset(
 
     # Skipped subscribers would be read with their tags and values.
     assert max(costs) < costs[0] + 40, costs
+
+
+@each_order
+def test_page_by_offset_in_order_of_addresses_reads_their_index_only(
+    tx: RecordingTransaction, descending: bool
+) -> None:
+    position = PagePosition(LIMIT, ROWS // 2, descending=descending, order_by=Order.EMAIL)
+
+    (step,) = steps(tx, EVERYONE, position)
+
+    of_keys = [node for node in step.nodes if node.get("Alias") == "keyed"]
+    assert [node["Node Type"] for node in of_keys] == ["Index Only Scan"], step
+    assert of_keys[0]["Index Name"] == "subscriber_account_id_email_key"
+
+
+@each("order_by", [order for order in Order if order is not Order.CREATED])
+def test_keys_of_many_matches_are_joined_by_hash(
+    tx: RecordingTransaction, monkeypatch: pytest.MonkeyPatch, order_by: Order
+) -> None:
+    monkeypatch.setattr(store_orders, "MAX_LOOKED_UP", 0)
+    filters = tree_of(tag="t3", status=Status.CONFIRMED)
+    tx.recorded.clear()
+    page(OURS, filters, PagePosition(LIMIT, LIMIT, order_by=order_by), tx)
+
+    # The number of matches of a tag is unknown to PostgreSQL, which would look up each key.
+    in_order = [step for step in tx.recorded if '"ordered"' in step.sql]
+    assert in_order
+    for step in in_order:
+        (of_keys,) = [node for node in step.nodes if node.get("Alias") == "keyed"]
+        assert "Index Only Scan" in of_keys["Node Type"], step
+        assert "id =" not in of_keys.get("Index Cond", "").replace("account_id =", ""), step
 
 
 @each_order

@@ -104,7 +104,8 @@ def _fields(comparison: Comparison, left: Operand, types: Mapping[str, int]) -> 
         raise fault("INVALID_TYPE", message, comparison.value_column)
     _check_operator(comparison, _EQUALITY if left.type is DataType.BOOLEAN else _ANY_ORDER)
     keys = tuple(each.key for each in (left, right) if each.key is not None)
-    return Condition(Kind.FIELDS, comparison.operator, keys, f"{left.column}, {right.column}")
+    kind = Kind.CUSTOM_FIELDS if keys else Kind.FIELDS
+    return Condition(kind, comparison.operator, keys, f"{left.column}, {right.column}")
 
 
 def _tag_count(comparison: Comparison) -> Any:

@@ -84,7 +84,7 @@ def _is_met(condition: Condition, one: _Subscriber) -> bool:
             stored = list(new.tags)
         case Kind.TAG_COUNT:
             stored = [len(new.tags)]
-        case Kind.FIELDS:
+        case Kind.FIELDS | Kind.CUSTOM_FIELDS:
             keys = iter(values)
             left, right = (_operand(name, keys, one) for name in condition.column.split(", "))
             values, stored = [right], [] if right is None else [left]

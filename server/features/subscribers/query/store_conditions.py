@@ -7,7 +7,7 @@ from functools import reduce
 from operator import add, and_, or_
 from typing import Any, NamedTuple
 
-from peewee import OP, SQL, Expression, Field, ModelSelect, Tuple, fn
+from peewee import JOIN, OP, SQL, Expression, Field, ModelSelect, Tuple, fn
 
 from ....storage.statements import Dialect, Fragment, Within, param
 from ...custom_fields.models import CustomValue
@@ -35,6 +35,13 @@ ONE = Subscriber.alias("one")
 _OTHER = Subscriber.alias("other")
 _LINK, _TAG = SubscriberTag.alias("link"), Tag.alias("tag")
 _VALUE, _LONG = CustomValue.alias("value"), CustomValue.alias("long")
+_SECOND = CustomValue.alias("second")
+_SAME_ROW = (
+    (_LONG.account_id == _VALUE.account_id)
+    & (_LONG.key == _VALUE.key)
+    & (_LONG.subscriber_id == _VALUE.subscriber_id)
+)
+_VALUES = frozenset(VALUE_KINDS.values())
 SUBSCRIBERS = SubscriberColumns("one", ONE, ONE.id)
 SUBSCRIBERS_WITHOUT_INDEX = SubscriberColumns(
     "one without index", ONE, Expression(ONE.id, OP.CONCAT, SQL("''"))
@@ -115,7 +122,7 @@ def _comparison(
         case Kind.COLUMN | Kind.ADDRESS:
             return _column(condition, one, id_, dialect, is_required=is_required)
         case Kind.FIELDS:
-            return _fields(condition, one, id_, dialect)
+            return _in_scan(_fields(condition, [], one, id_, dialect))
         case Kind.NAME:
             values = condition.values[2:]
             name = getattr(one, condition.column)
@@ -196,14 +203,20 @@ def _full_name(one: Any) -> Any:
     return fn.TRIM(Expression(first, OP.CONCAT, one.last_name))
 
 
-def _fields(condition: Condition, one: Any, id_: Field, dialect: Dialect) -> Expression:
-    """Compares two fields. False if one of them is null."""
-    keys = iter(condition.values)
-    left, right = (_operand(name, keys, one, id_, dialect) for name in condition.column.split(", "))
-    return _in_scan(Expression(left, condition.operator, right))
+def _fields(
+    condition: Condition, values: Sequence[Any], one: Any, id_: Field, dialect: Dialect
+) -> Expression:
+    """Compares two fields, given the tables of the values of those that are custom."""
+    tables = iter(values)
+    left, right = (_operand(name, tables, one, id_, dialect) for name in _names(condition))
+    return Expression(left, condition.operator, right)
 
 
-def _operand(name: str, keys: Iterator[str], one: Any, id_: Field, dialect: Dialect) -> Any:
+def _names(condition: Condition) -> list[str]:
+    return condition.column.split(", ")
+
+
+def _operand(name: str, values: Iterator[Any], one: Any, id_: Field, dialect: Dialect) -> Any:
     match name:
         case "name":
             return _full_name(one)
@@ -214,12 +227,10 @@ def _operand(name: str, keys: Iterator[str], one: Any, id_: Field, dialect: Dial
         case Kind.TAG_COUNT:
             column, links = _select_links(dialect)
             return links.select(fn.COUNT(SQL("*"))).where(column == id_)
-    if name not in VALUE_KINDS.values():
+    if name not in _VALUES:
         return getattr(one, name)
-    column, query = _select_values(next(keys))
-    is_text = name == Kind.TEXT_VALUE
-    value = dialect.text_of(_VALUE.value) if is_text else _VALUE.number_key
-    return query.select(value).where(column == id_)
+    value = next(values)
+    return dialect.text_of(value.value) if name == Kind.TEXT_VALUE else value.number_key
 
 
 def _in_scan(compared: Any) -> Expression:
@@ -261,6 +272,8 @@ def selected_ids(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSe
             column, links = _select_links(dialect)
             counted = _compared(fn.COUNT(SQL("*")), condition, dialect)
             return column, links.group_by(column).having(counted)
+        case Kind.CUSTOM_FIELDS:
+            return _select_compared(condition, dialect)
     return _with_value(condition, dialect)
 
 
@@ -299,6 +312,28 @@ def _select_values(key: str) -> tuple[Field, ModelSelect[Any]]:
     return _VALUE.subscriber_id, query
 
 
+def _select_compared(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
+    """Returns the column of IDs, and the query that selects it by comparing two fields.
+
+    Values are read in the order of IDs. Lookups of both for each subscriber take three times as
+    long (`customFields.score > customFields.spent` in `make bench-scale`).
+    """
+    key, *others = condition.values
+    column, query = _select_values(key)
+    first, second = _VALUE, _SECOND if others else _OTHER
+    if next(filter(_VALUES.__contains__, _names(condition))) == Kind.TEXT_VALUE:
+        # The index does not contain a long text. SQLite would scan the values of all fields.
+        first, query = _LONG, query.join(_LONG, JOIN.CROSS).where(_SAME_ROW)
+    same_subscriber = (second.account_id == param("account_id")) & (
+        (_SECOND.key == param(others[0])) & (_SECOND.subscriber_id == column)
+        if others
+        else _OTHER.id == column
+    )
+    query = query.switch(_VALUE).join(second, JOIN.CROSS).where(same_subscriber)
+    tables = (first, second)
+    return column, query.where(_fields(condition, tables, _OTHER, _OTHER.id, dialect))
+
+
 def _with_value(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSelect[Any]]:
     """Returns the column of IDs, and the query that selects it."""
     key, *values = condition.values
@@ -322,11 +357,9 @@ def _contained_in_long(condition: Condition, dialect: Dialect) -> Any:
 
     The index contains the key. The row is read for a long text only.
     """
-    same_row = (_LONG.account_id == _VALUE.account_id) & (_LONG.key == _VALUE.key)
-    same_row &= _LONG.subscriber_id == _VALUE.subscriber_id
     contained = _compared(dialect.text_of(_LONG.value), condition, dialect)
     is_long = Expression(fn.LENGTH(_VALUE.text_key), "=", SQL(str(TEXT_KEY_LENGTH)))
-    return is_long & fn.EXISTS(_LONG.select(SQL("1")).where(same_row & contained))
+    return is_long & fn.EXISTS(_LONG.select(SQL("1")).where(_SAME_ROW & contained))
 
 
 def _compared(value: Any, condition: Condition, dialect: Dialect) -> Any:
@@ -337,5 +370,6 @@ def _compared(value: Any, condition: Condition, dialect: Dialect) -> Any:
         case "prefix":
             return in_range(value, *condition.values)
         case "contains":
-            return _in_scan(dialect.contains(value, condition.values[0]))
+            is_lowercase = condition.column in ("email_key", "email_unicode_key")
+            return _in_scan(dialect.contains(value, condition.values[0], is_lowercase=is_lowercase))
     return Expression(value, condition.operator, param(condition.values[0]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from peewee import SQL, fn
+from peewee import JOIN, SQL, Field, Join, Select, fn
 
 from ....storage.statements import Dialect, Statement, cached_by_account, param
 from ....storage.transaction import Transaction
@@ -47,17 +47,18 @@ def _select_groups(plan: Plan, with_tags: bool) -> Statement:
     def build(dialect: Dialect) -> Any:
         # Both groups read the same rows, which are found once.
         matches = select_ids(plan, dialect).cte(MATCHES, columns=["id"], materialized=True)
-        count = fn.COUNT(SQL("*"))
-        query = _ONE.select(SQL("0"), _ONE.status.cast("TEXT"), count).join(
-            matches, on=(_ONE.id == matches.c.id)
-        )
-        query = query.where(_ONE.account_id == param("account_id")).group_by(_ONE.status)
+
+        def grouped(table: Any, id_: Field, column: Field, is_tag: str) -> Select:
+            # A cross join, because SQLite could otherwise read the table of all subscribers.
+            columns = [SQL(is_tag), column.cast("TEXT"), fn.COUNT(SQL("*"))]
+            query = Select([Join(matches, table, JOIN.CROSS)], columns)
+            query = query.where((table.account_id == param("account_id")) & (id_ == matches.c.id))
+            return query.group_by(column)
+
+        query = grouped(_ONE, _ONE.id, _ONE.status, "0")
         if with_tags:
-            links = _LINK.select(SQL("1"), _LINK.tag_id, count).join(
-                matches, on=(_LINK.subscriber_id == matches.c.id)
-            )
-            links = links.where(_LINK.account_id == param("account_id")).group_by(_LINK.tag_id)
-            return (query + links).with_cte(matches)
+            tagged = grouped(_LINK, _LINK.subscriber_id, _LINK.tag_id, "1")
+            return (query + tagged).with_cte(matches)
         return query.with_cte(matches)
 
     return Statement(build)

@@ -33,8 +33,10 @@ class Kind(StrEnum):
     DATE_VALUE = "date value"
     # The number of tags.
     TAG_COUNT = "tag count"
-    # Two fields, see `fields_compared.py`.
+    # Two fields. The values are the keys of those that are custom.
     FIELDS = "fields"
+    # The same with one or two custom fields.
+    CUSTOM_FIELDS = "custom fields"
     # The start and the end of a range of addresses, and of a range of search keys of names.
     SEARCH = "search"
     # After the key of an order and an ID in the order of both.
@@ -47,7 +49,8 @@ class Condition(NamedTuple):
     `operator` is a comparison of SQL, "prefix", "contains", "present" or, for null columns,
     "absent". The values of a prefix are the start and the end of a range, and the value of
     "contains" is the result of `fold_case`. `column` is set for the kinds COLUMN, POSITION, NAME,
-    ADDRESS, DOMAIN and RARE_DOMAIN, and has two names for FIELDS.
+    ADDRESS, DOMAIN and RARE_DOMAIN, and has two names for FIELDS and
+    CUSTOM_FIELDS.
     """
 
     kind: Kind
