@@ -84,10 +84,10 @@ Subscriber.add_index(
 )
 
 # A scan for a filter reads this index, which takes less time than reading the rows.
-# A part of an address or a name is searched here too (`email:"a1b2"` in `make bench-scale`). Of a
-# million subscribers, an index of trigrams finds a rare part in a few milliseconds, and one that
-# 40 % of the addresses have in no less time than this scan. But each insertion would take 11 µs
-# longer on SQLite (FTS5), and 15 µs on PostgreSQL (pg_trgm): 18 % and 10 % of an import.
+# A part of an address or a name is searched here too (`email:"a1b2"` in `make bench-scale`). An
+# index of trigrams would find a rare part in a few milliseconds, and one that many addresses have
+# in less time only on SQLite. But each insertion would take 11 µs longer on SQLite (FTS5), and
+# 15 µs on PostgreSQL (pg_trgm): 18 % and 10 % of an import.
 Subscriber.add_index(
     Subscriber.account_id,
     Subscriber.id,

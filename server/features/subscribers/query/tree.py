@@ -49,8 +49,7 @@ class Condition(NamedTuple):
     `operator` is a comparison of SQL, "prefix", "contains", "present" or, for null columns,
     "absent". The values of a prefix are the start and the end of a range, and the value of
     "contains" is the result of `fold_case`. `column` is set for the kinds COLUMN, POSITION, NAME,
-    ADDRESS, DOMAIN and RARE_DOMAIN, and has two names for FIELDS and
-    CUSTOM_FIELDS.
+    ADDRESS, DOMAIN and RARE_DOMAIN, and has two names for FIELDS and CUSTOM_FIELDS.
     """
 
     kind: Kind
