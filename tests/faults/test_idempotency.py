@@ -162,7 +162,7 @@ def call_with_key(
         except grpc.RpcError as error:
             return IdempotentResponse(error_response(error).code, is_replay=False, content=b"")
         is_replay = dict(call.trailing_metadata()).get("idempotency-replayed") == "true"
-        return IdempotentResponse("", is_replay, reply.SerializeToString())
+        return IdempotentResponse("", is_replay, reply.SerializeToString(deterministic=True))
     method, path, _ = binding(rpc)
     body = dict(request)
     for name in ("id", "token"):
