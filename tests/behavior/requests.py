@@ -83,5 +83,8 @@ def create_all(account: Account) -> dict[str, str]:
 
 
 def all_lists(account: Account) -> dict[str, Any]:
-    """Returns all lists of the account."""
-    return {rpc: account.ok(rpc, limit=100) for rpc in LISTS}
+    """Returns all lists of the account, without the times of use, which are stored later."""
+    lists = {rpc: account.ok(rpc, limit=100) for rpc in LISTS}
+    for key in lists["ListApiKeys"]["apiKeys"]:
+        key.pop("lastUsedAt", None)
+    return lists
