@@ -16,7 +16,8 @@ _MILLISECONDS_OF_DAY = 86_400_000
 _MILLISECONDS_OF_QUARTER = 900_000
 QUARTERS_OF_DAY = 96
 _LAST_DAY = (date.max - EPOCH).days
-# Files beside the zones: the zone of the machine, and zones that count leap seconds.
+# Files in the folder of the zones that are none: the zone of the machine, and zones that count
+# leap seconds.
 _NOT_ZONES = {"localtime", "posix", "posixrules", "right"}
 # The `day` of totals.
 TOTALS = 0
