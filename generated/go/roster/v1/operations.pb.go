@@ -99,8 +99,8 @@ const (
 	// reasons are that the filter is no longer valid, where failed contains the remaining
 	// subscribers; that a tag, custom field or segment of the account was renamed, changed or
 	// deleted while the operation was being created; and that the request contains the address,
-	// or a part of the address, of a person whose data was erased. A replay fails if its webhook is deleted; failed then
-	// contains the remaining events.
+	// or a part of the address, of a person whose data was erased. A replay fails if its webhook is
+	// deleted; failed then contains the remaining events.
 	Operation_FAILED Operation_State = 4
 )
 

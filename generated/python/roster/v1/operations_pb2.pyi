@@ -134,8 +134,8 @@ class Operation(_message.Message):
         reasons are that the filter is no longer valid, where failed contains the remaining
         subscribers; that a tag, custom field or segment of the account was renamed, changed or
         deleted while the operation was being created; and that the request contains the address,
-        or a part of the address, of a person whose data was erased. A replay fails if its webhook is deleted; failed then
-        contains the remaining events.
+        or a part of the address, of a person whose data was erased. A replay fails if its webhook is
+        deleted; failed then contains the remaining events.
         """
 
     class State(_State, metaclass=_StateEnumTypeWrapper):
@@ -157,8 +157,8 @@ class Operation(_message.Message):
     reasons are that the filter is no longer valid, where failed contains the remaining
     subscribers; that a tag, custom field or segment of the account was renamed, changed or
     deleted while the operation was being created; and that the request contains the address,
-    or a part of the address, of a person whose data was erased. A replay fails if its webhook is deleted; failed then
-    contains the remaining events.
+    or a part of the address, of a person whose data was erased. A replay fails if its webhook is
+    deleted; failed then contains the remaining events.
     """
 
     @_typing.final

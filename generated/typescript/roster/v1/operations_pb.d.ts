@@ -424,8 +424,8 @@ export enum Operation_State {
    * reasons are that the filter is no longer valid, where failed contains the remaining
    * subscribers; that a tag, custom field or segment of the account was renamed, changed or
    * deleted while the operation was being created; and that the request contains the address,
-   * or a part of the address, of a person whose data was erased. A replay fails if its webhook is deleted; failed then
-   * contains the remaining events.
+   * or a part of the address, of a person whose data was erased. A replay fails if its webhook is
+   * deleted; failed then contains the remaining events.
    *
    * @generated from enum value: FAILED = 4;
    */
