@@ -1,8 +1,9 @@
 """Runs the operations of all accounts in the background of a process.
 
 Accounts take turns, one step each, so that a long operation does not delay those of others. After
-each step the runner sleeps, so that calls get the writer and the CPU. It sleeps longer while calls
-use the database. Every second it polls for operations that other processes started, whose process
+each step the runner sleeps, so that calls get the writer and the CPU. While calls use the database,
+steps are short, because a call can wait for one, and sleeps are longer the later the event loop
+resumes the runner. Every second it polls for operations that other processes started, whose process
 died, or that had to wait.
 """
 
@@ -39,15 +40,17 @@ MAX_SELECTED = 50_000
 # A query that exceeds the statement timeout of the database server is repeated with a range of this
 # many subscribers of the account, then of a quarter of them and so on.
 FIRST_SPAN, MIN_SPAN = 100_000, 1_000
-# Target duration of a step. Longer steps have a higher throughput but increase the p99 of calls
-# (`get_99th_beside_operation` in `make bench`).
-STEP_SECONDS = 0.005
-# Pauses in multiples of the duration of the last step.
-PAUSE_FACTOR, BUSY_PAUSE_FACTOR = 0.5, 5.0
+# Target duration of a step, and of one while calls use the database. Longer steps have a higher
+# throughput but increase the p99 of calls (`get_99th_beside_operation` in `make bench`).
+STEP_SECONDS, BUSY_STEP_SECONDS = 0.005, 0.002
+# Pauses in multiples of the duration of the last step. Each millisecond by which the event loop
+# resumes the runner too late adds one step.
+MIN_PAUSE_FACTOR, MAX_PAUSE_FACTOR = 0.5, 5.0
+FACTOR_PER_SECOND_OF_DELAY = 1_000
 MAX_PAUSE_SECONDS = 1.0
 # Subscribers per step.
 MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
-# Time without a call after which pauses are short again. Any other use of the database, such as the
+# Time without a call after which steps are long again. Any other use of the database, such as the
 # delivery of webhooks, counts as a call.
 BUSY_SECONDS = 0.1
 # Errors of a database that is not available at the moment.
@@ -57,7 +60,7 @@ _TEMPORARY_ERRORS = (Unavailable, Internal)
 class OperationRunner:
     """Runs operations in one task.
 
-    If `others_serve`, other processes receive the calls, so pauses are always long.
+    If `others_serve`, other processes receive the calls, so steps are short and pauses long.
     """
 
     def __init__(
@@ -83,6 +86,8 @@ class OperationRunner:
         self._select_spans: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._busy_until = math.inf if others_serve else 0.0
+        # How late the event loop resumes this task, in seconds: a moving average of some pauses.
+        self._delay = math.inf if others_serve else 0.0
         # For the metrics.
         self.processed = 0
         self.seconds = 0.0
@@ -148,12 +153,14 @@ class OperationRunner:
 
     async def _pause(self, step_seconds: float) -> None:
         transactions = self._database.transactions
-        is_busy = time.monotonic() < self._busy_until
-        factor = BUSY_PAUSE_FACTOR if is_busy else PAUSE_FACTOR
-        await asyncio.sleep(min(factor * step_seconds, MAX_PAUSE_SECONDS))
+        factor = MIN_PAUSE_FACTOR + FACTOR_PER_SECOND_OF_DELAY * self._delay
+        seconds = min(min(factor, MAX_PAUSE_FACTOR) * step_seconds, MAX_PAUSE_SECONDS)
+        end = time.monotonic() + seconds
+        await asyncio.sleep(seconds)
+        now = time.monotonic()
+        self._delay += (now - end - self._delay) / 8
         if self._database.transactions > transactions:
-            until = time.monotonic() + BUSY_SECONDS
-            self._busy_until = max(self._busy_until, until)
+            self._busy_until = max(self._busy_until, now + BUSY_SECONDS)
 
     async def _step(self, account_id: str) -> bool:
         """Processes the next subscribers. Returns whether the account may have more work."""
@@ -189,7 +196,8 @@ class OperationRunner:
             self._forget(account_id)
             # The account may have another operation.
             return result is StepResult.ENDED
-        self._step_sizes[account_id] = _next_size(size, seconds)
+        target = BUSY_STEP_SECONDS if time.monotonic() < self._busy_until else STEP_SECONDS
+        self._step_sizes[account_id] = _next_size(size, seconds, target)
         if rest:
             self._selections[account_id] = selection._replace(ids=rest)
         else:
@@ -225,7 +233,7 @@ def _select(
     return steps.select_next(account_id, runner, limit, tx, span), time.monotonic() - started
 
 
-def _next_size(size: int, seconds: float) -> int:
+def _next_size(size: int, seconds: float, target: float) -> int:
     """Returns the size of the next step, at most twice that of the last one."""
-    wanted = int(size * STEP_SECONDS / max(seconds, 0.001))
+    wanted = int(size * target / max(seconds, 0.001))
     return max(MIN_STEP, min(wanted, 2 * size, MAX_STEP))
