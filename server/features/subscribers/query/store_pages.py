@@ -38,7 +38,7 @@ from .plan import (
     without_key,
 )
 from .store_conditions import SubscriberColumns, condition_of, select_candidates
-from .store_matches import select_count, select_ids
+from .store_matches import select_checked, select_count, select_ids
 from .store_orders import rows_in_order, select_range
 from .store_search import count_search, page_of_search
 from .tree import Condition, Kind, is_status, is_tag, within
@@ -448,7 +448,9 @@ def _select_count(plan: Plan) -> Statement:
 @cached_by_account(CACHED_STATEMENTS)
 def _select_count_up_to(plan: Plan) -> Statement:
     def build(dialect: Dialect) -> Select:
-        ids = select_ids(plan, dialect).limit(param("limit")).alias("ids")
+        # In no order, which would sort all matches within a range of time.
+        ids = select_ids(plan, dialect) if plan.is_of_sets else select_checked(plan, dialect)[0]
+        ids = ids.limit(param("limit")).alias("ids")
         return Select([ids], [fn.COUNT(SQL("*"))])
 
     return Statement(build)
