@@ -31,8 +31,8 @@ def _select_after(_: Dialect) -> ModelSelect[Any]:
     """Selects the values of a field. Short texts are in its index, so few rows are read."""
     is_short = Expression(fn.LENGTH(_VALUE.text_key), "<", SQL(str(TEXT_KEY_LENGTH)))
     value = _LONG.select(_LONG.value).where(
-        (_LONG.account_id == _VALUE.account_id)
-        & (_LONG.key == _VALUE.key)
+        (_LONG.account_id == param("account_id"))
+        & (_LONG.key == param("key"))
         & (_LONG.subscriber_id == _VALUE.subscriber_id)
     )
     whole = Case(None, ((is_short, SQL("NULL")),), value)

@@ -67,17 +67,25 @@ def _select(column: Field, value: Any) -> Any:
 _TEXTS = Statement(lambda _: _select(CustomValue.text_key, CustomValue.text_key))
 _NUMBERS = Statement(lambda _: _select(CustomValue.number_key, CustomValue.number_key))
 
-
-def _converted(data_type: DataType, column: Field) -> Statement:
-    return Statement(
-        lambda dialect: _select(column, compared_value(CustomValue, data_type, dialect))
+_CONVERTED_TEXTS = Statement(
+    lambda dialect: _select(
+        CustomValue.text_key, compared_value(CustomValue, DataType.TEXT, dialect)
     )
-
-
+)
+_CONVERTED_NUMBERS = Statement(
+    lambda dialect: _select(
+        CustomValue.number_key, compared_value(CustomValue, DataType.NUMBER, dialect)
+    )
+)
+_CONVERTED_BOOLEANS = Statement(
+    lambda dialect: _select(
+        CustomValue.number_key, compared_value(CustomValue, DataType.BOOLEAN, dialect)
+    )
+)
 _CONVERTED = {
-    DataType.TEXT: _converted(DataType.TEXT, CustomValue.text_key),
-    DataType.NUMBER: _converted(DataType.NUMBER, CustomValue.number_key),
-    DataType.BOOLEAN: _converted(DataType.BOOLEAN, CustomValue.number_key),
+    DataType.TEXT: _CONVERTED_TEXTS,
+    DataType.NUMBER: _CONVERTED_NUMBERS,
+    DataType.BOOLEAN: _CONVERTED_BOOLEANS,
 }
 
 
