@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from peewee import SQL
 
 from rosterd.server.features.custom_fields import conversion, store_conversion
 from rosterd.server.features.custom_fields import store as custom_fields
@@ -46,10 +47,13 @@ class OneTransaction:
 
 
 def checked(
-    field_id: str, tx: Transaction, before: Callable[[int], None] = lambda _: None
+    field_id: str,
+    tx: Transaction,
+    before: Callable[[int], None] = lambda _: None,
+    data_type: DataType = NUMBER,
 ) -> Checked:
     database = cast(Database, OneTransaction(tx, before))
-    return asyncio.run(check(OURS, field_id, NUMBER, store_revisions, database))
+    return asyncio.run(check(OURS, field_id, data_type, store_revisions, database))
 
 
 def confirmed(found: Checked, field_id: str, tx: Transaction) -> None:
@@ -136,6 +140,28 @@ def test_field_without_values_or_with_texts_only_keeps_a_plain_type(tx: Transact
     assert custom_fields.update(OURS, field_id, {"data_type": BOOLEAN}, tx).data_type == 16 + 3
 
 
+def test_dates_of_early_versions_get_the_number_that_filters_compare(tx: Transaction) -> None:
+    field_id = field(OURS, tx)
+    add("2026-01-31", tx)
+    add("2026-01-30", tx)
+    tx.run(_WITHOUT_NUMBERS, account_id=OURS)
+
+    confirmed(checked(field_id, tx, data_type=DATE), field_id, tx)
+
+    numbers = [number for (number,) in tx.all(_NUMBERS, account_id=OURS)]
+    assert sorted(numbers) == [1769731200000, 1769817600000]
+
+
+_NUMBERS = Statement(
+    lambda _: CustomValue.select(CustomValue.number_key).where(
+        CustomValue.account_id == param("account_id")
+    )
+)
+_WITHOUT_NUMBERS = Statement(
+    lambda _: CustomValue.update({CustomValue.number_key: SQL("NULL")}).where(
+        CustomValue.account_id == param("account_id")
+    )
+)
 _IDS = Statement(
     lambda _: Subscriber.select(Subscriber.id).where(Subscriber.account_id == param("account_id"))
 )

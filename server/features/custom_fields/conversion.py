@@ -7,6 +7,7 @@ they are checked after the others, and the last of them in the transaction of th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -15,7 +16,7 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from . import store
 from .rules import DataType
-from .store_conversion import CHUNK, Differing, values_after, values_of
+from .store_conversion import CHUNK, Differing, put_dates, values_after, values_of
 
 # The position after all subscribers with a revision: no ID is greater.
 _LAST_ID = "~"
@@ -36,13 +37,17 @@ class CheckAgain(Exception):
 
 
 class Checked(NamedTuple):
-    """A field all of whose values convert, up to the position of the last changed subscriber."""
+    """A field all of whose values convert, up to the position of the last changed subscriber.
+
+    `undated` are those of `Chunk`, which get their numbers with the change.
+    """
 
     account_id: str
     key: str
     before: DataType
     data_type: DataType
     position: tuple[int, str]
+    undated: Sequence[tuple[str, str]] = ()
 
     @property
     def needs_check(self) -> bool:
@@ -64,6 +69,7 @@ class Checked(NamedTuple):
         ids = [subscriber_id for _, subscriber_id in rest]
         values = values_of(self.account_id, self.key, ids, tx)
         _raise_any(Differing().with_values(values, self.data_type), self.data_type)
+        put_dates(self.account_id, self.key, self.undated, tx)
 
 
 async def check(
@@ -79,15 +85,18 @@ async def check(
     checked = await database.read(begin)
     if not checked.needs_check:
         return checked
-    differing, after = Differing(), ""
+    differing, after, undated = Differing(), "", list[tuple[str, str]]()
     while True:
         read = partial(values_after, account_id, checked.key, after)
-        values, last = await database.read(read)
-        differing = differing.with_values(values, data_type)
-        if last is None:
+        chunk = await database.read(read)
+        differing = differing.with_values(chunk.values, data_type)
+        if data_type is DataType.DATE:
+            undated.extend(chunk.undated)
+        if chunk.last is None:
             break
-        after = last
+        after = chunk.last
     _raise_any(differing, data_type)
+    checked = checked._replace(undated=undated)
     return await check_changes(checked, revisions, database)
 
 

@@ -14,8 +14,9 @@ from peewee import SQL, Case, Expression, ModelSelect, fn
 
 from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
+from ...values.timestamps import parse_timestamp
 from .models import CustomValue
-from .rules import TEXT_KEY_LENGTH, DataType
+from .rules import TEXT_KEY_LENGTH, DataType, is_date
 from .value_conversion import converted, text_of
 
 # The values that one read checks.
@@ -37,7 +38,7 @@ def _select_after(_: Dialect) -> ModelSelect[Any]:
     )
     whole = Case(None, ((is_short, SQL("NULL")),), value)
     return (
-        _VALUE.select(_VALUE.subscriber_id, _VALUE.text_key, whole)
+        _VALUE.select(_VALUE.subscriber_id, _VALUE.text_key, _VALUE.number_key, whole)
         .where(_OF_FIELD & (_VALUE.subscriber_id > param("after")))
         .order_by(_VALUE.account_id, _VALUE.key, _VALUE.subscriber_id)
         .limit(param("limit"))
@@ -49,6 +50,17 @@ _OF_SUBSCRIBERS = Statement(
     lambda dialect: _VALUE.select(_VALUE.value).where(
         _OF_FIELD & dialect.any_of(_VALUE.subscriber_id, "ids")
     )
+)
+
+
+_PUT_NUMBER = Statement(
+    lambda _: CustomValue.update({CustomValue.number_key: param("number")}).where(
+        (CustomValue.account_id == param("account_id"))
+        & (CustomValue.key == param("key"))
+        & (CustomValue.subscriber_id == param("subscriber_id"))
+        & (CustomValue.text_key == param("text"))
+    ),
+    has_one_plan=True,
 )
 
 
@@ -74,13 +86,41 @@ def _shortened(text: str) -> str:
     return f"{text[: MAX_EXAMPLE_LENGTH - 1]}\u2026" if is_long else text
 
 
-def values_after(
-    account_id: str, key: str, after: str, tx: Transaction
-) -> tuple[list[Any], str | None]:
-    """Returns values of a field after a subscriber, and the last subscriber if others follow."""
+class Chunk(NamedTuple):
+    """Values of a field, and the last subscriber if others follow.
+
+    `undated` are subscribers and dates without the number that filters compare, which versions
+    before migration 0011 stored in fields of another type.
+    """
+
+    values: list[Any]
+    undated: list[tuple[str, str]]
+    last: str | None
+
+
+def values_after(account_id: str, key: str, after: str, tx: Transaction) -> Chunk:
+    """Returns the values of a field that subscribers after this one have."""
     rows = tx.all(_AFTER, account_id=account_id, key=key, after=after, limit=CHUNK)
-    values = [text if value is None else orjson.loads(value) for _, text, value in rows]
-    return values, rows[-1][0] if len(rows) == CHUNK else None
+    values = [text if value is None else orjson.loads(value) for _, text, _, value in rows]
+    undated = [
+        (subscriber_id, text)
+        for subscriber_id, text, number, value in rows
+        if number is None and value is None and is_date(text)
+    ]
+    return Chunk(values, undated, rows[-1][0] if len(rows) == CHUNK else None)
+
+
+def put_dates(
+    account_id: str, key: str, undated: Iterable[tuple[str, str]], tx: Transaction
+) -> None:
+    """Stores the numbers of dates without one."""
+    of_field = {"account_id": account_id, "key": key}
+    numbers = [
+        {**of_field, "subscriber_id": id_, "text": text, "number": parse_timestamp(text)}
+        for id_, text in undated
+    ]
+    if numbers:
+        tx.run_each(_PUT_NUMBER, numbers)
 
 
 def values_of(account_id: str, key: str, ids: list[str], tx: Transaction) -> list[Any]:
