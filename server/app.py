@@ -72,6 +72,7 @@ from .features.sessions.service import SessionService, SignInLinkService
 from .features.signups.service import SignupService
 from .features.signups.store import SignupStore
 from .features.subscribers import store_reading as subscribers
+from .features.subscribers import store_revisions
 from .features.subscribers.query.request import FilterExpressions
 from .features.subscribers.service import SubscriberService
 from .features.subscribers.service_statistics import StatisticService
@@ -220,7 +221,7 @@ class App:
         filters = FilterExpressions(idempotent, segments, clock)
         operation_filters = OperationFilters()
         stored_filters = (segments, operation_filters)
-        self._custom_fields = CustomFieldService(idempotent, stored_filters)
+        self._custom_fields = CustomFieldService(idempotent, stored_filters, store_revisions)
         self.links = links = Links(encryption, settings.public_url)
         self._sessions = SessionService(
             idempotent, auth_throttle, authenticate.invalidate, links, LIMITS

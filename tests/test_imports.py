@@ -340,6 +340,8 @@ def test_features_import_only_stores_models_and_rules_of_others() -> None:
             or last_name(module)
             in {"models", "rules", "fields", "linked", "history", "profile", "audited_database"}
             or is_in(module, ["server.features.subscribers.query"])
+            # Pure rules of their own.
+            or last_name(module) == "value_conversion"
             # Imports and exports are methods of the service of subscribers.
             or (room(name) in {"imports", "exports"} and room(module) == "subscribers")
             # The replay of a webhook returns an operation, and a session its account or API key.

@@ -386,7 +386,15 @@ def _used(account: Account, rpc: str) -> Any:
         return account.call(rpc, id=account.ok("CreateTag", name="vip")["tag"]["id"])
     field = create_field(account, "Plan")
     account.ok("CreateSegment", name="Pro", filter="customFields.plan = pro")
-    return account.call(rpc, id=field["id"])
+    change = {"dataType": "NUMBER"} if rpc == "UpdateCustomField" else {}
+    return account.call(rpc, id=field["id"], **change)
+
+
+def _not_convertible(account: Account, rpc: str) -> Any:
+    field = create_field(account, "Score")
+    for number, value in enumerate(("42", "unknown", "042")):
+        create_subscriber(account, f"p{number}@example.com", customFields={"score": value})
+    return account.call(rpc, id=field["id"], dataType="NUMBER")
 
 
 def _changed(account: Account, rpc: str) -> Any:
@@ -405,6 +413,7 @@ CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
     "TAG_ALREADY_EXISTS": _duplicate("name", "vip"),
     "CUSTOM_FIELD_ALREADY_EXISTS": _duplicate("label", "Plan"),
     "CUSTOM_FIELD_LIMIT_REACHED": _fields,
+    "VALUES_NOT_CONVERTIBLE": _not_convertible,
     "INVALID_STATUS_TRANSITION": _transition,
     "WEBHOOK_LIMIT_REACHED": _webhooks,
     "API_KEY_EXPIRED": _expired,

@@ -195,7 +195,9 @@ def searches(step: Step) -> list[str]:
     assert scans == [], step
     found = [(line, SEARCH.fullmatch(line)) for line in step.plan if line.startswith("SEARCH")]
     assert [line for line, match in found if match is None] == [], step
-    return [match["by"] for _, match in found if match is not None]
+    # The index of converted fields contains only these.
+    others = [(line, match) for line, match in found if "custom_field_converted" not in line]
+    return [match["by"] for _, match in others if match is not None]
 
 
 @each_filter

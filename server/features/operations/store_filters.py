@@ -19,6 +19,8 @@ from ...rpc.uses import Use, UsesOf
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
 from ...values.texts import caseless_key
+from ..custom_fields.rules import DataType
+from ..custom_fields.value_conversion import converted
 from ..subscribers.query.operands import custom_key, fields_of
 from ..subscribers.query.references import names_tag, with_renamed_tag
 from ..subscribers.query.syntax import parse
@@ -86,6 +88,26 @@ class OperationFilters:
                 request = store.as_text(changed)
                 tx.run(PUT_REQUEST, account_id=account_id, id=row.id, request=request)
 
+    def change_custom_field_type(
+        self, account_id: str, key: str, data_type: DataType, tx: Transaction
+    ) -> None:
+        """Converts the values that operations set, and ends those that filter by a custom field.
+
+        The same filter can match other values with another type.
+        """
+
+        def is_affected(batch: BatchRequest) -> bool:
+            return _with_converted_value(batch, key, data_type) is None or _name_custom_field(
+                _terms(batch), key
+            )
+
+        _end(account_id, is_affected, tx)
+        for row in store.running_batches(account_id, tx):
+            changed = _with_converted_value(row.batch, key, data_type)
+            if changed is not None and changed != row.batch:
+                request = store.as_text(changed)
+                tx.run(PUT_REQUEST, account_id=account_id, id=row.id, request=request)
+
     def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None:  # noqa: ARG002
         """Ends the operations that filter by a tag, also if by a prefix or its presence."""
         _end(account_id, lambda batch: _name_tag(_terms(batch), name), tx)
@@ -119,6 +141,20 @@ def _with_renamed_tag(batch: BatchRequest, key: str, name: str) -> BatchRequest:
         tags = [name if caseless_key(tag) == key else tag for tag in batch.value]
         message = {**message, "action": {batch.action: tags}}
     return batch._replace(texts=texts, message=message)
+
+
+def _with_converted_value(
+    batch: BatchRequest, key: str, data_type: DataType
+) -> BatchRequest | None:
+    """Returns the request with the value that it sets converted; None if that is not exact."""
+    values = batch.value if ACTIONS[batch.action].sets_values else {}
+    if values.get(key) is None:
+        return batch
+    value = converted(values[key], data_type)
+    if value is None:
+        return None
+    action = {batch.action: {**values, key: value}}
+    return batch._replace(message={**batch.message, "action": action})
 
 
 def _terms(batch: BatchRequest) -> list[Any]:

@@ -59,8 +59,8 @@ class Error(_message.Message):
     On gRPC, ErrorInfo.metadata has the variables of the message (AIP-193): neededScope and scope
     of FORBIDDEN, neededScope of API_KEY_SCOPE_TOO_BROAD, from and to of
     INVALID_STATUS_TRANSITION, segmentIds of USED_BY_SEGMENTS (the first 20, separated by
-    commas), limit of the reasons that end in LIMIT_REACHED, and retryAfterSeconds of those with
-    the HTTP status 429. The body over HTTP does not have them: the message and the details
+    commas), count and dataType of VALUES_NOT_CONVERTIBLE, limit of the reasons that end in
+    LIMIT_REACHED, and retryAfterSeconds of those with the HTTP status 429. The body over HTTP does not have them: the message and the details
     name them, and Retry-After has the seconds.
     """
 
@@ -165,7 +165,9 @@ class Error(_message.Message):
         SEGMENT_WITHOUT_FILTER: Error._Reason.ValueType  # 37
         """The segment has no filter, because a tag or custom field that it named was deleted."""
         USED_BY_SEGMENTS: Error._Reason.ValueType  # 38
-        """Segments name the tag or custom field. The details list them."""
+        """Filters of segments name the tag or custom field, which is to be deleted, or would not be
+        valid with the new data type of the custom field. The details list the segments.
+        """
         OPERATION_NOT_FOUND: Error._Reason.ValueType  # 39
         """The account has no such operation, or it is no longer retained."""
         OPERATION_LIMIT_REACHED: Error._Reason.ValueType  # 40
@@ -226,6 +228,10 @@ class Error(_message.Message):
         """
         SIGN_IN_LINK_LIMIT_REACHED: Error._Reason.ValueType  # 74
         """The account has the maximum number of sign-in links that were not used."""
+        VALUES_NOT_CONVERTIBLE: Error._Reason.ValueType  # 90
+        """Values of the custom field do not convert to the new data type exactly. The message has
+        their number, and the details have up to five of them.
+        """
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. Each reason has one cause, except those that are general by design:
@@ -341,7 +347,9 @@ class Error(_message.Message):
     SEGMENT_WITHOUT_FILTER: Error.Reason.ValueType  # 37
     """The segment has no filter, because a tag or custom field that it named was deleted."""
     USED_BY_SEGMENTS: Error.Reason.ValueType  # 38
-    """Segments name the tag or custom field. The details list them."""
+    """Filters of segments name the tag or custom field, which is to be deleted, or would not be
+    valid with the new data type of the custom field. The details list the segments.
+    """
     OPERATION_NOT_FOUND: Error.Reason.ValueType  # 39
     """The account has no such operation, or it is no longer retained."""
     OPERATION_LIMIT_REACHED: Error.Reason.ValueType  # 40
@@ -402,6 +410,10 @@ class Error(_message.Message):
     """
     SIGN_IN_LINK_LIMIT_REACHED: Error.Reason.ValueType  # 74
     """The account has the maximum number of sign-in links that were not used."""
+    VALUES_NOT_CONVERTIBLE: Error.Reason.ValueType  # 90
+    """Values of the custom field do not convert to the new data type exactly. The message has
+    their number, and the details have up to five of them.
+    """
 
     @_typing.final
     class Detail(_message.Message):

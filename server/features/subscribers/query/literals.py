@@ -131,4 +131,4 @@ def _other_type(
 
 def _to_convert(data_type: DataType) -> str:
     """Returns what to do to compare a custom field with values of another type."""
-    return f"or use a new field of type {data_type.name}"
+    return f"or change the dataType of the field to {data_type.name}, see /docs/guides/fields"
