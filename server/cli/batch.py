@@ -57,6 +57,14 @@ def batch(
     yes: Annotated[
         bool, typer.Option("--yes", help="Delete without asking. Required without a terminal.")
     ] = False,
+    expected_total: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Start nothing unless about as many are selected."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Do not change this subscriber. Repeatable."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Change nothing, and print what would change.")
     ] = False,
@@ -68,7 +76,8 @@ def batch(
 
     The operation runs in the service. It continues if this command is interrupted, and after a
     restart of the service. GET /api/operations/ID returns its progress. With --delete, a dry run
-    counts the subscribers and the deletion has to be confirmed, unless --yes is given.
+    counts the subscribers and the deletion has to be confirmed, unless --yes is given. With
+    --expected-total, nothing is changed if the number differs by more than 1 % and by more than 10.
     Exit codes: 1 if subscribers could not be changed, also by a dry run, 2 if an argument is
     invalid, 6 if the service cannot be reached, 7 if it rejects the request,
     8 if the operation did not succeed, and 130 if the command was interrupted
@@ -96,10 +105,14 @@ def batch(
         "q": search,
         "action": action,
         "dryRun": dry_run,
+        "excludeIds": exclude or [],
     }
+    if expected_total is not None:
+        request["expectedTotal"] = expected_total
     client = ServiceClient(url, api_key)
     if delete and not dry_run and not yes:
-        _confirm(client, request)
+        # Only about as many as were confirmed.
+        request["expectedTotal"] = _confirm(client, request)
     operation = run(
         _run(client, request),
         if_interrupted="Interrupted. The operation continues in the service.",
@@ -111,13 +124,17 @@ def batch(
         raise SystemExit(ExitCode.ROWS_FAILED)
 
 
-def _confirm(client: ServiceClient, request: dict[str, Any]) -> None:
-    """Asks whether to delete the selected subscribers. Raises CommandError if the answer is no."""
+def _confirm(client: ServiceClient, request: dict[str, Any]) -> int:
+    """Asks whether to delete the selected subscribers, and returns their number.
+
+    Raises CommandError if the answer is no.
+    """
     check_terminal("--delete")
     dry_run = run(_run(client, {**request, "dryRun": True}))
     if dry_run["state"] != "SUCCEEDED":
         raise CommandError("The dry run failed. Nothing was deleted.", ExitCode.INCOMPLETE)
     confirm_deletion(pluralized(dry_run["wouldChange"], "subscriber"))
+    return int(dry_run["total"])
 
 
 async def _start(client: ServiceClient, request: dict[str, Any]) -> dict[str, Any]:
@@ -181,4 +198,5 @@ def _print(operation: dict[str, Any], *, as_json: bool) -> None:
     else:
         changes = f"{operation['changed']:,} changed"
     unchanged = f"{operation['unchanged']:,} unchanged"
-    console.print(f"{state}: {processed} processed, {changes}, {unchanged}.")
+    excluded = f", {operation['excluded']:,} excluded" if operation["excluded"] else ""
+    console.print(f"{state}: {processed} processed, {changes}, {unchanged}{excluded}.")

@@ -279,6 +279,17 @@ class OperationLimitReached(LimitReached):
     message = "The account has the maximum of {limit} running operations. Wait for one to end."
 
 
+class SelectionChanged(RosterError):
+    reason = "SELECTION_CHANGED"
+    message = (
+        "The number of selected subscribers is {total} instead of {expectedTotal}. Nothing was"
+        " started. Read the selection again."
+    )
+
+    def __init__(self, expected: int, total: int) -> None:
+        super().__init__(expectedTotal=expected, total=total)
+
+
 class LinkNotFound(RosterError):
     """The token of a link is invalid or does not work anymore. The message is always the same."""
 

@@ -396,12 +396,17 @@ def _changed(account: Account, rpc: str) -> Any:
 
 
 # Errors that need existing resources, each in a new account.
+def _other_selection(account: Account, rpc: str) -> Any:
+    return account.call(rpc, filter="email:*", action={"delete": True}, expectedTotal=1200)
+
+
 CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
     "SUBSCRIBER_ALREADY_EXISTS": _duplicate("email", "ada@example.com"),
     "SUBSCRIBER_SUPPRESSED": _suppressed,
     "SEGMENT_ALREADY_EXISTS": _duplicate("name", "VIPs", filter="tags:vip"),
     "SEGMENT_WITHOUT_FILTER": _without_filter,
     "USED_BY_SEGMENTS": _used,
+    "SELECTION_CHANGED": _other_selection,
     "TAG_ALREADY_EXISTS": _duplicate("name", "vip"),
     "CUSTOM_FIELD_ALREADY_EXISTS": _duplicate("label", "Plan"),
     "CUSTOM_FIELD_LIMIT_REACHED": _fields,

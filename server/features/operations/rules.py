@@ -8,6 +8,12 @@ from typing import Any, NamedTuple
 from ...values.actors import Actor, ActorType
 
 MAX_RUNNING = 100
+# The number of subscribers that a selection may differ by from the expected number: the greater
+# one of this number and this part of it.
+MAX_DIFFERENCE, MAX_DIFFERENCE_PERCENT = 10, 1
+# A text of stored requests that exclude subscribers. A program of an earlier version would change
+# these; it ends such an operation as FAILED, because it has no field of this name.
+_EXCLUDES = "excludedSubscribers = true"
 
 
 class State(IntEnum):
@@ -35,7 +41,7 @@ class BatchRequest(NamedTuple):
     subscribers at the start; they are 0 and empty in operations of earlier versions. `key_id`,
     `key_name` and `actor_type` are the actor, see `_actor`. `consent_source` is how the people
     asked for a change of the status. It is not in the action, because earlier versions expect one
-    member there.
+    member there. `excluded` is the number of subscribers that match and are excluded.
     """
 
     message: dict[str, Any]
@@ -47,6 +53,7 @@ class BatchRequest(NamedTuple):
     key_name: str = ""
     actor_type: str = ActorType.API_KEY
     consent_source: str = ""
+    excluded: int = 0
 
     @property
     def actor(self) -> Actor | None:
@@ -80,6 +87,10 @@ class BatchRequest(NamedTuple):
     def segment_id(self) -> str:
         # Earlier versions stored the other name.
         return str(self.message.get("segmentId") or self.message.get("segment", ""))
+
+    @property
+    def excluded_ids(self) -> list[str]:
+        return self.message.get("excludeIds", [])  # type: ignore[no-any-return]
 
     @property
     def dry_run(self) -> bool:
@@ -119,13 +130,30 @@ def _actor(request: BatchRequest | ReplayRequest) -> Actor | None:
     return Actor(ActorType(request.actor_type), request.key_id, request.key_name)
 
 
+def selection_differs(total: int, expected: int) -> bool:
+    """Whether a selection is not the one that the caller expected, given their sizes."""
+    difference = abs(total - expected)
+    return difference > MAX_DIFFERENCE and 100 * difference > MAX_DIFFERENCE_PERCENT * expected
+
+
+def as_stored(request: BatchRequest | ReplayRequest) -> dict[str, Any]:
+    """Returns a request in JSON, as `stored_request` reads it."""
+    stored = request._asdict()
+    if isinstance(request, BatchRequest) and request.excluded_ids:
+        stored["texts"] = [*request.texts, _EXCLUDES]
+    return stored
+
+
 def stored_request(stored: Any) -> BatchRequest | ReplayRequest:
     """Returns a request from its stored JSON, which is a list in operations of earlier versions."""
     if isinstance(stored, dict):
         kind: type[BatchRequest | ReplayRequest]
         kind = ReplayRequest if "replay" in stored else BatchRequest
         # Without members that a later version adds.
-        return kind(**{name: stored[name] for name in kind._fields if name in stored})
+        request = kind(**{name: stored[name] for name in kind._fields if name in stored})
+        if isinstance(request, BatchRequest) and _EXCLUDES in request.texts:
+            return request._replace(texts=[each for each in request.texts if each != _EXCLUDES])
+        return request
     action, value, text, segment, texts, dry_run, key_id, by_admin = stored
     message = {"action": {action: value}, "filter": text, "segment": segment, "dryRun": dry_run}
     return BatchRequest(message, texts, by_admin, key_id=key_id)

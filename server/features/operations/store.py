@@ -19,7 +19,15 @@ from ..events.store import record
 from ..subscribers.store_reading import greatest_id
 from ..subscribers.store_revisions import last_revision
 from .models import Operation
-from .rules import MAX_RUNNING, BatchRequest, ReplayRequest, State, Type, stored_request
+from .rules import (
+    MAX_RUNNING,
+    BatchRequest,
+    ReplayRequest,
+    State,
+    Type,
+    as_stored,
+    stored_request,
+)
 
 RETENTION_MILLISECONDS = 30 * 24 * 3600 * 1000
 
@@ -104,6 +112,7 @@ class OperationRow(NamedTuple):
                 "filter": "",
                 "segmentId": "",
                 "q": "",
+                "excluded": 0,
             }
         consent = {"consentSource": content.consent_source} if content.consent_source else {}
         return {
@@ -112,6 +121,7 @@ class OperationRow(NamedTuple):
             "filter": content.filter,
             "segmentId": content.segment_id,
             "q": content.q,
+            "excluded": content.excluded,
         }
 
 
@@ -235,7 +245,7 @@ def _insert(
 
 def as_text(request: BatchRequest | ReplayRequest) -> str:
     """Returns a request as it is stored."""
-    return orjson.dumps(request._asdict()).decode()
+    return orjson.dumps(as_stored(request)).decode()
 
 
 def selected_ids(account_id: str, operation_id: str, tx: Transaction) -> list[str] | None:

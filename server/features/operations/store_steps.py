@@ -226,6 +226,8 @@ class Steps:
     ) -> OperationRow:
         """Changes selected subscribers. Raises ValidationError if the filter is no longer valid."""
         tree = None if batch.is_of_ids else _tree(account_id, row, tx)
+        excluded = set(batch.excluded_ids)
+        ids = [each for each in ids if each not in excluded]
         if not ids:
             return row
         rows = self._matching(account_id, _at_start(account_id, row, ids, tx), tree, tx)

@@ -253,8 +253,9 @@ type Operation struct {
 	Action *Operation_Action `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
 	// What is delivered to the webhook. Present if the type is WEBHOOK_REPLAY.
 	Replay *Operation_Replay `protobuf:"bytes,19,opt,name=replay,proto3" json:"replay,omitempty"`
-	// Filter of the request; empty if it has none. It has the new names of tags that were
-	// renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
+	// Filter of the request in normal form: with AND between conditions, each OR in parentheses, a
+	// comparison for each value, and double quotes. Empty if the request has none; of an operation
+	// of an earlier version, as it was sent. It has the new names of tags that were renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
 	// erased.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Identifier of the segment of the request; empty if it has none.
@@ -295,7 +296,10 @@ type Operation struct {
 	Actor *Actor `protobuf:"bytes,17,opt,name=actor,proto3" json:"actor,omitempty"`
 	// Search of the request; empty if it has none. It is "erased" if it was a part of the address of a
 	// person whose data was erased.
-	Q             string `protobuf:"bytes,20,opt,name=q,proto3" json:"q,omitempty"`
+	Q string `protobuf:"bytes,20,opt,name=q,proto3" json:"q,omitempty"`
+	// Number of subscribers that matched at the start and are not selected, because exclude_ids has
+	// them.
+	Excluded      int32 `protobuf:"varint,21,opt,name=excluded,proto3" json:"excluded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -470,6 +474,13 @@ func (x *Operation) GetQ() string {
 	return ""
 }
 
+func (x *Operation) GetExcluded() int32 {
+	if x != nil {
+		return x.Excluded
+	}
+	return 0
+}
+
 // Request message for BatchChangeSubscribers.
 type BatchChangeSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -488,7 +499,14 @@ type BatchChangeSubscribersRequest struct {
 	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// Selects the subscribers whose email address, full name or last name starts with this text, as
 	// in ListSubscribers.
-	Q             string `protobuf:"bytes,6,opt,name=q,proto3" json:"q,omitempty"`
+	Q string `protobuf:"bytes,6,opt,name=q,proto3" json:"q,omitempty"`
+	// Number of subscribers that the caller expects to be selected, such as the total of the list
+	// that a person saw, less those of exclude_ids. If the number differs by more than 1 % and by
+	// more than 10, the call fails with SELECTION_CHANGED and starts nothing. Default: any number.
+	ExpectedTotal *int32 `protobuf:"varint,7,opt,name=expected_total,json=expectedTotal,proto3,oneof" json:"expected_total,omitempty"`
+	// Identifiers of subscribers that are not selected and never changed: at most 1,000. Accepted
+	// with filter, segment_id and q. Those that do not match are ignored.
+	ExcludeIds    []string `protobuf:"bytes,8,rep,name=exclude_ids,json=excludeIds,proto3" json:"exclude_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -563,6 +581,20 @@ func (x *BatchChangeSubscribersRequest) GetQ() string {
 		return x.Q
 	}
 	return ""
+}
+
+func (x *BatchChangeSubscribersRequest) GetExpectedTotal() int32 {
+	if x != nil && x.ExpectedTotal != nil {
+		return *x.ExpectedTotal
+	}
+	return 0
+}
+
+func (x *BatchChangeSubscribersRequest) GetExcludeIds() []string {
+	if x != nil {
+		return x.ExcludeIds
+	}
+	return nil
 }
 
 // The started operation.
@@ -1278,7 +1310,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01\x123\n" +
 	"\x0econsent_source\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01R\rconsentSourceB\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\x81\x0f\n" +
+	"\a_delete\"\xa4\x0f\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
 	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
@@ -1302,7 +1334,8 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\fwould_change\x18\x0f \x01(\x05H\x01R\vwouldChange\x88\x01\x01\x12)\n" +
 	"\tunchanged\x18\x10 \x01(\x05B\x06\xaa\xb5\x18\x0247H\x02R\tunchanged\x88\x01\x01\x12&\n" +
 	"\x05actor\x18\x11 \x01(\v2\x10.roster.v1.ActorR\x05actor\x12\x15\n" +
-	"\x01q\x18\x14 \x01(\tB\a\xaa\xb5\x18\x03adaR\x01q\x1a\xdd\x02\n" +
+	"\x01q\x18\x14 \x01(\tB\a\xaa\xb5\x18\x03adaR\x01q\x12!\n" +
+	"\bexcluded\x18\x15 \x01(\x05B\x05\xaa\xb5\x18\x010R\bexcluded\x1a\xdd\x02\n" +
 	"\x06Action\x12*\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x0f\xaa\xb5\x18\a[\"vip\"]\x80\xb6\x18\x01R\aaddTags\x12%\n" +
 	"\vremove_tags\x18\x02 \x03(\tB\x04\x80\xb6\x18\x01R\n" +
@@ -1341,7 +1374,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\b_changedB\x0f\n" +
 	"\r_would_changeB\f\n" +
 	"\n" +
-	"_unchanged\"\x97\x02\n" +
+	"_unchanged\"\x93\x03\n" +
 	"\x1dBatchChangeSubscribersRequest\x12:\n" +
 	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
 	"\n" +
@@ -1349,7 +1382,11 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x03ids\x18\x03 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x90N\"\x06r\x04\x10\x01\x18\x1aR\x03ids\x126\n" +
 	"\x06action\x18\x04 \x01(\v2\x16.roster.v1.BatchActionB\x06\xbaH\x03\xc8\x01\x01R\x06action\x12\"\n" +
 	"\adry_run\x18\x05 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x12\x1a\n" +
-	"\x01q\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01R\x01q\"\x90\x01\n" +
+	"\x01q\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01R\x01q\x123\n" +
+	"\x0eexpected_total\x18\a \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x00R\rexpectedTotal\x88\x01\x01\x122\n" +
+	"\vexclude_ids\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\xe8\a\"\x06r\x04\x10\x01\x18\x1aR\n" +
+	"excludeIdsB\x11\n" +
+	"\x0f_expected_total\"\x90\x01\n" +
 	"\x1eBatchChangeSubscribersResponse\x12:\n" +
 	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\x122\n" +
 	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x87\x01\n" +
@@ -1382,10 +1419,10 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x15WatchOperationRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"T\n" +
 	"\x16WatchOperationResponse\x12:\n" +
-	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation2\x80\x06\n" +
-	"\x10OperationService\x12\xbe\x01\n" +
-	"\x16BatchChangeSubscribers\x12(.roster.v1.BatchChangeSubscribersRequest\x1a).roster.v1.BatchChangeSubscribersResponse\"O\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x03\"%(µ\x18\x13\n" +
+	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation2\x81\x06\n" +
+	"\x10OperationService\x12\xbf\x01\n" +
+	"\x16BatchChangeSubscribers\x12(.roster.v1.BatchChangeSubscribersRequest\x1a).roster.v1.BatchChangeSubscribersResponse\"P\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x04\"%P(µ\x18\x13\n" +
 	"\x11operation.created\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/api/subscribers/batch\x12x\n" +
 	"\x0eListOperations\x12 .roster.v1.ListOperationsRequest\x1a!.roster.v1.ListOperationsResponse\"!\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\x11\x12\x0f/api/operations\x12|\n" +
@@ -1483,6 +1520,7 @@ func file_roster_v1_operations_proto_init() {
 	file_roster_v1_subscribers_proto_init()
 	file_roster_v1_operations_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[1].OneofWrappers = []any{}
+	file_roster_v1_operations_proto_msgTypes[2].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[5].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[8].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[12].OneofWrappers = []any{}

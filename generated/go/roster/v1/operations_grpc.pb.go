@@ -55,9 +55,10 @@ const (
 type OperationServiceClient interface {
 	// Starts an operation and returns it with the number of selected subscribers: those that match
 	// filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-	// field of the action must be set. Fails with
-	// SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-	// operations of the account have not ended.
+	// field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+	// SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+	// subscribers differs from expected_total by more than 1 % and by more than 10, or with
+	// OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 	//
 	// To wait for the end, read WatchOperation until done is true.
 	BatchChangeSubscribers(ctx context.Context, in *BatchChangeSubscribersRequest, opts ...grpc.CallOption) (*BatchChangeSubscribersResponse, error)
@@ -168,9 +169,10 @@ type OperationService_WatchOperationClient = grpc.ServerStreamingClient[WatchOpe
 type OperationServiceServer interface {
 	// Starts an operation and returns it with the number of selected subscribers: those that match
 	// filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-	// field of the action must be set. Fails with
-	// SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-	// operations of the account have not ended.
+	// field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+	// SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+	// subscribers differs from expected_total by more than 1 % and by more than 10, or with
+	// OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 	//
 	// To wait for the end, read WatchOperation until done is true.
 	BatchChangeSubscribers(context.Context, *BatchChangeSubscribersRequest) (*BatchChangeSubscribersResponse, error)

@@ -226,6 +226,10 @@ class Error(_message.Message):
         """
         SIGN_IN_LINK_LIMIT_REACHED: Error._Reason.ValueType  # 74
         """The account has the maximum number of sign-in links that were not used."""
+        SELECTION_CHANGED: Error._Reason.ValueType  # 80
+        """The number of selected subscribers differs from expectedTotal by more than 1 % and by more
+        than 10. Nothing was started.
+        """
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. Each reason has one cause, except those that are general by design:
@@ -402,6 +406,10 @@ class Error(_message.Message):
     """
     SIGN_IN_LINK_LIMIT_REACHED: Error.Reason.ValueType  # 74
     """The account has the maximum number of sign-in links that were not used."""
+    SELECTION_CHANGED: Error.Reason.ValueType  # 80
+    """The number of selected subscribers differs from expectedTotal by more than 1 % and by more
+    than 10. Nothing was started.
+    """
 
     @_typing.final
     class Detail(_message.Message):

@@ -284,13 +284,15 @@ class Operation(_message.Message):
     UNCHANGED_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
     Q_FIELD_NUMBER: _builtins.int
+    EXCLUDED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     type: Global___Operation.Type.ValueType
     """What the operation does."""
     filter: _builtins.str
-    """Filter of the request; empty if it has none. It has the new names of tags that were
-    renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
+    """Filter of the request in normal form: with AND between conditions, each OR in parentheses, a
+    comparison for each value, and double quotes. Empty if the request has none; of an operation
+    of an earlier version, as it was sent. It has the new names of tags that were renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
     erased.
     """
     segment_id: _builtins.str
@@ -327,6 +329,10 @@ class Operation(_message.Message):
     q: _builtins.str
     """Search of the request; empty if it has none. It is "erased" if it was a part of the address of a
     person whose data was erased.
+    """
+    excluded: _builtins.int
+    """Number of subscribers that matched at the start and are not selected, because exclude_ids has
+    them.
     """
     @_builtins.property
     def action(self) -> Global___Operation.Action:
@@ -378,10 +384,11 @@ class Operation(_message.Message):
         unchanged: _builtins.int | None = ...,
         actor: _actors_pb2.Actor | None = ...,
         q: _builtins.str = ...,
+        excluded: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "replay", b"replay", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "excluded", b"excluded", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__changed: _TypeAlias = _typing.Literal["changed"]  # noqa: Y015
     _WhichOneofArgType__changed: _TypeAlias = _typing.Literal["_changed", b"_changed"]  # noqa: Y015
@@ -410,6 +417,8 @@ class BatchChangeSubscribersRequest(_message.Message):
     ACTION_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     Q_FIELD_NUMBER: _builtins.int
+    EXPECTED_TOTAL_FIELD_NUMBER: _builtins.int
+    EXCLUDE_IDS_FIELD_NUMBER: _builtins.int
     filter: _builtins.str
     """Selects the subscribers that match this expression, as in ListSubscribers."""
     segment_id: _builtins.str
@@ -423,6 +432,11 @@ class BatchChangeSubscribersRequest(_message.Message):
     """Selects the subscribers whose email address, full name or last name starts with this text, as
     in ListSubscribers.
     """
+    expected_total: _builtins.int
+    """Number of subscribers that the caller expects to be selected, such as the total of the list
+    that a person saw, less those of exclude_ids. If the number differs by more than 1 % and by
+    more than 10, the call fails with SELECTION_CHANGED and starts nothing. Default: any number.
+    """
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Selects the subscribers with these identifiers: at most 10,000. Those that do not exist
@@ -433,6 +447,12 @@ class BatchChangeSubscribersRequest(_message.Message):
     def action(self) -> Global___BatchAction:
         """What is done to each selected subscriber."""
 
+    @_builtins.property
+    def exclude_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Identifiers of subscribers that are not selected and never changed: at most 1,000. Accepted
+        with filter, segment_id and q. Those that do not match are ignored.
+        """
+
     def __init__(
         self,
         *,
@@ -442,12 +462,16 @@ class BatchChangeSubscribersRequest(_message.Message):
         action: Global___BatchAction | None = ...,
         dry_run: _builtins.bool = ...,
         q: _builtins.str = ...,
+        expected_total: _builtins.int | None = ...,
+        exclude_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected_total", b"_expected_total", "action", b"action", "expected_total", b"expected_total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "dry_run", b"dry_run", "filter", b"filter", "ids", b"ids", "q", b"q", "segment_id", b"segment_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_total", b"_expected_total", "action", b"action", "dry_run", b"dry_run", "exclude_ids", b"exclude_ids", "expected_total", b"expected_total", "filter", b"filter", "ids", b"ids", "q", b"q", "segment_id", b"segment_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__expected_total: _TypeAlias = _typing.Literal["expected_total"]  # noqa: Y015
+    _WhichOneofArgType__expected_total: _TypeAlias = _typing.Literal["_expected_total", b"_expected_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_total) -> _WhichOneofReturnType__expected_total | None: ...
 
 Global___BatchChangeSubscribersRequest: _TypeAlias = BatchChangeSubscribersRequest  # noqa: Y015
 

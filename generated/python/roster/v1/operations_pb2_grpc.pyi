@@ -56,9 +56,10 @@ class OperationServiceStub:
     BatchChangeSubscribers: _grpc.UnaryUnaryMultiCallable[_operations_pb2.BatchChangeSubscribersRequest, _operations_pb2.BatchChangeSubscribersResponse]
     """Starts an operation and returns it with the number of selected subscribers: those that match
     filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-    field of the action must be set. Fails with
-    SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-    operations of the account have not ended.
+    field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+    SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+    subscribers differs from expected_total by more than 1 % and by more than 10, or with
+    OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 
     To wait for the end, read WatchOperation until done is true.
     """
@@ -104,9 +105,10 @@ class OperationServiceAsyncStub(OperationServiceStub):
     BatchChangeSubscribers: _aio.UnaryUnaryMultiCallable[_operations_pb2.BatchChangeSubscribersRequest, _operations_pb2.BatchChangeSubscribersResponse]  # type: ignore[assignment]
     """Starts an operation and returns it with the number of selected subscribers: those that match
     filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-    field of the action must be set. Fails with
-    SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-    operations of the account have not ended.
+    field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+    SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+    subscribers differs from expected_total by more than 1 % and by more than 10, or with
+    OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 
     To wait for the end, read WatchOperation until done is true.
     """
@@ -155,9 +157,10 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_operations_pb2.BatchChangeSubscribersResponse, _abc.Awaitable[_operations_pb2.BatchChangeSubscribersResponse]]:
         """Starts an operation and returns it with the number of selected subscribers: those that match
         filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-        field of the action must be set. Fails with
-        SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-        operations of the account have not ended.
+        field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+        SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+        subscribers differs from expected_total by more than 1 % and by more than 10, or with
+        OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 
         To wait for the end, read WatchOperation until done is true.
         """

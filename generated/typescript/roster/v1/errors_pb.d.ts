@@ -736,6 +736,14 @@ export enum Error_Reason {
    * @generated from enum value: SIGN_IN_LINK_LIMIT_REACHED = 74;
    */
   SIGN_IN_LINK_LIMIT_REACHED = 74,
+
+  /**
+   * The number of selected subscribers differs from expectedTotal by more than 1 % and by more
+   * than 10. Nothing was started.
+   *
+   * @generated from enum value: SELECTION_CHANGED = 80;
+   */
+  SELECTION_CHANGED = 80,
 }
 
 /**

@@ -108,8 +108,9 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   replay?: Operation_Replay | undefined;
 
   /**
-   * Filter of the request; empty if it has none. It has the new names of tags that were
-   * renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
+   * Filter of the request in normal form: with AND between conditions, each OR in parentheses, a
+   * comparison for each value, and double quotes. Empty if the request has none; of an operation
+   * of an earlier version, as it was sent. It has the new names of tags that were renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
    * erased.
    *
    * @generated from field: string filter = 3;
@@ -229,6 +230,14 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
    * @generated from field: string q = 20;
    */
   q: string;
+
+  /**
+   * Number of subscribers that matched at the start and are not selected, because exclude_ids has
+   * them.
+   *
+   * @generated from field: int32 excluded = 21;
+   */
+  excluded: number;
 };
 
 /**
@@ -488,6 +497,23 @@ export declare type BatchChangeSubscribersRequest = Message<"roster.v1.BatchChan
    * @generated from field: string q = 6;
    */
   q: string;
+
+  /**
+   * Number of subscribers that the caller expects to be selected, such as the total of the list
+   * that a person saw, less those of exclude_ids. If the number differs by more than 1 % and by
+   * more than 10, the call fails with SELECTION_CHANGED and starts nothing. Default: any number.
+   *
+   * @generated from field: optional int32 expected_total = 7;
+   */
+  expectedTotal?: number | undefined;
+
+  /**
+   * Identifiers of subscribers that are not selected and never changed: at most 1,000. Accepted
+   * with filter, segment_id and q. Those that do not match are ignored.
+   *
+   * @generated from field: repeated string exclude_ids = 8;
+   */
+  excludeIds: string[];
 };
 
 /**
@@ -783,9 +809,10 @@ export declare const OperationService: GenService<{
   /**
    * Starts an operation and returns it with the number of selected subscribers: those that match
    * filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-   * field of the action must be set. Fails with
-   * SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-   * operations of the account have not ended.
+   * field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+   * SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+   * subscribers differs from expected_total by more than 1 % and by more than 10, or with
+   * OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
    *
    * To wait for the end, read WatchOperation until done is true.
    *
