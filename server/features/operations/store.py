@@ -112,7 +112,6 @@ class OperationRow(NamedTuple):
                 "filter": "",
                 "segmentId": "",
                 "q": "",
-                "excluded": 0,
             }
         consent = {"consentSource": content.consent_source} if content.consent_source else {}
         return {

@@ -298,8 +298,8 @@ type Operation struct {
 	// person whose data was erased.
 	Q string `protobuf:"bytes,20,opt,name=q,proto3" json:"q,omitempty"`
 	// Number of subscribers that matched at the start and are not selected, because exclude_ids has
-	// them.
-	Excluded      int32 `protobuf:"varint,21,opt,name=excluded,proto3" json:"excluded,omitempty"`
+	// them. Present if the type is SUBSCRIBERS_BATCH.
+	Excluded      *int32 `protobuf:"varint,21,opt,name=excluded,proto3,oneof" json:"excluded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -475,8 +475,8 @@ func (x *Operation) GetQ() string {
 }
 
 func (x *Operation) GetExcluded() int32 {
-	if x != nil {
-		return x.Excluded
+	if x != nil && x.Excluded != nil {
+		return *x.Excluded
 	}
 	return 0
 }
@@ -1310,7 +1310,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01\x123\n" +
 	"\x0econsent_source\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01R\rconsentSourceB\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\xa4\x0f\n" +
+	"\a_delete\"\xb6\x0f\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
 	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
@@ -1334,8 +1334,8 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\fwould_change\x18\x0f \x01(\x05H\x01R\vwouldChange\x88\x01\x01\x12)\n" +
 	"\tunchanged\x18\x10 \x01(\x05B\x06\xaa\xb5\x18\x0247H\x02R\tunchanged\x88\x01\x01\x12&\n" +
 	"\x05actor\x18\x11 \x01(\v2\x10.roster.v1.ActorR\x05actor\x12\x15\n" +
-	"\x01q\x18\x14 \x01(\tB\a\xaa\xb5\x18\x03adaR\x01q\x12!\n" +
-	"\bexcluded\x18\x15 \x01(\x05B\x05\xaa\xb5\x18\x010R\bexcluded\x1a\xdd\x02\n" +
+	"\x01q\x18\x14 \x01(\tB\a\xaa\xb5\x18\x03adaR\x01q\x12&\n" +
+	"\bexcluded\x18\x15 \x01(\x05B\x05\xaa\xb5\x18\x010H\x03R\bexcluded\x88\x01\x01\x1a\xdd\x02\n" +
 	"\x06Action\x12*\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x0f\xaa\xb5\x18\a[\"vip\"]\x80\xb6\x18\x01R\aaddTags\x12%\n" +
 	"\vremove_tags\x18\x02 \x03(\tB\x04\x80\xb6\x18\x01R\n" +
@@ -1374,7 +1374,8 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\b_changedB\x0f\n" +
 	"\r_would_changeB\f\n" +
 	"\n" +
-	"_unchanged\"\x93\x03\n" +
+	"_unchangedB\v\n" +
+	"\t_excluded\"\x93\x03\n" +
 	"\x1dBatchChangeSubscribersRequest\x12:\n" +
 	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
 	"\n" +

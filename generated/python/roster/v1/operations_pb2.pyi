@@ -332,7 +332,7 @@ class Operation(_message.Message):
     """
     excluded: _builtins.int
     """Number of subscribers that matched at the start and are not selected, because exclude_ids has
-    them.
+    them. Present if the type is SUBSCRIBERS_BATCH.
     """
     @_builtins.property
     def action(self) -> Global___Operation.Action:
@@ -384,20 +384,24 @@ class Operation(_message.Message):
         unchanged: _builtins.int | None = ...,
         actor: _actors_pb2.Actor | None = ...,
         q: _builtins.str = ...,
-        excluded: _builtins.int = ...,
+        excluded: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "replay", b"replay", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "excluded", b"excluded", "replay", b"replay", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "excluded", b"excluded", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "excluded", b"excluded", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__changed: _TypeAlias = _typing.Literal["changed"]  # noqa: Y015
     _WhichOneofArgType__changed: _TypeAlias = _typing.Literal["_changed", b"_changed"]  # noqa: Y015
+    _WhichOneofReturnType__excluded: _TypeAlias = _typing.Literal["excluded"]  # noqa: Y015
+    _WhichOneofArgType__excluded: _TypeAlias = _typing.Literal["_excluded", b"_excluded"]  # noqa: Y015
     _WhichOneofReturnType__unchanged: _TypeAlias = _typing.Literal["unchanged"]  # noqa: Y015
     _WhichOneofArgType__unchanged: _TypeAlias = _typing.Literal["_unchanged", b"_unchanged"]  # noqa: Y015
     _WhichOneofReturnType__would_change: _TypeAlias = _typing.Literal["would_change"]  # noqa: Y015
     _WhichOneofArgType__would_change: _TypeAlias = _typing.Literal["_would_change", b"_would_change"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__changed) -> _WhichOneofReturnType__changed | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__excluded) -> _WhichOneofReturnType__excluded | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__unchanged) -> _WhichOneofReturnType__unchanged | None: ...
     @_typing.overload

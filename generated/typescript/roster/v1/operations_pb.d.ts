@@ -233,11 +233,11 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
 
   /**
    * Number of subscribers that matched at the start and are not selected, because exclude_ids has
-   * them.
+   * them. Present if the type is SUBSCRIBERS_BATCH.
    *
-   * @generated from field: int32 excluded = 21;
+   * @generated from field: optional int32 excluded = 21;
    */
-  excluded: number;
+  excluded?: number | undefined;
 };
 
 /**
