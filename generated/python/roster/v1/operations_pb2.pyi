@@ -101,6 +101,8 @@ class Operation(_message.Message):
         """Changes many subscribers. Started by BatchChangeSubscribers; see action."""
         WEBHOOK_REPLAY: Operation._Type.ValueType  # 2
         """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
+        SUBSCRIBERS_UNDO: Operation._Type.ValueType  # 3
+        """Undoes a change of many subscribers. Started by UndoOperation; see undo_of."""
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
         """What an operation does."""
@@ -111,6 +113,8 @@ class Operation(_message.Message):
     """Changes many subscribers. Started by BatchChangeSubscribers; see action."""
     WEBHOOK_REPLAY: Operation.Type.ValueType  # 2
     """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
+    SUBSCRIBERS_UNDO: Operation.Type.ValueType  # 3
+    """Undoes a change of many subscribers. Started by UndoOperation; see undo_of."""
 
     class _State:
         ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -285,6 +289,9 @@ class Operation(_message.Message):
     ACTOR_FIELD_NUMBER: _builtins.int
     Q_FIELD_NUMBER: _builtins.int
     EXCLUDED_FIELD_NUMBER: _builtins.int
+    UNDO_OF_FIELD_NUMBER: _builtins.int
+    UNDONE_BY_FIELD_NUMBER: _builtins.int
+    UNDO_EXPIRES_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     type: Global___Operation.Type.ValueType
@@ -334,6 +341,12 @@ class Operation(_message.Message):
     """Number of subscribers that matched at the start and are not selected, because exclude_ids has
     them. Present if the type is SUBSCRIBERS_BATCH.
     """
+    undo_of: _builtins.str
+    """Identifier of the operation that this one undoes. Present if the type is SUBSCRIBERS_UNDO."""
+    undone_by: _builtins.str
+    """Identifier of the operation that undoes this one, or has undone it. Absent if none does, and
+    after the undo was canceled or failed.
+    """
     @_builtins.property
     def action(self) -> Global___Operation.Action:
         """What is done to each subscriber. Present if the type is SUBSCRIBERS_BATCH."""
@@ -361,6 +374,12 @@ class Operation(_message.Message):
     def actor(self) -> _actors_pb2.Actor:
         """Who started the operation, with the name at that time."""
 
+    @_builtins.property
+    def undo_expires_at(self) -> _timestamp_pb2.Timestamp:
+        """Time from which the operation can no longer be undone, 24 hours after its end. Absent while it
+        is running, and if it can never be undone or is undone.
+        """
+
     def __init__(
         self,
         *,
@@ -385,10 +404,13 @@ class Operation(_message.Message):
         actor: _actors_pb2.Actor | None = ...,
         q: _builtins.str = ...,
         excluded: _builtins.int | None = ...,
+        undo_of: _builtins.str | None = ...,
+        undone_by: _builtins.str | None = ...,
+        undo_expires_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "excluded", b"excluded", "replay", b"replay", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "excluded", b"excluded", "replay", b"replay", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "excluded", b"excluded", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "excluded", b"excluded", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__changed: _TypeAlias = _typing.Literal["changed"]  # noqa: Y015
     _WhichOneofArgType__changed: _TypeAlias = _typing.Literal["_changed", b"_changed"]  # noqa: Y015
@@ -396,6 +418,10 @@ class Operation(_message.Message):
     _WhichOneofArgType__excluded: _TypeAlias = _typing.Literal["_excluded", b"_excluded"]  # noqa: Y015
     _WhichOneofReturnType__unchanged: _TypeAlias = _typing.Literal["unchanged"]  # noqa: Y015
     _WhichOneofArgType__unchanged: _TypeAlias = _typing.Literal["_unchanged", b"_unchanged"]  # noqa: Y015
+    _WhichOneofReturnType__undo_of: _TypeAlias = _typing.Literal["undo_of"]  # noqa: Y015
+    _WhichOneofArgType__undo_of: _TypeAlias = _typing.Literal["_undo_of", b"_undo_of"]  # noqa: Y015
+    _WhichOneofReturnType__undone_by: _TypeAlias = _typing.Literal["undone_by"]  # noqa: Y015
+    _WhichOneofArgType__undone_by: _TypeAlias = _typing.Literal["_undone_by", b"_undone_by"]  # noqa: Y015
     _WhichOneofReturnType__would_change: _TypeAlias = _typing.Literal["would_change"]  # noqa: Y015
     _WhichOneofArgType__would_change: _TypeAlias = _typing.Literal["_would_change", b"_would_change"]  # noqa: Y015
     @_typing.overload
@@ -404,6 +430,10 @@ class Operation(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__excluded) -> _WhichOneofReturnType__excluded | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__unchanged) -> _WhichOneofReturnType__unchanged | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__undo_of) -> _WhichOneofReturnType__undo_of | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__undone_by) -> _WhichOneofReturnType__undone_by | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__would_change) -> _WhichOneofReturnType__would_change | None: ...
 
@@ -700,6 +730,64 @@ class CancelOperationResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelOperationResponse: _TypeAlias = CancelOperationResponse  # noqa: Y015
+
+@_typing.final
+class UndoOperationRequest(_message.Message):
+    """Request message for UndoOperation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the operation."""
+    dry_run: _builtins.bool
+    """Whether to change nothing. The undo then runs as usual and reports would_change, unchanged and
+    failed. It has no events, and the operation can still be undone.
+    """
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        dry_run: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndoOperationRequest: _TypeAlias = UndoOperationRequest  # noqa: Y015
+
+@_typing.final
+class UndoOperationResponse(_message.Message):
+    """The started undo."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
+    @_builtins.property
+    def operation(self) -> Global___Operation:
+        """The operation that undoes the other one."""
+
+    def __init__(
+        self,
+        *,
+        operation: Global___Operation | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "operation", b"operation"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndoOperationResponse: _TypeAlias = UndoOperationResponse  # noqa: Y015
 
 @_typing.final
 class WatchOperationRequest(_message.Message):
