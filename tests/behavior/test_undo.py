@@ -74,7 +74,8 @@ def test_undo_returns_everyone_to_the_state_before(account: Account, action: Any
 
 
 def test_each_undone_change_has_an_event_and_a_history_entry(account: Account) -> None:
-    account.ok("CreateWebhook", url="https://example.com/hook", eventTypes=["subscriber.*", "operation.*"])
+    event_types = ["subscriber.*", "operation.*"]
+    account.ok("CreateWebhook", url="https://example.com/hook", eventTypes=event_types)
     create_people(account, "ada", "bob", isConfirmed=True)
     operation = run(account, filter=ALL, action={"changeStatus": "UNSUBSCRIBED"})
 
@@ -166,8 +167,8 @@ def test_undo_makes_nobody_mailable_whose_status_or_address_changed_since(accoun
     names = ("ada", "bob", "eve", "kim", "lee")
     create_people(account, *names, isConfirmed=True)
     operation = run(account, filter=ALL, action={"changeStatus": "BOUNCED"})
-    # A later status, twice with a return to that of the operation; an address that nobody confirmed;
-    # an address that is suppressed.
+    # A later status, also after a return to that of the operation; an address that was not
+    # confirmed; an address that is suppressed.
     set_status(account, "ada", "COMPLAINED")
     set_status(account, "bob", "CONFIRMED")
     set_status(account, "bob", "BOUNCED")
