@@ -175,7 +175,7 @@ class OperationService(OperationServiceServicer):
                 dry_run=request.dry_run,
             )
             row = store.create_undo(account, undo, undone.changed or 0, tx)
-            tx.record_change(operation_id, after=operation(row))
+            tx.record_change(operation_id)
             return with_etag(pb.UndoOperationResponse(operation=operation(row)))
 
         reply = await self._database.write(create)
