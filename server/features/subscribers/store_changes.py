@@ -82,7 +82,12 @@ def change_statuses(
     planned = with_status(
         account_id, rows, status, tx, source, by_admin=by_admin, suppressions=suppressions
     )
-    record_repeated_opt_outs(account_id, rows, status, source, tx)
+    kept = [
+        before
+        for before, after in zip(rows, planned, strict=True)
+        if isinstance(after, RosterError) or after == before
+    ]
+    record_repeated_opt_outs(account_id, kept, status, source, tx)
     event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
     statistics = StatisticChanges(tx.now)
     changes = _effective(rows, planned)
