@@ -1579,7 +1579,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x15WatchOperationRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"T\n" +
 	"\x16WatchOperationResponse\x12:\n" +
-	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation2\xac\a\n" +
+	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation2\xb0\a\n" +
 	"\x10OperationService\x12\xbf\x01\n" +
 	"\x16BatchChangeSubscribers\x12(.roster.v1.BatchChangeSubscribersRequest\x1a).roster.v1.BatchChangeSubscribersResponse\"P\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x04\"%P(µ\x18\x13\n" +
@@ -1590,10 +1590,10 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x04read\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x16\x12\x14/api/operations/{id}\x12\xa5\x01\n" +
 	"\x0fCancelOperation\x12!.roster.v1.CancelOperationRequest\x1a\".roster.v1.CancelOperationResponse\"K\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01'µ\x18\x14\n" +
-	"\x12operation.canceled\x82\xd3\xe4\x93\x02\x1d\"\x1b/api/operations/{id}/cancel\x12\xa8\x01\n" +
-	"\rUndoOperation\x12\x1f.roster.v1.UndoOperationRequest\x1a .roster.v1.UndoOperationResponse\"T\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
+	"\x12operation.canceled\x82\xd3\xe4\x93\x02\x1d\"\x1b/api/operations/{id}/cancel\x12\xac\x01\n" +
+	"\rUndoOperation\x12\x1f.roster.v1.UndoOperationRequest\x1a .roster.v1.UndoOperationResponse\"X\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x06'RQST(µ\x18\x12\n" +
-	"\x10operation.undone\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/operations/{id}/undo\x12\x8a\x01\n" +
+	"\x10operation.undoneȵ\x18\x01\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/operations/{id}/undo\x12\x8a\x01\n" +
 	"\x0eWatchOperation\x12 .roster.v1.WatchOperationRequest\x1a!.roster.v1.WatchOperationResponse\"1\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x1c\x12\x1a/api/operations/{id}/watch0\x01B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
