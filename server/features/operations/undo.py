@@ -94,9 +94,12 @@ def _with_fields(
     account: Account,
     failures: dict[str, None],
 ) -> SubscriberRow:
+    changed = _changed_fields(own)
+    if not changed:
+        return row
     profile: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    for name, (before, after) in _changed_fields(own).items():
+    for name, (before, after) in changed.items():
         key, field = name.removeprefix(_CUSTOM), _PROFILE_BY_JSON.get(name)
         is_custom = name.startswith(_CUSTOM)
         if is_custom and key not in account.types:
@@ -157,8 +160,11 @@ def _with_tags(
     account: Account,
     failures: dict[str, None],
 ) -> SubscriberRow:
+    changed = _changed_tags(own)
+    if not changed:
+        return row
     tags = {caseless_key(name): name for name in row.tags}
-    for tag_id, (had_it, has_it, last) in _changed_tags(own).items():
+    for tag_id, (had_it, has_it, last) in changed.items():
         name = account.tag_names.get(tag_id)
         if name is None:
             # The subscriber no longer has a deleted tag that the operation added.
