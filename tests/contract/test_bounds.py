@@ -221,8 +221,9 @@ def test_every_single_resource_has_an_etag_that_its_changes_take(method: MethodD
         and method.name not in WITHOUT_ETAG_IN
     )
     refers = "{" in getattr(rule, verb) or "Account" in method.name
-    # The replay of a webhook returns another resource, its operation.
-    is_action = verb == "post" and refers and is_resource and method.name != "ReplayWebhook"
+    # A replay and an undo return another resource, their operation.
+    returns_other = method.name in ("ReplayWebhook", "UndoOperation")
+    is_action = verb == "post" and refers and is_resource and not returns_other
     is_session = method.containing_service.file.name == "roster/v1/sessions.proto"
     is_change = (verb in ("put", "patch", "delete") and not is_session) or is_action
 

@@ -13,7 +13,11 @@ from ..subscribers.fields import Status, SubscriberRow
 from ..subscribers.history import EntryType, Source
 from ..subscribers.rules import DECIDED, NO_CONSENT_RECORD, STATUS_OF_REASON, ConsentRecord
 from ..subscribers.store_changes import change_status
-from ..subscribers.store_history import earlier_addresses, last_change
+from ..subscribers.store_history import (
+    earlier_addresses,
+    last_change,
+    record_repeated_opt_outs,
+)
 from ..subscribers.store_reading import find_or_none
 from ..suppressions.rules import NewSuppression, Reason
 from ..suppressions.store import Suppressions
@@ -87,7 +91,11 @@ class LinkStore:
             status, is_done = Status.CONFIRMED, link.status is Status.CONFIRMED
         else:
             status, is_done = Status.UNSUBSCRIBED, link.status in DECIDED
-        return link if is_done else self._change(link, link.subscriber, status, tx)
+        if is_done:
+            rows, source = [link.subscriber], Source.SELF_SERVICE
+            record_repeated_opt_outs(link.token.account_id, rows, status, source, tx)
+            return link
+        return self._change(link, link.subscriber, status, tx)
 
     def undo(self, token: Token | None, tx: Transaction) -> FoundLink:
         """Returns an unsubscribed person to the status before, if it can be undone.
@@ -148,7 +156,9 @@ class LinkStore:
         # A confirmation belongs to the address, so nothing is undone after a change of it.
         types = (EntryType.STATUS_CHANGED, EntryType.FIELDS_CHANGED)
         last = last_change(token.account_id, row.id, types, tx)
-        if last is None or "to" not in last.changes or last.source is not Source.SELF_SERVICE:
+        if last is None or last.type is not EntryType.STATUS_CHANGED:
+            return None
+        if last.source is not Source.SELF_SERVICE:
             return None
         before = Status[last.changes["from"]]
         can_return = before in (Status.UNCONFIRMED, Status.CONFIRMED)

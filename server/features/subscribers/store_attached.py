@@ -10,11 +10,13 @@ import orjson
 
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
+from ...values.texts import caseless_key
 from ..custom_fields.models import CustomValue
 from ..tags import store as tags
 from ..tags.models import SubscriberTag, Tag
 from .counters.store_statistics import StatisticChanges
 from .fields import SubscriberRow
+from .history import ByOperation, changed_tags
 from .value_keys import value_keys
 
 _LINKS_OF_ONE = (SubscriberTag.account_id == param("account_id")) & (
@@ -151,6 +153,21 @@ def count_statuses(
             statistics.add_tag(tag_id, status, 1)
 
 
+def of_operation(
+    account_id: str,
+    changes: Sequence[tuple[SubscriberRow, SubscriberRow]],
+    revision: int,
+    tx: Transaction,
+) -> ByOperation | None:
+    """Returns what the history of a change by an operation contains, or None without one."""
+    if not tx.operation_id:
+        return None
+    changed = {name for each in changes for names in changed_tags(*each) for name in names}
+    names = {caseless_key(name): name for name in changed}
+    found = tags.by_keys(account_id, names, tx) if names else {}
+    return ByOperation(revision, {key: tag.id for key, tag in found.items()})
+
+
 def put_values(
     account_id: str, values_by_id: Sequence[tuple[str, Mapping[str, Any]]], tx: Transaction
 ) -> None:
@@ -166,6 +183,29 @@ def put_values(
     ]
     if rows:
         tx.run(_PUT_VALUES, account_id=account_id, rows=rows)
+
+
+def replace_values(
+    account_id: str, changes: Iterable[tuple[SubscriberRow, SubscriberRow]], tx: Transaction
+) -> None:
+    """Stores the values of custom fields of subscribers, given before and after a change.
+
+    A statement for each set of changed fields, and one more.
+    """
+    changed: dict[tuple[str, ...], list[tuple[str, Mapping[str, Any]]]] = {}
+    for before, row in changes:
+        keys = sorted({*before.values, *row.values})
+        values = {
+            key: row.values.get(key)
+            for key in keys
+            if row.values.get(key) != before.values.get(key)
+        }
+        if values:
+            changed.setdefault(tuple(values), []).append((row.id, values))
+    for changed_keys, values_by_id in changed.items():
+        ids = [id_ for id_, _ in values_by_id]
+        tx.run(_REMOVE_VALUES, account_id=account_id, ids=ids, keys=list(changed_keys))
+    put_values(account_id, [each for group in changed.values() for each in group], tx)
 
 
 def merge_values(

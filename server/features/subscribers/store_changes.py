@@ -33,8 +33,8 @@ from .rules import (
     search_keys,
     status_times,
 )
-from .store_attached import attach, count_statuses, detach, merge_values
-from .store_history import add_history, opted_out_after_bounce
+from .store_attached import attach, count_statuses, detach, merge_values, of_operation
+from .store_history import add_history, opted_out_after_bounce, record_repeated_opt_outs
 from .store_reading import IN_ACCOUNT, Reference, find, find_each
 from .store_revisions import next_revision
 
@@ -81,6 +81,12 @@ def change_statuses(
     planned = with_status(
         account_id, rows, status, tx, source, by_admin=by_admin, suppressions=suppressions
     )
+    kept = [
+        before
+        for before, after in zip(rows, planned, strict=True)
+        if isinstance(after, RosterError) or after == before
+    ]
+    record_repeated_opt_outs(account_id, kept, status, source, tx)
     event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
     statistics = StatisticChanges(tx.now)
     changes = _effective(rows, planned)
@@ -356,8 +362,10 @@ def store_changes(
             effective.append((before, changed))
         stored.append(changed)
     _store(account_id, effective, tx)
+    by_operation = of_operation(account_id, effective, revision, tx)
     histories = [
-        (row.id, entries(before, row, source, consent_source)) for before, row in effective
+        (row.id, entries(before, row, source, consent_source, by_operation))
+        for before, row in effective
     ]
     add_history(account_id, histories, tx)
     count_statuses(account_id, effective, statistics, tx)

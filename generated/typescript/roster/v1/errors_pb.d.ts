@@ -50,8 +50,8 @@ export declare const ErrorMappingSchema: GenMessage<ErrorMapping>;
  * On gRPC, ErrorInfo.metadata has the variables of the message (AIP-193): neededScope and scope
  * of FORBIDDEN, neededScope of API_KEY_SCOPE_TOO_BROAD, from and to of
  * INVALID_STATUS_TRANSITION, segmentIds of USED_BY_SEGMENTS (the first 20, separated by
- * commas), limit of the reasons that end in LIMIT_REACHED, and retryAfterSeconds of those with
- * the HTTP status 429. The body over HTTP does not have them: the message and the details
+ * commas), count and dataType of VALUES_NOT_CONVERTIBLE, limit of the reasons that end in
+ * LIMIT_REACHED, and retryAfterSeconds of those with the HTTP status 429. The body over HTTP does not have them: the message and the details
  * name them, and Retry-After has the seconds.
  *
  * @generated from message roster.v1.Error
@@ -572,7 +572,8 @@ export enum Error_Reason {
   SEGMENT_WITHOUT_FILTER = 37,
 
   /**
-   * Segments name the tag or custom field. The details list them.
+   * Filters of segments name the tag or custom field, which is to be deleted, or would not be
+   * valid with the new data type of the custom field. The details list the segments.
    *
    * @generated from enum value: USED_BY_SEGMENTS = 38;
    */
@@ -736,6 +737,51 @@ export enum Error_Reason {
    * @generated from enum value: SIGN_IN_LINK_LIMIT_REACHED = 74;
    */
   SIGN_IN_LINK_LIMIT_REACHED = 74,
+
+  /**
+   * The number of selected subscribers differs from expectedTotal by more than 1 % and by more
+   * than 10. Nothing was started.
+   *
+   * @generated from enum value: SELECTION_CHANGED = 80;
+   */
+  SELECTION_CHANGED = 80,
+
+  /**
+   * The operation has not ended, so that it cannot be undone yet.
+   *
+   * @generated from enum value: OPERATION_NOT_ENDED = 81;
+   */
+  OPERATION_NOT_ENDED = 81,
+
+  /**
+   * The operation cannot be undone: it deleted subscribers, was a dry run, a replay or an undo, or
+   * was started by an earlier version.
+   *
+   * @generated from enum value: OPERATION_NOT_UNDOABLE = 82;
+   */
+  OPERATION_NOT_UNDOABLE = 82,
+
+  /**
+   * The operation ended more than 24 hours ago, so that it can no longer be undone.
+   *
+   * @generated from enum value: UNDO_EXPIRED = 83;
+   */
+  UNDO_EXPIRED = 83,
+
+  /**
+   * Another operation undoes this one, or has undone it.
+   *
+   * @generated from enum value: OPERATION_ALREADY_UNDONE = 84;
+   */
+  OPERATION_ALREADY_UNDONE = 84,
+
+  /**
+   * Values of the custom field do not convert to the new data type exactly. The message has
+   * their number, and the details have up to five of them.
+   *
+   * @generated from enum value: VALUES_NOT_CONVERTIBLE = 90;
+   */
+  VALUES_NOT_CONVERTIBLE = 90,
 }
 
 /**
