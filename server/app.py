@@ -18,6 +18,8 @@ from roster.v1 import (
     audit_pb2_grpc,
     custom_fields_pb2,
     custom_fields_pb2_grpc,
+    exports_pb2,
+    exports_pb2_grpc,
     links_pb2,
     links_pb2_grpc,
     merge_tags_pb2,
@@ -52,6 +54,8 @@ from .features.custom_fields import store as custom_fields
 from .features.custom_fields.rules import MAX_FIELDS
 from .features.custom_fields.service import CustomFieldService
 from .features.exports.service import ExportMethods
+from .features.exports.service_files import ExportService
+from .features.exports.store_job import ExportJob
 from .features.files.store_content import Files
 from .features.imports.service import ImportMethods
 from .features.links.page_responses import add_page
@@ -123,6 +127,7 @@ SERVICES: Sequence[ServiceDescriptor] = [
         subscribers_pb2,
         segments_pb2,
         operations_pb2,
+        exports_pb2,
         tags_pb2,
         custom_fields_pb2,
         merge_tags_pb2,
@@ -162,13 +167,9 @@ def newest_id(tx: Transaction) -> str | None:
     return max((id_ for id_ in ids if id_ is not None), default=None)
 
 
-def operation_steps(
-    database: Database,  # noqa: ARG001
-    encryption: Encryption,
-    files: Files,  # noqa: ARG001
-) -> Steps:
+def operation_steps(database: Database, encryption: Encryption, files: Files) -> Steps:
     """Returns what runs operations of all types. The jobs of features are registered here."""
-    jobs: Mapping[Type, Job] = {}
+    jobs: Mapping[Type, Job] = {Type.SUBSCRIBERS_EXPORT: ExportJob(database, files)}
     return Steps(Suppressions(encryption), ReplayStore(), jobs)
 
 
@@ -254,6 +255,7 @@ class App:
         steps = operation_steps(database, encryption, self.files)
         self.operations = OperationRunner(database, steps)
         self._operations = OperationService(idempotent, filters, self.operations.notify)
+        self._exports = ExportService(idempotent, filters, self.files, self.operations.notify)
         self._statistics = StatisticService(idempotent, filters)
         self._subscribers = Subscribers(
             idempotent,
@@ -284,6 +286,7 @@ class App:
         accounts_pb2_grpc.add_AccountServiceServicer_to_server(self._accounts, server)
         api_keys_pb2_grpc.add_ApiKeyServiceServicer_to_server(self._api_keys, server)
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
+        exports_pb2_grpc.add_ExportServiceServicer_to_server(self._exports, server)
         operations_pb2_grpc.add_OperationServiceServicer_to_server(self._operations, server)
         segments_pb2_grpc.add_SegmentServiceServicer_to_server(self._segments, server)
         sessions_pb2_grpc.add_SessionServiceServicer_to_server(self._sessions, server)
@@ -330,6 +333,7 @@ class App:
         self._is_serving = serving
         self._webhooks.serve(serving=serving)
         self._operations.serve(serving=serving)
+        self._exports.serve(serving=serving)
         status = health_pb2.HealthCheckResponse
         for name in ("", *(service.full_name for service in SERVICES)):
             await self._health.set(name, status.SERVING if serving else status.NOT_SERVING)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from ..features.audit import store as audit
+from ..features.exports import store as exports
 from ..features.files import store as files
 from ..features.operations import store as operations
 from ..features.sessions import store as sessions
@@ -52,6 +53,7 @@ async def run_maintenance(
             ("purge of old events", deliveries.has_old, deliveries.purge),
             ("purge of old operations", operations.has_old, operations.purge),
             ("purge of expired files", files.has_expired, files.purge),
+            ("purge of expired exports", exports.has_expired, exports.purge),
             ("purge of old audit entries", audit.has_old, audit.purge),
             ("purge of old sessions", sessions.has_old, sessions.purge),
         )

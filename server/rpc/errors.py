@@ -294,6 +294,26 @@ class FileQuotaExceeded(InsufficientStorage):
     )
 
 
+class ExportNotFound(RosterError):
+    reason = "EXPORT_NOT_FOUND"
+    message = "Export not found."
+
+
+class ExportNotReady(RosterError):
+    reason = "EXPORT_NOT_READY"
+    message = "The file of the export is not complete."
+
+
+class ExportLimitReached(LimitReached):
+    reason = "EXPORT_LIMIT_REACHED"
+    message = "The account has the maximum of {limit} exports. Delete one."
+
+
+class RangeNotSatisfiable(RosterError):
+    reason = "RANGE_NOT_SATISFIABLE"
+    message = "The range begins after the end of the file, which has {size} bytes."
+
+
 class LinkNotFound(RosterError):
     """The token of a link is invalid or does not work anymore. The message is always the same."""
 

@@ -73,12 +73,12 @@ def test_a_file_has_the_bytes_that_were_appended_at_any_sizes(url: str) -> None:
                 (size, None),
             ):
                 assert await content(files, file_id, start, end) == data[start:end]
-            assert await files.sha256(OURS, file_id) == hashlib.sha256(data).digest()
+            assert (await files.sha256(OURS, file_id)).hex == hashlib.sha256(data).hexdigest()
             await files.append(OURS, file_id, size, b"more")
             other = Files(database, ENCRYPTION)
-            digest = hashlib.sha256(data + b"more").digest()
-            assert await files.sha256(OURS, file_id) == digest
-            assert await other.sha256(OURS, file_id) == digest
+            digest = hashlib.sha256(data + b"more").hexdigest()
+            assert (await files.sha256(OURS, file_id)).hex == digest
+            assert (await other.sha256(OURS, file_id)).hex == digest
 
     asyncio.run(body())
 
@@ -271,7 +271,7 @@ def test_a_hash_is_kept_for_the_last_files_only(url: str, monkeypatch: pytest.Mo
             for file_id in ids:
                 await files.append(OURS, file_id, 0, file_id.encode())
             for file_id in [*ids, *ids]:
-                digest = hashlib.sha256(file_id.encode()).digest()
-                assert await files.sha256(OURS, file_id) == digest
+                digest = hashlib.sha256(file_id.encode()).hexdigest()
+                assert (await files.sha256(OURS, file_id)).hex == digest
 
     asyncio.run(body())

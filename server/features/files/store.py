@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from peewee import SQL, fn
@@ -94,6 +94,12 @@ _EXPIRED = Statement(
         .limit(SQL("1"))
     )
 )
+_SIZES = Statement(
+    lambda dialect: StoredFile.select(StoredFile.id, StoredFile.size).where(
+        _FILES.in_account & dialect.any_of(StoredFile.id, "ids")
+    ),
+    has_one_plan=True,
+)
 _NAMES = Statement(lambda _: FilePart.select(FilePart.file_id, FilePart.name).where(_OF_ACCOUNT))
 
 
@@ -110,6 +116,11 @@ def find(account_id: str, file_id: str, tx: Transaction) -> FileRow:
     if row is None:
         raise FileMissing
     return row
+
+
+def sizes(account_id: str, ids: Sequence[str], tx: Transaction) -> dict[str, int]:
+    """Returns the sizes of files by their IDs."""
+    return dict(tx.all(_SIZES, account_id=account_id, ids=list(ids)))
 
 
 def find_part(account_id: str, file_id: str, part: int, tx: Transaction) -> PartRow | None:

@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from ...rpc import caller
@@ -55,6 +55,22 @@ class StagedPart:
     file_id: str
     size: int
     row: PartRow
+
+
+class Sha256(NamedTuple):
+    """The SHA-256 of a file."""
+
+    digest: Any
+
+    def with_more(self, data: bytes) -> str:
+        """Returns that of the file and more bytes, in hexadecimal."""
+        more = self.digest.copy()
+        more.update(data)
+        return str(more.hexdigest())
+
+    @property
+    def hex(self) -> str:
+        return str(self.digest.hexdigest())
 
 
 class Files:
@@ -133,7 +149,7 @@ class Files:
             del data
             yield chunk
 
-    async def sha256(self, account_id: str, file_id: str) -> bytes:
+    async def sha256(self, account_id: str, file_id: str) -> Sha256:
         """Returns the SHA-256 of a file as it is. Reads what was appended since the last call."""
         size, digest = self._hashes.pop((account_id, file_id), (0, hashlib.sha256()))
         async for chunk in self.read(account_id, file_id, size):
@@ -142,7 +158,7 @@ class Files:
         self._hashes[account_id, file_id] = size, digest
         if len(self._hashes) > MAX_HASHES:
             self._hashes.popitem(last=False)
-        return digest.digest()  # type: ignore[no-any-return]
+        return Sha256(digest.copy())
 
     async def collect(self, account_id: str) -> int:
         """Removes the files on disk without a part, of an account. Returns their number.

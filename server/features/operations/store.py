@@ -182,6 +182,12 @@ _ALL_RUNNING = Statement(
     )
 )
 _OLD = IN_ACCOUNT & (Operation.ended_at < param("before"))
+_EACH = Statement(
+    lambda dialect: Operation.select(*_OPERATIONS.columns).where(
+        IN_ACCOUNT & dialect.any_of(Operation.id, "ids")
+    ),
+    has_one_plan=True,
+)
 _HAS_OLD = Statement(lambda _: Operation.select(Operation.id).where(_OLD).limit(SQL("1")))
 _PURGE = Statement(lambda _: Operation.delete().where(_OLD))
 # The only search across accounts. It reads the operations that have not ended.
@@ -283,6 +289,12 @@ def selected_ids(account_id: str, operation_id: str, tx: Transaction) -> list[st
     """Returns the IDs that an operation selects, in order, or None if a filter selects them."""
     text = tx.scalar(_IDS, account_id=account_id, id=operation_id)
     return None if text is None else orjson.loads(text)
+
+
+def find_each(account_id: str, ids: Sequence[str], tx: Transaction) -> dict[str, OperationRow]:
+    """Returns operations by their IDs."""
+    rows = tx.all(_EACH, account_id=account_id, ids=list(ids))
+    return {row.id: row for row in map(OperationRow._make, rows)}
 
 
 def running(account_id: str, tx: Transaction) -> list[OperationRow]:

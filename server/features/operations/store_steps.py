@@ -110,12 +110,12 @@ def _next_subscribers(
     if ids is not None:
         return Selection(row.id, [each for each in ids if each > row.after_id], is_last=True)
     try:
-        tree = _tree(account_id, row, tx)
+        tree = tree_of(account_id, row, tx)
     except ValidationError:
         # The step fails for the same reason.
         return Selection(row.id, [], is_last=True)
     # Some of these were inserted later, with a time of creation in the past. The step skips them.
-    end_id, up_to, after = _end_id(row), "", row.after_id or None
+    end_id, up_to, after = end_id_of(row), "", row.after_id or None
     if span is not None:
         among = ids_after(account_id, within(EVERYONE, "<", end_id), after, span, tx)
         if len(among) == span:
@@ -278,10 +278,10 @@ class Steps:
         tx: Transaction,
     ) -> OperationRow:
         """Changes selected subscribers. Raises ValidationError if the filter is no longer valid."""
-        tree = None if batch.is_of_ids else _tree(account_id, row, tx)
+        tree = None if batch.is_of_ids else tree_of(account_id, row, tx)
         if not ids:
             return row
-        rows = self._matching(account_id, _at_start(account_id, row, ids, tx), tree, tx)
+        rows = self._matching(account_id, stored_at_start(account_id, row, ids, tx), tree, tx)
         failures, processed = row.failures, len(rows)
         if tree is None:
             processed = len(ids)
@@ -337,22 +337,25 @@ def _fail(account_id: str, row: OperationRow, reason: str, tx: Transaction) -> N
     store.end(account_id, row, State.FAILED, tx)
 
 
-def _end_id(row: OperationRow) -> str:
-    return row.batch.end_id or row.id
+def end_id_of(row: OperationRow) -> str:
+    """Returns a text greater than the IDs of all subscribers at the start."""
+    return row.filtered.end_id or row.id
 
 
-def _at_start(account_id: str, row: OperationRow, ids: Sequence[str], tx: Transaction) -> list[str]:
+def stored_at_start(
+    account_id: str, row: OperationRow, ids: Sequence[str], tx: Transaction
+) -> list[str]:
     """Returns the IDs of the subscribers that were stored when the operation started."""
-    values = {"ids": ids, "end_id": _end_id(row), "revision": row.batch.revision}
+    values = {"ids": ids, "end_id": end_id_of(row), "revision": row.filtered.revision}
     return [id_ for (id_,) in tx.all(_STORED_AT_START, account_id=account_id, **values)]
 
 
-def _tree(account_id: str, row: OperationRow, tx: Transaction) -> Any:
+def tree_of(account_id: str, row: OperationRow, tx: Transaction) -> Any:
     """Returns the conditions of an operation.
 
     Raises ValidationError if a custom field in it does not exist or has another type.
     """
-    batch, types = row.batch, custom_field_types(account_id, tx)
+    batch, types = row.filtered, custom_field_types(account_id, tx)
     parts = [conditions_of(parse(text), types, row.created_at) for text in batch.texts]
     if batch.q:
         parts.append(search_of(batch.q))

@@ -1,4 +1,4 @@
-"""Adds files in parts, and an index of the operations that have not ended, jobs included.
+"""Adds files in parts, exports, and an index of the operations that have not ended, jobs included.
 
 A start distributes the tables in a distributed database.
 """
@@ -34,6 +34,19 @@ class FilePart(Model):
         without_rowid = True
 
 
+class SubscriberExport(Model):
+    account_id = TextField()
+    id = TextField()
+    file_id = TextField()
+    sha256 = TextField()
+    expires_at = BigIntegerField()
+
+    class Meta:
+        table_name = "subscriber_export"
+        primary_key = CompositeKey("account_id", "id")
+        without_rowid = True
+
+
 def indexes(_db):
     # Quoted as by Peewee, because SQLite stores the text.
     return {
@@ -42,6 +55,6 @@ def indexes(_db):
 
 
 def up(migrator, db):
-    models = [StoredFile, FilePart]
+    models = [StoredFile, FilePart, SubscriberExport]
     with db.bind_ctx(models):
         db.create_tables(models)

@@ -192,6 +192,14 @@ const (
 	// have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
 	// ended.
 	Error_INSUFFICIENT_STORAGE Error_Reason = 85
+	// The account has no such export, or it was deleted, as 24 hours after its end.
+	Error_EXPORT_NOT_FOUND Error_Reason = 86
+	// The file of the export is not complete: the export is running, was canceled or has failed.
+	Error_EXPORT_NOT_READY Error_Reason = 87
+	// The account has the maximum number of exports.
+	Error_EXPORT_LIMIT_REACHED Error_Reason = 88
+	// The requested range begins after the end of the file. HTTP sends its size in Content-Range.
+	Error_RANGE_NOT_SATISFIABLE Error_Reason = 89
 )
 
 // Enum value maps for Error_Reason.
@@ -258,6 +266,10 @@ var (
 		73: "HTTPS_REQUIRED",
 		74: "SIGN_IN_LINK_LIMIT_REACHED",
 		85: "INSUFFICIENT_STORAGE",
+		86: "EXPORT_NOT_FOUND",
+		87: "EXPORT_NOT_READY",
+		88: "EXPORT_LIMIT_REACHED",
+		89: "RANGE_NOT_SATISFIABLE",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -321,6 +333,10 @@ var (
 		"HTTPS_REQUIRED":              73,
 		"SIGN_IN_LINK_LIMIT_REACHED":  74,
 		"INSUFFICIENT_STORAGE":        85,
+		"EXPORT_NOT_FOUND":            86,
+		"EXPORT_NOT_READY":            87,
+		"EXPORT_LIMIT_REACHED":        88,
+		"RANGE_NOT_SATISFIABLE":       89,
 	}
 )
 
@@ -744,7 +760,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\x96\x16\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\xa3\x17\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -776,7 +792,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x06IN_USE\x10\x10\x12\x14\n" +
 	"\x10NAME_NOT_ALLOWED\x10\x11\x12\x12\n" +
-	"\x0eCONSENT_COLUMN\x10\x12\"\xb4\x11\n" +
+	"\x0eCONSENT_COLUMN\x10\x12\"\xc1\x12\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -841,7 +857,11 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x14CROSS_ORIGIN_REQUEST\x10H\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12\x1d\n" +
 	"\x0eHTTPS_REQUIRED\x10I\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12)\n" +
 	"\x1aSIGN_IN_LINK_LIMIT_REACHED\x10J\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12#\n" +
-	"\x14INSUFFICIENT_STORAGE\x10U\x1a\t\x8a\xb5\x18\x05\b\b\x10\xfb\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
+	"\x14INSUFFICIENT_STORAGE\x10U\x1a\t\x8a\xb5\x18\x05\b\b\x10\xfb\x03\x12\x1f\n" +
+	"\x10EXPORT_NOT_FOUND\x10V\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12\x1f\n" +
+	"\x10EXPORT_NOT_READY\x10W\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12#\n" +
+	"\x14EXPORT_LIMIT_REACHED\x10X\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12$\n" +
+	"\x15RANGE_NOT_SATISFIABLE\x10Y\x1a\t\x8a\xb5\x18\x05\b\v\x10\xa0\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

@@ -37,7 +37,7 @@ const (
 	Operation_SUBSCRIBERS_BATCH Operation_Type = 1
 	// Delivers past events to a webhook again. Started by ReplayWebhook; see replay.
 	Operation_WEBHOOK_REPLAY Operation_Type = 2
-	// Writes subscribers to a file, to be downloaded.
+	// Writes subscribers to a file. Started by CreateExport; the export has the same identifier.
 	Operation_SUBSCRIBERS_EXPORT Operation_Type = 5
 )
 

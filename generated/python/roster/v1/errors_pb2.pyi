@@ -231,6 +231,14 @@ class Error(_message.Message):
         have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
         ended.
         """
+        EXPORT_NOT_FOUND: Error._Reason.ValueType  # 86
+        """The account has no such export, or it was deleted, as 24 hours after its end."""
+        EXPORT_NOT_READY: Error._Reason.ValueType  # 87
+        """The file of the export is not complete: the export is running, was canceled or has failed."""
+        EXPORT_LIMIT_REACHED: Error._Reason.ValueType  # 88
+        """The account has the maximum number of exports."""
+        RANGE_NOT_SATISFIABLE: Error._Reason.ValueType  # 89
+        """The requested range begins after the end of the file. HTTP sends its size in Content-Range."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. Each reason has one cause, except those that are general by design:
@@ -412,6 +420,14 @@ class Error(_message.Message):
     have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
     ended.
     """
+    EXPORT_NOT_FOUND: Error.Reason.ValueType  # 86
+    """The account has no such export, or it was deleted, as 24 hours after its end."""
+    EXPORT_NOT_READY: Error.Reason.ValueType  # 87
+    """The file of the export is not complete: the export is running, was canceled or has failed."""
+    EXPORT_LIMIT_REACHED: Error.Reason.ValueType  # 88
+    """The account has the maximum number of exports."""
+    RANGE_NOT_SATISFIABLE: Error.Reason.ValueType  # 89
+    """The requested range begins after the end of the file. HTTP sends its size in Content-Range."""
 
     @_typing.final
     class Detail(_message.Message):

@@ -102,7 +102,7 @@ class Operation(_message.Message):
         WEBHOOK_REPLAY: Operation._Type.ValueType  # 2
         """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
         SUBSCRIBERS_EXPORT: Operation._Type.ValueType  # 5
-        """Writes subscribers to a file, to be downloaded."""
+        """Writes subscribers to a file. Started by CreateExport; the export has the same identifier."""
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
         """What an operation does."""
@@ -114,7 +114,7 @@ class Operation(_message.Message):
     WEBHOOK_REPLAY: Operation.Type.ValueType  # 2
     """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
     SUBSCRIBERS_EXPORT: Operation.Type.ValueType  # 5
-    """Writes subscribers to a file, to be downloaded."""
+    """Writes subscribers to a file. Started by CreateExport; the export has the same identifier."""
 
     class _State:
         ValueType = _typing.NewType("ValueType", _builtins.int)

@@ -745,6 +745,34 @@ export enum Error_Reason {
    * @generated from enum value: INSUFFICIENT_STORAGE = 85;
    */
   INSUFFICIENT_STORAGE = 85,
+
+  /**
+   * The account has no such export, or it was deleted, as 24 hours after its end.
+   *
+   * @generated from enum value: EXPORT_NOT_FOUND = 86;
+   */
+  EXPORT_NOT_FOUND = 86,
+
+  /**
+   * The file of the export is not complete: the export is running, was canceled or has failed.
+   *
+   * @generated from enum value: EXPORT_NOT_READY = 87;
+   */
+  EXPORT_NOT_READY = 87,
+
+  /**
+   * The account has the maximum number of exports.
+   *
+   * @generated from enum value: EXPORT_LIMIT_REACHED = 88;
+   */
+  EXPORT_LIMIT_REACHED = 88,
+
+  /**
+   * The requested range begins after the end of the file. HTTP sends its size in Content-Range.
+   *
+   * @generated from enum value: RANGE_NOT_SATISFIABLE = 89;
+   */
+  RANGE_NOT_SATISFIABLE = 89,
 }
 
 /**

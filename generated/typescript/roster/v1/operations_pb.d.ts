@@ -377,7 +377,7 @@ export enum Operation_Type {
   WEBHOOK_REPLAY = 2,
 
   /**
-   * Writes subscribers to a file, to be downloaded.
+   * Writes subscribers to a file. Started by CreateExport; the export has the same identifier.
    *
    * @generated from enum value: SUBSCRIBERS_EXPORT = 5;
    */
@@ -764,8 +764,8 @@ export declare const WatchOperationResponseSchema: GenMessage<WatchOperationResp
 
 /**
  * Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
- * once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
- * ReplayWebhook starts.
+ * once, which BatchChangeSubscribers starts, replays of events to a webhook, which ReplayWebhook
+ * starts, and exports, which CreateExport starts.
  *
  * An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
  * continues after a restart of the service, and processes none of them twice. Operations of an

@@ -147,8 +147,8 @@ export const WatchOperationResponseSchema = /*@__PURE__*/
 
 /**
  * Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
- * once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
- * ReplayWebhook starts.
+ * once, which BatchChangeSubscribers starts, replays of events to a webhook, which ReplayWebhook
+ * starts, and exports, which CreateExport starts.
  *
  * An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
  * continues after a restart of the service, and processes none of them twice. Operations of an
