@@ -39,6 +39,7 @@ GATEWAY_LAYERS = (
 )
 # Modules other than services that read or create protobuf messages.
 MESSAGE_MODULES = {
+    "server.features.exports.service_files",
     "server.features.links.service_pages",
     "server.features.imports.pipeline",
     "server.features.subscribers.query.request",

@@ -226,7 +226,7 @@ def _build(
             | _in_body(request, body, requests, annotations),
             annotations,
             # Mail programs add parameters to the links of pages.
-            ignores_unknown=is_http_body(method.output_type),
+            ignores_unknown=is_http_body(method.output_type) and not streams_http_body,
         ),
         form=form_reader(method, body, elsewhere, annotations),
         update_mask=mask,

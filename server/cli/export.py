@@ -62,6 +62,14 @@ def export(
     full: Annotated[
         bool, typer.Option("--full", help="Also export the times of changes and the consent.")
     ] = False,
+    columns: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Fields to export instead, such as email,firstName,customFields.plan. They are"
+            " the columns of CSV in this order.",
+        ),
+    ] = "",
     include: Annotated[
         Include | None,
         typer.Option(
@@ -102,6 +110,7 @@ def export(
         "q": search,
         "view": "FULL" if full else "",
         "include": include or "",
+        "columns": [name.strip() for name in columns.split(",") if name.strip()],
         "bom": "true" if bom else "",
         "escapeFormulas": "false" if no_escape_formulas else "",
     }

@@ -67,6 +67,10 @@ def new_operation_id(account: Account) -> str:
     return str(account.ok("BatchChangeSubscribers", **COUNT)["operation"]["id"])
 
 
+def new_export_id(account: Account) -> str:
+    return str(account.ok("CreateExport")["export"]["id"])
+
+
 def new_webhook_id(account: Account) -> str:
     """Creates a webhook and an event for it, and returns the id of the webhook."""
     made = create_webhook(account, **DISABLED_WEBHOOK)
@@ -108,6 +112,8 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
     "AddSuppressions": lambda _: ({"emails": ["x@example.com"]}, {"emails": ["y@example.com"]}),
     "BatchChangeSubscribers": lambda _: (COUNT, {**COUNT, "filter": "tags:vip"}),
     "CancelOperation": lambda account: requests_with(new_operation_id(account)),
+    "CreateExport": lambda _: ({"format": "CSV"}, {"format": "NDJSON"}),
+    "CancelExport": lambda account: requests_with(new_export_id(account)),
     "FollowLink": links,
     "SignUp": lambda _: (ADA_WITHOUT_TAGS, EVE),
     "CreateSegment": lambda _: (SEGMENT, {**SEGMENT, "name": "other"}),
@@ -128,6 +134,7 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
 NOT_FOUND = {
     "FollowLink": "LinkNotFound",
     "CancelOperation": "OperationNotFound",
+    "CancelExport": "ExportNotFound",
     "RotateApiKey": "ApiKeyNotFound",
     "AddSubscriberTags": "SubscriberNotFound",
     "RemoveSubscriberTags": "SubscriberNotFound",

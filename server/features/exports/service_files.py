@@ -26,7 +26,6 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
 from ...values.ids import checked_id
-from ..audit.audited_database import record_call
 from ..custom_fields.store import column_fields
 from ..files.store import FileMissing
 from ..files.store_content import Files
@@ -192,7 +191,7 @@ class ExportService(ExportServiceServicer):
             unsatisfied = ("content-range", f"bytes */{size}")
             context.set_trailing_metadata((*(context.trailing_metadata() or ()), unsatisfied))
             raise
-        await record_call(self._database)
+        await self._database.write(lambda tx: tx.record_change(state.row.id))
         file_format = state.job["format"]
         name = _file_name(state, _SUFFIXES[file_format])
         start, end = part or (0, size)
