@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import io
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -20,9 +19,9 @@ import orjson
 from ...rpc.errors import ExportNotFound
 from ...storage.database import Database
 from ...storage.transaction import Transaction
-from ..files.store import FileMissing
+from ..files.store import FileMissing, FileRow
 from ..files.store import find as find_file
-from ..files.store_content import PART_BYTES, Files
+from ..files.store_content import PART_BYTES, Files, StagedPart
 from ..operations.rules import JobRequest
 from ..operations.store import OperationRow
 from ..operations.store_jobs import JobStep, Pause
@@ -33,13 +32,16 @@ from ..subscribers.query.plan import PagePosition
 from ..subscribers.query.store_pages import page_without_total
 from ..subscribers.query.tree import within
 from . import store
-from .columns import Record, from_stored, stored
+from .columns import Record, from_stored
 
 # Subscribers that are read at once, at most and at least. Other reads wait for them.
 BATCH, MIN_BATCH = 500, 10
 # The exports whose next subscribers are in memory.
 MAX_AHEAD = 16
-CSV = "CSV"
+# The share of a read for which the runner makes its pause. Small, because a read occupies neither
+# the writer nor the other readers, and a stream of the same subscribers makes no pause.
+PAUSE_SHARE = 0.1
+CSV, FULL = "CSV", "FULL"
 
 
 class _Batch(NamedTuple):
@@ -74,46 +76,41 @@ class ExportJob:
             return await self._prepare(account_id, row, pause)
         except FileMissing:
             raise ExportNotFound from None
+        except ExceptionGroup as group:
+            error = group.exceptions[0]
+            raise (ExportNotFound() if isinstance(error, FileMissing) else error) from None
 
     async def _prepare(self, account_id: str, row: OperationRow, pause: Pause) -> JobStep:
         export = await self._database.read(partial(store.find_row, account_id, row.id))
         file = await self._database.read(partial(find_file, account_id, export.file_id))
-        hashing = asyncio.ensure_future(self._files.sha256(account_id, file.id))
-        try:
-            key, limit = (account_id, row.id), BATCH
-            data = bytearray(_start(row) if not row.after_id and not file.size else b"")
-            after, count, is_last = row.after_id, 0, False
-            batch = self._ahead.pop(key, None)
-            while not is_last:
-                if batch is None or batch.after != after:
-                    batch = await self._read(account_id, row, after, limit)
-                    await pause(batch.seconds)
-                fits = len(data) + len(batch.data) <= PART_BYTES
-                chosen = batch if fits else _cut(batch, PART_BYTES - len(data))
-                data += chosen.data
-                after, count = chosen.last or after, count + len(chosen.ends)
-                is_last = fits and batch.is_last
-                if not fits:
-                    limit = max(MIN_BATCH, min(BATCH, 2 * len(chosen.ends)))
-                    break
-                batch = None
-            ahead = None
+        key, limit = (account_id, row.id), BATCH
+        data = bytearray(_start(row) if not row.after_id and not file.size else b"")
+        after, count, is_last = row.after_id, 0, False
+        batch = self._ahead.pop(key, None)
+        while not is_last:
+            if batch is None or batch.after != after:
+                batch = await self._read(account_id, row, after, limit)
+                await pause(PAUSE_SHARE * batch.seconds)
+            fits = len(data) + len(batch.data) <= PART_BYTES
+            chosen = batch if fits else _cut(batch, PART_BYTES - len(data))
+            data += chosen.data
+            after, count = chosen.last or after, count + len(chosen.ends)
+            is_last = fits and batch.is_last
+            if not fits:
+                limit = max(MIN_BATCH, min(BATCH, 2 * len(chosen.ends)))
+                break
+            batch = None
+        # All of it ends before the next pause, which would mistake it for the calls of others.
+        async with asyncio.TaskGroup() as tasks:
+            hashed = tasks.create_task(self._files.sha256(account_id, file.id))
+            staged = tasks.create_task(self._stage(account_id, file, bytes(data)))
             if not is_last:
-                ahead = asyncio.ensure_future(self._read(account_id, row, after, limit))
-            part = None
-            try:
-                if data:
-                    part = await self._files.stage(account_id, file.id, file.size, bytes(data))
-            finally:
-                if ahead is not None:
-                    await asyncio.wait([ahead])
-            if ahead is not None:
-                self._keep(key, ahead.result())
-                await pause(ahead.result().seconds)
-            digest = await hashing
-            sha256 = digest.with_more(bytes(data)) if is_last else ""
-        finally:
-            hashing.cancel()
+                ahead = tasks.create_task(self._read(account_id, row, after, limit))
+        part = staged.result()
+        if not is_last:
+            self._keep(key, ahead.result())
+            await pause(PAUSE_SHARE * ahead.result().seconds)
+        sha256 = hashed.result().with_more(bytes(data)) if is_last else ""
 
         def commit(current: OperationRow, tx: Transaction) -> OperationRow:
             try:
@@ -126,6 +123,11 @@ class ExportJob:
             return current._replace(after_id=after, processed=current.processed + count)
 
         return JobStep(commit, is_last)
+
+    async def _stage(self, account_id: str, file: FileRow, data: bytes) -> StagedPart | None:
+        if not data:
+            return None
+        return await self._files.stage(account_id, file.id, file.size, data)
 
     def _keep(self, key: tuple[str, str], batch: _Batch) -> None:
         self._ahead[key] = batch
@@ -142,7 +144,7 @@ def _start(row: OperationRow) -> bytes:
     assert isinstance(content, JobRequest)
     if content.job["format"] != CSV:
         return b""
-    header = _csv([stored(from_stored(content.job["names"]))])
+    (header,) = _csv([content.job["names"]])
     return ("\ufeff" if content.job["bom"] else "").encode() + header
 
 
@@ -172,15 +174,24 @@ def _lines(rows: Sequence[SubscriberRow], job: dict[str, object]) -> list[bytes]
     columns = from_stored(job["names"])  # type: ignore[arg-type]
     if job["format"] == CSV:
         escapes = bool(job["escapeFormulas"])
-        return [_csv([column_cells(row, columns, escapes_formulas=escapes)]) for row in rows]
-    record, option = Record(columns), orjson.OPT_APPEND_NEWLINE
-    return [orjson.dumps(record.of(row), option=option) for row in rows]
+        return _csv([column_cells(row, columns, escapes_formulas=escapes) for row in rows])
+    if job["columns"]:
+        records = map(Record(columns).of, rows)
+    else:
+        records = map(partial(SubscriberRow.as_json, full=job["view"] == FULL), rows)
+    return [orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in records]
 
 
-def _csv(lines: Sequence[Sequence[str]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(lines)
-    return text.getvalue().encode()
+class _Lines(list[str]):
+    """The lines that a csv.writer writes."""
+
+    write = list.append
+
+
+def _csv(rows: Sequence[Sequence[str]]) -> list[bytes]:
+    lines = _Lines()
+    csv.writer(lines, lineterminator="\r\n").writerows(rows)
+    return list(map(str.encode, lines))
 
 
 def _cut(batch: _Batch, size: int) -> _Batch:

@@ -91,6 +91,8 @@ class OperationRunner:
         self._select_spans: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._busy_until = math.inf if others_serve else 0.0
+        # The part of a step in which a job makes pauses itself.
+        self._prepared_seconds = 0.0
         # For the metrics.
         self.processed = 0
         self.seconds = 0.0
@@ -138,7 +140,7 @@ class OperationRunner:
                 del self._accounts[account_id]
                 caller.enter_account(account_id)
                 about = {"accountId": account_id}
-                started = time.monotonic()
+                started, self._prepared_seconds = time.monotonic(), 0.0
                 try:
                     has_more = await self._step(account_id)
                 except _TEMPORARY_ERRORS:
@@ -152,7 +154,7 @@ class OperationRunner:
                     continue
                 if has_more:
                     self._accounts[account_id] = None
-                    await self._pause(time.monotonic() - started)
+                    await self._pause(time.monotonic() - started - self._prepared_seconds)
 
     async def _pause(self, step_seconds: float) -> None:
         transactions = self._database.transactions
@@ -211,6 +213,7 @@ class OperationRunner:
         started = time.monotonic()
         try:
             step = await self._steps.prepare(account_id, row, self._pause)
+            self._prepared_seconds = time.monotonic() - started
             work = partial(self._steps.commit, account_id, row, step, self._runner)
             outcome = await self._database.write(work)
         except OperationNotFound:
