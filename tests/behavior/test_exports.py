@@ -44,7 +44,7 @@ def download(account: Account, export_id: str, **headers: str) -> tuple[int, dic
         path = f"/api/exports/{export_id}/file"
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         status, received, body = account.front.exchange("GET", path, account.key, headers=sent)
-        return status, {name.lower(): value for name, value in received.items()}, body
+        return status, received, body
     assert isinstance(account.front, GrpcFront)
     call = account.front.channel.unary_stream(
         "/roster.v1.ExportService/DownloadExport",
@@ -59,7 +59,8 @@ def download(account: Account, export_id: str, **headers: str) -> tuple[int, dic
         pieces = list(call)
     except grpc.RpcError as error:
         response = error_response(error)
-        trailing = {name: str(value) for name, value in error.trailing_metadata() or ()}
+        failed: Any = error
+        trailing = {name: str(value) for name, value in failed.trailing_metadata()}
         return response.status, trailing, json.dumps(response.body).encode()
     received = {name: str(value) for name, value in call.initial_metadata()}
     received["content-type"] = pieces[0].content_type
