@@ -52,6 +52,7 @@ from .routing.header_fields import headers_by_json_name
 from .routing.requests import message_of
 from .routing.routes import Match, Routes
 from .static_content import StaticContent
+from .streams import byte_stream
 from .streams.exchange import Exchange, check_call
 from .streams.response import StreamResponse
 
@@ -194,6 +195,10 @@ class Gateway:
             check = self._checks.get(binding.rpc)
             if check is not None:
                 check(message)
+            if binding.streams_http_body:
+                return await byte_stream.respond(
+                    method, message, metadata, timeout, binding, request, request_id
+                )
             if binding.channel_method != UNARY:
                 exchange = Exchange(request, request_id, binding, message, check)
                 return await exchange.respond(method, metadata, timeout)

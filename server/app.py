@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import grpc
@@ -18,6 +18,8 @@ from roster.v1 import (
     audit_pb2_grpc,
     custom_fields_pb2,
     custom_fields_pb2_grpc,
+    exports_pb2,
+    exports_pb2_grpc,
     links_pb2,
     links_pb2_grpc,
     merge_tags_pb2,
@@ -52,6 +54,9 @@ from .features.custom_fields import store as custom_fields
 from .features.custom_fields.rules import MAX_FIELDS
 from .features.custom_fields.service import CustomFieldService
 from .features.exports.service import ExportMethods
+from .features.exports.service_files import ExportService
+from .features.exports.store_job import ExportJob
+from .features.files.store_content import Files
 from .features.imports.service import ImportMethods
 from .features.links.page_responses import add_page
 from .features.links.service import LinkService
@@ -59,10 +64,11 @@ from .features.links.service_pages import LinkPageService
 from .features.links.store import LinkStore
 from .features.merge_tags.service import MergeTagService
 from .features.operations import store as operations
-from .features.operations.rules import MAX_RUNNING
+from .features.operations.rules import MAX_RUNNING, Type
 from .features.operations.runner import OperationRunner
 from .features.operations.service import OperationService
 from .features.operations.store_filters import OperationFilters
+from .features.operations.store_jobs import Job
 from .features.operations.store_steps import Steps
 from .features.segments.service import SegmentService
 from .features.segments.store import MAX_SEGMENTS, SegmentFilters
@@ -122,6 +128,7 @@ SERVICES: Sequence[ServiceDescriptor] = [
         subscribers_pb2,
         segments_pb2,
         operations_pb2,
+        exports_pb2,
         tags_pb2,
         custom_fields_pb2,
         merge_tags_pb2,
@@ -159,6 +166,12 @@ def newest_id(tx: Transaction) -> str | None:
         operations.newest_id_of_any_account(tx),
     )
     return max((id_ for id_ in ids if id_ is not None), default=None)
+
+
+def operation_steps(database: Database, encryption: Encryption, files: Files) -> Steps:
+    """Returns what runs operations of all types. The jobs of features are registered here."""
+    jobs: Mapping[Type, Job] = {Type.SUBSCRIBERS_EXPORT: ExportJob(database, files)}
+    return Steps(Suppressions(encryption), ReplayStore(), jobs)
 
 
 class Subscribers(ImportMethods, ExportMethods, SubscriberService):
@@ -238,8 +251,12 @@ class App:
         )
         self._merge_tags = MergeTagService(idempotent, links)
         self._segments = SegmentService(idempotent, operation_filters)
-        self.operations = OperationRunner(database, Steps(suppressions, ReplayStore()))
+        # One for the process, so that its parts that are not stored yet are not removed.
+        self.files = Files(database, encryption)
+        steps = operation_steps(database, encryption, self.files)
+        self.operations = OperationRunner(database, steps)
         self._operations = OperationService(idempotent, filters, self.operations.notify)
+        self._exports = ExportService(idempotent, filters, self.files, self.operations.notify)
         self._statistics = StatisticService(idempotent, filters)
         self._subscribers = Subscribers(
             idempotent,
@@ -270,6 +287,7 @@ class App:
         accounts_pb2_grpc.add_AccountServiceServicer_to_server(self._accounts, server)
         api_keys_pb2_grpc.add_ApiKeyServiceServicer_to_server(self._api_keys, server)
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
+        exports_pb2_grpc.add_ExportServiceServicer_to_server(self._exports, server)
         operations_pb2_grpc.add_OperationServiceServicer_to_server(self._operations, server)
         segments_pb2_grpc.add_SegmentServiceServicer_to_server(self._segments, server)
         sessions_pb2_grpc.add_SessionServiceServicer_to_server(self._sessions, server)
@@ -316,6 +334,7 @@ class App:
         self._is_serving = serving
         self._webhooks.serve(serving=serving)
         self._operations.serve(serving=serving)
+        self._exports.serve(serving=serving)
         status = health_pb2.HealthCheckResponse
         for name in ("", *(service.full_name for service in SERVICES)):
             await self._health.set(name, status.SERVING if serving else status.NOT_SERVING)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("server", "http_gateway")
 # Rooms by layer. A room may import those of the layers above it in this list.
 LAYERS = (
-    {"events", "statistics", "audit"},
+    {"events", "statistics", "audit", "files"},
     {"accounts"},
     {"sessions"},
     {"tags", "custom_fields"},
@@ -39,6 +39,7 @@ GATEWAY_LAYERS = (
 )
 # Modules other than services that read or create protobuf messages.
 MESSAGE_MODULES = {
+    "server.features.exports.service_files",
     "server.features.links.service_pages",
     "server.features.imports.pipeline",
     "server.features.subscribers.query.request",

@@ -144,7 +144,7 @@ def _success_content(binding: Binding, schemas: Schemas) -> Content:
     reply, annotations = binding.response_class.DESCRIPTOR, schemas.policy.annotations
     if binding.response_records is not None:
         return _stream(reply, binding.response_records, schemas)
-    if binding.returns_http_body:
+    if binding.returns_http_body or binding.streams_http_body:
         media_type = annotations.of_method(binding.method).response_media_type
         return {media_type: {"schema": {"type": "string"}}}
     if not binding.response_body:

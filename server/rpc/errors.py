@@ -347,6 +347,41 @@ class OperationAlreadyUndone(RosterError):
         super().__init__(undoneBy=undone_by)
 
 
+class InsufficientStorage(RosterError):
+    """The disk is full. Nothing was stored."""
+
+    reason = "INSUFFICIENT_STORAGE"
+    message = "The server has no space for the file. Nothing was stored; try again later."
+
+
+class FileQuotaExceeded(InsufficientStorage):
+    """The account has too many bytes of files. Waiting does not help."""
+
+    message = (
+        "The files of the account would exceed {limit} bytes. Nothing was stored; delete some."
+    )
+
+
+class ExportNotFound(RosterError):
+    reason = "EXPORT_NOT_FOUND"
+    message = "Export not found."
+
+
+class ExportNotReady(RosterError):
+    reason = "EXPORT_NOT_READY"
+    message = "The file of the export is not complete."
+
+
+class ExportLimitReached(LimitReached):
+    reason = "EXPORT_LIMIT_REACHED"
+    message = "The account has the maximum of {limit} exports. Delete one."
+
+
+class RangeNotSatisfiable(RosterError):
+    reason = "RANGE_NOT_SATISFIABLE"
+    message = "The range begins after the end of the file, which has {size} bytes."
+
+
 class LinkNotFound(RosterError):
     """The token of a link is invalid or does not work anymore. The message is always the same."""
 

@@ -247,6 +247,7 @@ _HEADERS = HeaderPolicy.of(
     ("authorization", "x-api-key", "idempotency-key"),
     (
         *("RateLimit", "RateLimit-Policy", "Retry-After", "Idempotency-Replayed", "Cache-Control"),
+        *("Accept-Ranges", "Content-Disposition", "Content-Range", "ETag", "Repr-Digest"),
         *("Content-Language", "Content-Security-Policy", "Referrer-Policy", "Vary", "X-Robots-Tag"),
     ),
     of_responses=("RateLimit", "RateLimit-Policy"),

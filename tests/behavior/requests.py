@@ -34,6 +34,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "CreateCustomField": {"label": "Town"},
     "CreateApiKey": {"name": "ci", "scope": "read"},
     "CreateSignInLink": {"name": "ada", "scope": "read"},
+    "CreateExport": {"format": "CSV"},
     # Disabled, so that no delivery changes it.
     "CreateWebhook": {"url": "http://127.0.0.1:9/", "enabled": False},
     "UpdateSubscriber": {"firstName": "Eve", "email": "eve@example.com", "tags": ["eve"]},

@@ -95,6 +95,7 @@ LISTS: dict[str, Listed] = {
             "BatchChangeSubscribers", filter="email:*", action={"delete": True}, dryRun=True
         )
     ),
+    "ListExports": Listed(creating("CreateExport"), deleting("DeleteExport")),
     # The suppressions of one request have the same time.
     "ListSuppressions": Listed(creating("AddSuppressions", emails=addresses), delete_suppression),
     "ListEvents": Listed(add_events),

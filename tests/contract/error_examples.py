@@ -29,6 +29,7 @@ from rosterd.http_gateway.request_errors import RequestError, error_code_of
 from rosterd.http_gateway.responses import JSON
 from rosterd.http_gateway.streams import client_stream
 from rosterd.server.app import SERVICES
+from rosterd.server.features.exports.store import MAX_EXPORTS
 from rosterd.server.features.operations.rules import MAX_RUNNING, UNDO_MILLISECONDS
 from rosterd.server.features.segments.store import MAX_SEGMENTS
 from rosterd.server.features.sessions.rules import MAX_LINKS
@@ -67,6 +68,9 @@ NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "OPERATION_LIMIT_REACHED": errors.OperationLimitReached(MAX_RUNNING),
     "OPERATION_NOT_ENDED": errors.OperationNotEnded(),
     "UNDO_EXPIRED": errors.UndoExpired(UNDO_MILLISECONDS // 3_600_000),
+    "EXPORT_NOT_READY": errors.ExportNotReady(),
+    "RANGE_NOT_SATISFIABLE": errors.RangeNotSatisfiable(size=204_800),
+    "INSUFFICIENT_STORAGE": errors.InsufficientStorage(),
     "PUBLIC_URL_NOT_SET": errors.PublicUrlNotSet(),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
     "SEGMENT_LIMIT_REACHED": errors.SegmentLimitReached(MAX_SEGMENTS),
@@ -245,6 +249,8 @@ class Recorder:
         if reason == "SEGMENT_NOT_FOUND" and operation.rpc == "BatchChangeSubscribers":
             batch = {"segmentId": MISSING, "action": {"delete": True}}
             return send(account, account.key, body=json.dumps(batch).encode())
+        if reason == "SEGMENT_NOT_FOUND" and operation.rpc == "CreateExport":
+            return send(account, account.key, body=json.dumps({"segmentId": MISSING}).encode())
         if reason == "SUBSCRIBER_NOT_FOUND" and operation.rpc == "ListAllWebhookDeliveries":
             return send(account, account.key, query=f"?subscriberId={MISSING_EMAIL}")
         names = {"SEGMENT_NOT_FOUND": "segmentId", "WEBHOOK_NOT_FOUND": "webhookId"}
@@ -359,6 +365,12 @@ def _webhooks(account: Account, rpc: str) -> Any:
     return account.call(rpc, **DISABLED_WEBHOOK)
 
 
+def _exports(account: Account, rpc: str) -> Any:
+    for _ in range(MAX_EXPORTS):
+        account.ok("CreateExport")
+    return account.call(rpc)
+
+
 def _expired(account: Account, rpc: str) -> Any:
     account.new_key("read", expires_at=LONG_AGO)
     keys = account.ok("ListApiKeys")["apiKeys"]
@@ -440,6 +452,7 @@ CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
     "INVALID_STATUS_TRANSITION": _transition,
     "WEBHOOK_LIMIT_REACHED": _webhooks,
     "API_KEY_EXPIRED": _expired,
+    "EXPORT_LIMIT_REACHED": _exports,
     "LAST_ADMIN_KEY": _last_key,
     "PRECONDITION_FAILED": _changed,
 }

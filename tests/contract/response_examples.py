@@ -97,6 +97,8 @@ def prepare(account: Account, name: str, webhook_url: str = UNREACHABLE) -> dict
     resource = path.split("/")[2]
     if "{token}" in path:
         return _tokens(account, ids["subscribers"])
+    if resource == "exports":
+        ids[resource] = _export(account)
     if resource == "operations":
         ids[resource] = _operation(account)
     if resource == "sessions":
@@ -138,6 +140,16 @@ def _tokens(account: Account, subscriber: str) -> dict[str, str]:
         CONFIRM_TOKEN: confirm_token(account, subscriber),
         UNSUBSCRIBE_TOKEN: unsubscribe_token(account, subscriber),
     }
+
+
+def _export(account: Account) -> str:
+    """Runs an export and returns its ID."""
+    export = _create(account, "CreateExport")
+    end = time.monotonic() + 20
+    while not account.ok("GetExport", id=export)["export"]["done"]:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return export
 
 
 def _operation(account: Account) -> str:

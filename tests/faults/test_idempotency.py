@@ -75,6 +75,10 @@ def ended_operation_id(account: Account) -> str:
     return str(operation["id"])
 
 
+def new_export_id(account: Account) -> str:
+    return str(account.ok("CreateExport")["export"]["id"])
+
+
 def new_webhook_id(account: Account) -> str:
     """Creates a webhook and an event for it, and returns the id of the webhook."""
     made = create_webhook(account, **DISABLED_WEBHOOK)
@@ -117,6 +121,8 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
     "BatchChangeSubscribers": lambda _: (COUNT, {**COUNT, "filter": "tags:vip"}),
     "CancelOperation": lambda account: requests_with(new_operation_id(account)),
     "UndoOperation": lambda account: requests_with(ended_operation_id(account)),
+    "CreateExport": lambda _: ({"format": "CSV"}, {"format": "NDJSON"}),
+    "CancelExport": lambda account: requests_with(new_export_id(account)),
     "FollowLink": links,
     "SignUp": lambda _: (ADA_WITHOUT_TAGS, EVE),
     "CreateSegment": lambda _: (SEGMENT, {**SEGMENT, "name": "other"}),
@@ -138,6 +144,7 @@ NOT_FOUND = {
     "FollowLink": "LinkNotFound",
     "CancelOperation": "OperationNotFound",
     "UndoOperation": "OperationNotFound",
+    "CancelExport": "ExportNotFound",
     "RotateApiKey": "ApiKeyNotFound",
     "AddSubscriberTags": "SubscriberNotFound",
     "RemoveSubscriberTags": "SubscriberNotFound",

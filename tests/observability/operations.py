@@ -31,6 +31,14 @@ def call_segment_operations(account: Account) -> None:
     account.ok("UndoOperation", id=operation_id)
     if isinstance(account.front, HttpFront):
         account.front.exchange("GET", f"/api/operations/{operation_id}/watch", account.key)
+    export_id = account.ok("CreateExport", q="mary@example.com")["export"]["id"]
+    account.ok("GetExport", id=export_id)
+    account.ok("ListExports")
+    account.ok("CancelExport", id=export_id)
+    if isinstance(account.front, HttpFront):
+        for name in ("watch", "file"):
+            account.front.exchange("GET", f"/api/exports/{export_id}/{name}", account.key)
+    account.ok("DeleteExport", id=export_id)
     account.ok("DeleteSegment", id=segment_id)
 
 

@@ -17,6 +17,7 @@ from ..events.store_subscriber import (
     remove_from_operation_events,
     remove_person,
 )
+from ..exports.store import delete_all as delete_all_exports
 from ..operations.store_persons import remove_from_operations
 from ..subscribers.store_history import Person
 from .delivery.store_deliveries import (
@@ -99,6 +100,7 @@ class PersonalData:
         addresses = person.addresses
         self._database.erase(account_id, (person.id, *addresses), responses, tx)
         # Records events of operations that end.
+        delete_all_exports(account_id, tx)
         remove_from_operations(account_id, addresses, tx)
         _remove_from_events(account_id, person.id, first, None, tx)
         for row in remove_from_operation_events(account_id, addresses, tx):

@@ -41,7 +41,7 @@ from rosterd.server.storage.copy.opening import open_endpoints
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.databases import reading, unit_of_work
 from rosterd.server.storage.installation import save_keys
-from rosterd.server.storage.migrate import OWN_TABLES
+from rosterd.server.storage.migrate import FILE_TABLES, OWN_TABLES
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.database_url import PostgresUrl, parse_database_url
 
@@ -203,7 +203,7 @@ def all_rows(url: str) -> dict[str, list[tuple[Any, ...]]]:
     """Returns the rows of every table, in the same form from both kinds of databases."""
     with reading(url) as tx:
         names = select(TABLES[url.partition(":")[0]], tx)
-        tables = sorted({name for (name,) in names} - set(OWN_TABLES))
+        tables = sorted({name for (name,) in names} - {*OWN_TABLES, *FILE_TABLES})
         return {
             name: sorted(
                 tuple(int(value) if isinstance(value, bool) else value for value in row)

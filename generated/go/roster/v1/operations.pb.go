@@ -39,6 +39,8 @@ const (
 	Operation_WEBHOOK_REPLAY Operation_Type = 2
 	// Undoes a change of many subscribers. Started by UndoOperation; see undo_of.
 	Operation_SUBSCRIBERS_UNDO Operation_Type = 3
+	// Writes subscribers to a file. Started by CreateExport; the export has the same identifier.
+	Operation_SUBSCRIBERS_EXPORT Operation_Type = 5
 )
 
 // Enum value maps for Operation_Type.
@@ -48,12 +50,14 @@ var (
 		1: "SUBSCRIBERS_BATCH",
 		2: "WEBHOOK_REPLAY",
 		3: "SUBSCRIBERS_UNDO",
+		5: "SUBSCRIBERS_EXPORT",
 	}
 	Operation_Type_value = map[string]int32{
-		"TYPE_UNSPECIFIED":  0,
-		"SUBSCRIBERS_BATCH": 1,
-		"WEBHOOK_REPLAY":    2,
-		"SUBSCRIBERS_UNDO":  3,
+		"TYPE_UNSPECIFIED":   0,
+		"SUBSCRIBERS_BATCH":  1,
+		"WEBHOOK_REPLAY":     2,
+		"SUBSCRIBERS_UNDO":   3,
+		"SUBSCRIBERS_EXPORT": 5,
 	}
 )
 
@@ -1455,7 +1459,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01\x123\n" +
 	"\x0econsent_source\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01R\rconsentSourceB\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\xc8\x11\n" +
+	"\a_delete\"\xe0\x11\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
 	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
@@ -1506,12 +1510,13 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"onlyFailed\x12&\n" +
 	"\n" +
 	"deliveries\x18\x06 \x01(\x05B\x06\xaa\xb5\x18\x0212R\n" +
-	"deliveries\"]\n" +
+	"deliveries\"u\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SUBSCRIBERS_BATCH\x10\x01\x12\x12\n" +
 	"\x0eWEBHOOK_REPLAY\x10\x02\x12\x14\n" +
-	"\x10SUBSCRIBERS_UNDO\x10\x03\"U\n" +
+	"\x10SUBSCRIBERS_UNDO\x10\x03\x12\x16\n" +
+	"\x12SUBSCRIBERS_EXPORT\x10\x05\"U\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aRUNNING\x10\x01\x12\r\n" +

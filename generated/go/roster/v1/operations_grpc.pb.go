@@ -34,8 +34,8 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-// once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
-// of events to a webhook, which ReplayWebhook starts.
+// once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+// events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
 //
 // An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
 // continues after a restart of the service, and processes none of them twice. Operations of an
@@ -183,8 +183,8 @@ type OperationService_WatchOperationClient = grpc.ServerStreamingClient[WatchOpe
 // for forward compatibility.
 //
 // Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-// once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
-// of events to a webhook, which ReplayWebhook starts.
+// once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+// events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
 //
 // An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
 // continues after a restart of the service, and processes none of them twice. Operations of an

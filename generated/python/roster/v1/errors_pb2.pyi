@@ -242,6 +242,19 @@ class Error(_message.Message):
         """The operation ended more than 24 hours ago, so that it can no longer be undone."""
         OPERATION_ALREADY_UNDONE: Error._Reason.ValueType  # 84
         """Another operation undoes this one, or has undone it."""
+        INSUFFICIENT_STORAGE: Error._Reason.ValueType  # 85
+        """There is no space for a file: the disk of the server is full, or the files of the account
+        have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
+        ended.
+        """
+        EXPORT_NOT_FOUND: Error._Reason.ValueType  # 86
+        """The account has no such export, or it was deleted, as 24 hours after its end."""
+        EXPORT_NOT_READY: Error._Reason.ValueType  # 87
+        """The file of the export is not complete: the export is running, was canceled or has failed."""
+        EXPORT_LIMIT_REACHED: Error._Reason.ValueType  # 88
+        """The account has the maximum number of exports."""
+        RANGE_NOT_SATISFIABLE: Error._Reason.ValueType  # 89
+        """The requested range begins after the end of the file. HTTP sends its size in Content-Range."""
         VALUES_NOT_CONVERTIBLE: Error._Reason.ValueType  # 90
         """Values of the custom field do not convert to the new data type exactly. The message has
         their number, and the details have up to five of them.
@@ -249,8 +262,8 @@ class Error(_message.Message):
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. Each reason has one cause, except those that are general by design:
-        UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is
-        the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
+        UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE, LINK_NOT_FOUND and
+        INSUFFICIENT_STORAGE. On gRPC it is the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
         of other services, is "roster" in every deployment. Over HTTP it is the code, in Pascal
         case.
 
@@ -438,6 +451,19 @@ class Error(_message.Message):
     """The operation ended more than 24 hours ago, so that it can no longer be undone."""
     OPERATION_ALREADY_UNDONE: Error.Reason.ValueType  # 84
     """Another operation undoes this one, or has undone it."""
+    INSUFFICIENT_STORAGE: Error.Reason.ValueType  # 85
+    """There is no space for a file: the disk of the server is full, or the files of the account
+    have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
+    ended.
+    """
+    EXPORT_NOT_FOUND: Error.Reason.ValueType  # 86
+    """The account has no such export, or it was deleted, as 24 hours after its end."""
+    EXPORT_NOT_READY: Error.Reason.ValueType  # 87
+    """The file of the export is not complete: the export is running, was canceled or has failed."""
+    EXPORT_LIMIT_REACHED: Error.Reason.ValueType  # 88
+    """The account has the maximum number of exports."""
+    RANGE_NOT_SATISFIABLE: Error.Reason.ValueType  # 89
+    """The requested range begins after the end of the file. HTTP sends its size in Content-Range."""
     VALUES_NOT_CONVERTIBLE: Error.Reason.ValueType  # 90
     """Values of the custom field do not convert to the new data type exactly. The message has
     their number, and the details have up to five of them.

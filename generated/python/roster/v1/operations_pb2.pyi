@@ -103,6 +103,8 @@ class Operation(_message.Message):
         """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
         SUBSCRIBERS_UNDO: Operation._Type.ValueType  # 3
         """Undoes a change of many subscribers. Started by UndoOperation; see undo_of."""
+        SUBSCRIBERS_EXPORT: Operation._Type.ValueType  # 5
+        """Writes subscribers to a file. Started by CreateExport; the export has the same identifier."""
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
         """What an operation does."""
@@ -115,6 +117,8 @@ class Operation(_message.Message):
     """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
     SUBSCRIBERS_UNDO: Operation.Type.ValueType  # 3
     """Undoes a change of many subscribers. Started by UndoOperation; see undo_of."""
+    SUBSCRIBERS_EXPORT: Operation.Type.ValueType  # 5
+    """Writes subscribers to a file. Started by CreateExport; the export has the same identifier."""
 
     class _State:
         ValueType = _typing.NewType("ValueType", _builtins.int)

@@ -27,8 +27,8 @@ if _version_not_supported:
 
 class OperationServiceStub:
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
-    of events to a webhook, which ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+    events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an
@@ -88,8 +88,8 @@ class OperationServiceStub:
 
 class OperationServiceServicer:
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
-    of events to a webhook, which ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+    events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an
@@ -227,8 +227,8 @@ def add_OperationServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class OperationService:
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
-    of events to a webhook, which ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+    events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an

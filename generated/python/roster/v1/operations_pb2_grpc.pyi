@@ -28,8 +28,8 @@ GRPC_VERSION: str
 
 class OperationServiceStub:
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
-    of events to a webhook, which ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+    events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an
@@ -106,8 +106,8 @@ class OperationServiceStub:
 @_typing.type_check_only
 class OperationServiceAsyncStub(OperationServiceStub):
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
-    of events to a webhook, which ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+    events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an
@@ -180,8 +180,8 @@ class OperationServiceAsyncStub(OperationServiceStub):
 
 class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
-    of events to a webhook, which ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+    events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an

@@ -275,8 +275,8 @@ export declare const Error_Detail_CodeSchema: GenEnum<Error_Detail_Code>;
 
 /**
  * Why a call failed. Each reason has one cause, except those that are general by design:
- * UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is
- * the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
+ * UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE, LINK_NOT_FOUND and
+ * INSUFFICIENT_STORAGE. On gRPC it is the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
  * of other services, is "roster" in every deployment. Over HTTP it is the code, in Pascal
  * case.
  *
@@ -774,6 +774,43 @@ export enum Error_Reason {
    * @generated from enum value: OPERATION_ALREADY_UNDONE = 84;
    */
   OPERATION_ALREADY_UNDONE = 84,
+
+  /**
+   * There is no space for a file: the disk of the server is full, or the files of the account
+   * have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
+   * ended.
+   *
+   * @generated from enum value: INSUFFICIENT_STORAGE = 85;
+   */
+  INSUFFICIENT_STORAGE = 85,
+
+  /**
+   * The account has no such export, or it was deleted, as 24 hours after its end.
+   *
+   * @generated from enum value: EXPORT_NOT_FOUND = 86;
+   */
+  EXPORT_NOT_FOUND = 86,
+
+  /**
+   * The file of the export is not complete: the export is running, was canceled or has failed.
+   *
+   * @generated from enum value: EXPORT_NOT_READY = 87;
+   */
+  EXPORT_NOT_READY = 87,
+
+  /**
+   * The account has the maximum number of exports.
+   *
+   * @generated from enum value: EXPORT_LIMIT_REACHED = 88;
+   */
+  EXPORT_LIMIT_REACHED = 88,
+
+  /**
+   * The requested range begins after the end of the file. HTTP sends its size in Content-Range.
+   *
+   * @generated from enum value: RANGE_NOT_SATISFIABLE = 89;
+   */
+  RANGE_NOT_SATISFIABLE = 89,
 
   /**
    * Values of the custom field do not convert to the new data type exactly. The message has

@@ -414,6 +414,13 @@ export enum Operation_Type {
    * @generated from enum value: SUBSCRIBERS_UNDO = 3;
    */
   SUBSCRIBERS_UNDO = 3,
+
+  /**
+   * Writes subscribers to a file. Started by CreateExport; the export has the same identifier.
+   *
+   * @generated from enum value: SUBSCRIBERS_EXPORT = 5;
+   */
+  SUBSCRIBERS_EXPORT = 5,
 }
 
 /**
@@ -869,8 +876,8 @@ export declare const WatchOperationResponseSchema: GenMessage<WatchOperationResp
 
 /**
  * Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
- * once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
- * of events to a webhook, which ReplayWebhook starts.
+ * once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+ * events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
  *
  * An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
  * continues after a restart of the service, and processes none of them twice. Operations of an
