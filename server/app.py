@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import grpc
@@ -52,6 +52,7 @@ from .features.custom_fields import store as custom_fields
 from .features.custom_fields.rules import MAX_FIELDS
 from .features.custom_fields.service import CustomFieldService
 from .features.exports.service import ExportMethods
+from .features.files.store_content import Files
 from .features.imports.service import ImportMethods
 from .features.links.page_responses import add_page
 from .features.links.service import LinkService
@@ -59,10 +60,11 @@ from .features.links.service_pages import LinkPageService
 from .features.links.store import LinkStore
 from .features.merge_tags.service import MergeTagService
 from .features.operations import store as operations
-from .features.operations.rules import MAX_RUNNING
+from .features.operations.rules import MAX_RUNNING, Type
 from .features.operations.runner import OperationRunner
 from .features.operations.service import OperationService
 from .features.operations.store_filters import OperationFilters
+from .features.operations.store_jobs import Job
 from .features.operations.store_steps import Steps
 from .features.segments.service import SegmentService
 from .features.segments.store import MAX_SEGMENTS, SegmentFilters
@@ -160,6 +162,16 @@ def newest_id(tx: Transaction) -> str | None:
     return max((id_ for id_ in ids if id_ is not None), default=None)
 
 
+def operation_steps(
+    database: Database,  # noqa: ARG001
+    encryption: Encryption,
+    files: Files,  # noqa: ARG001
+) -> Steps:
+    """Returns what runs operations of all types. The jobs of features are registered here."""
+    jobs: Mapping[Type, Job] = {}
+    return Steps(Suppressions(encryption), ReplayStore(), jobs)
+
+
 class Subscribers(ImportMethods, ExportMethods, SubscriberService):
     """All methods of SubscriberService."""
 
@@ -237,7 +249,10 @@ class App:
         )
         self._merge_tags = MergeTagService(idempotent, links)
         self._segments = SegmentService(idempotent, operation_filters)
-        self.operations = OperationRunner(database, Steps(suppressions, ReplayStore()))
+        # One for the process, so that its parts that are not stored yet are not removed.
+        self.files = Files(database, encryption)
+        steps = operation_steps(database, encryption, self.files)
+        self.operations = OperationRunner(database, steps)
         self._operations = OperationService(idempotent, filters, self.operations.notify)
         self._statistics = StatisticService(idempotent, filters)
         self._subscribers = Subscribers(

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("server", "http_gateway")
 # Rooms by layer. A room may import those of the layers above it in this list.
 LAYERS = (
-    {"events", "statistics", "audit"},
+    {"events", "statistics", "audit", "files"},
     {"accounts"},
     {"sessions"},
     {"tags", "custom_fields"},

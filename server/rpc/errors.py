@@ -279,6 +279,21 @@ class OperationLimitReached(LimitReached):
     message = "The account has the maximum of {limit} running operations. Wait for one to end."
 
 
+class InsufficientStorage(RosterError):
+    """The disk is full. Nothing was stored."""
+
+    reason = "INSUFFICIENT_STORAGE"
+    message = "The server has no space for the file. Nothing was stored; try again later."
+
+
+class FileQuotaExceeded(InsufficientStorage):
+    """The account has too many bytes of files. Waiting does not help."""
+
+    message = (
+        "The files of the account would exceed {limit} bytes. Nothing was stored; delete some."
+    )
+
+
 class ImportNotFound(RosterError):
     reason = "IMPORT_NOT_FOUND"
     message = "Import not found."

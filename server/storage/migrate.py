@@ -56,6 +56,9 @@ _LOCK_NOT_AVAILABLE, _DEADLOCK = "55P03", "40P01"
 # Local tables of the coordinator on a Citus cluster, which are not copied to other databases.
 OWN_TABLES = (HISTORY, versions.TABLE, Backfill._meta.table_name)
 
+# Tables of files, which are neither copied nor in a dump: they exist for days only, and large.
+FILE_TABLES = ("stored_file", "file_part")
+
 # Receives the progress in one line of text.
 Report = Callable[[str], object]
 

@@ -65,6 +65,7 @@ DISABLED_WEBHOOK = {"url": "http://127.0.0.1:9/", "enabled": False}
 NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "REQUEST_TIMEOUT": body.timeout_error(Options().body_seconds),
     "OPERATION_LIMIT_REACHED": errors.OperationLimitReached(MAX_RUNNING),
+    "INSUFFICIENT_STORAGE": errors.InsufficientStorage(),
     "PUBLIC_URL_NOT_SET": errors.PublicUrlNotSet(),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
     "SEGMENT_LIMIT_REACHED": errors.SegmentLimitReached(MAX_SEGMENTS),

@@ -53,6 +53,7 @@ REASONS = set(errors_pb2.Error.Reason.keys()) - {"REASON_UNSPECIFIED"}
 NOT_PROVOKED = {
     "CPU_SHARE_EXCEEDED": "other accounts call at the same time",
     "DEADLINE_EXCEEDED": "the server is so busy that the call waits longer than its deadline",
+    "INSUFFICIENT_STORAGE": "the disk is full",
     "INTERNAL": "the server or its database fails",
     "PUBLIC_URL_NOT_SET": "the server serves no HTTP, and ROSTER_PUBLIC_URL is not set",
     "REQUEST_TIMEOUT": "the client stops sending its request for many seconds",

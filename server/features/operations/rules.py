@@ -24,6 +24,7 @@ class Type(IntEnum):
 
     SUBSCRIBERS_BATCH = 1
     WEBHOOK_REPLAY = 2
+    SUBSCRIBERS_EXPORT = 5
 
 
 class BatchRequest(NamedTuple):
@@ -112,18 +113,73 @@ class ReplayRequest(NamedTuple):
         return False
 
 
-def _actor(request: BatchRequest | ReplayRequest) -> Actor | None:
+class JobRequest(NamedTuple):
+    """A request for a job, as it is stored.
+
+    `type` is a number of `Type`. `job` is what the job stores, in JSON, and `members` are those of
+    Operation that belong to its type. The others are as in BatchRequest, with an empty `action` in
+    the message: programs of the previous release read this as a change of subscribers.
+    """
+
+    type: int
+    job: dict[str, Any]
+    members: dict[str, Any]
+    message: dict[str, Any]
+    texts: list[str]
+    by_admin: bool
+    revision: int = 0
+    end_id: str = ""
+    key_id: str = ""
+    key_name: str = ""
+    actor_type: str = ActorType.API_KEY
+
+    @property
+    def actor(self) -> Actor | None:
+        return _actor(self)
+
+    @property
+    def filter(self) -> str:
+        return str(self.message.get("filter", ""))
+
+    @property
+    def q(self) -> str:
+        return str(self.message.get("q", ""))
+
+    @property
+    def segment_id(self) -> str:
+        return str(self.message.get("segmentId", ""))
+
+    @property
+    def dry_run(self) -> bool:
+        return bool(self.message.get("dryRun", False))
+
+
+Request = BatchRequest | ReplayRequest | JobRequest
+
+
+def _actor(request: Request) -> Actor | None:
     """Returns who started an operation, or None if an earlier version did not store it."""
     if not request.key_id:
         return None
     return Actor(ActorType(request.actor_type), request.key_id, request.key_name)
 
 
-def stored_request(stored: Any) -> BatchRequest | ReplayRequest:
+def type_name(request: Request) -> str:
+    """Returns the name of what an operation does, also if a later version started it."""
+    if isinstance(request, JobRequest):
+        return Type(request.type).name if request.type in set(Type) else "TYPE_UNSPECIFIED"
+    is_replay = isinstance(request, ReplayRequest)
+    return (Type.WEBHOOK_REPLAY if is_replay else Type.SUBSCRIBERS_BATCH).name
+
+
+def stored_request(stored: Any) -> Request:
     """Returns a request from its stored JSON, which is a list in operations of earlier versions."""
     if isinstance(stored, dict):
-        kind: type[BatchRequest | ReplayRequest]
-        kind = ReplayRequest if "replay" in stored else BatchRequest
+        kind: type[Request] = BatchRequest
+        if "replay" in stored:
+            kind = ReplayRequest
+        elif "job" in stored:
+            kind = JobRequest
         # Without members that a later version adds.
         return kind(**{name: stored[name] for name in kind._fields if name in stored})
     action, value, text, segment, texts, dry_run, key_id, by_admin = stored

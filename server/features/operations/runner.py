@@ -18,10 +18,18 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from ...rpc import caller
-from ...rpc.errors import Internal, OperationNotFound, StatementTimeout, Unavailable
+from ...rpc.errors import (
+    FileQuotaExceeded,
+    InsufficientStorage,
+    Internal,
+    OperationNotFound,
+    RosterError,
+    StatementTimeout,
+    Unavailable,
+)
 from ...storage.database import Database
 from ...storage.transaction import Transaction
-from .store import ids_of_any_account_with_running
+from .store import OperationRow, ids_of_any_account_with_running
 from .store_steps import Selection, StepOutcome, StepResult, Steps
 
 log = logging.getLogger(__name__)
@@ -50,8 +58,8 @@ MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
 # Time without a call after which pauses are short again. Any other use of the database, such as the
 # delivery of webhooks, counts as a call.
 BUSY_SECONDS = 0.1
-# Errors of a database that is not available at the moment.
-_TEMPORARY_ERRORS = (Unavailable, Internal)
+# Errors of a database that is not available at the moment, and of a full disk.
+_TEMPORARY_ERRORS = (Unavailable, Internal, InsufficientStorage)
 
 
 class OperationRunner:
@@ -136,7 +144,7 @@ class OperationRunner:
                 except _TEMPORARY_ERRORS:
                     # The next poll returns the account again.
                     self._forget(account_id)
-                    log.warning("operation postponed: database not available", extra=about)
+                    log.warning("operation postponed: database or disk not available", extra=about)
                     continue
                 except Exception:
                     self._forget(account_id)
@@ -173,6 +181,8 @@ class OperationRunner:
                 return False
             if seconds > SLOW_SELECT_SECONDS:
                 self._select_limits[account_id] = min(4 * limit, MAX_SELECTED)
+            if selection.job is not None:
+                return await self._run_job(account_id, selection.job)
         size = self._step_sizes.get(account_id, FIRST_STEP)
         ids, rest = selection.ids[:size], selection.ids[size:]
         step = selection._replace(ids=ids, is_last=False, up_to="") if rest else selection
@@ -195,6 +205,26 @@ class OperationRunner:
         else:
             self._selections.pop(account_id, None)
         return True
+
+    async def _run_job(self, account_id: str, row: OperationRow) -> bool:
+        """Runs one step of a job. Returns whether the account may have more work."""
+        started = time.monotonic()
+        try:
+            step = await self._steps.prepare(account_id, row, self._pause)
+            work = partial(self._steps.commit, account_id, row, step, self._runner)
+            outcome = await self._database.write(work)
+        except OperationNotFound:
+            return True
+        except RosterError as error:
+            is_temporary = isinstance(error, _TEMPORARY_ERRORS)
+            if is_temporary and not isinstance(error, FileQuotaExceeded):
+                raise
+            log.warning("job failed: %s", error.reason, extra={"accountId": account_id})
+            fail = partial(self._steps.fail_job, account_id, row.id, error.reason, self._runner)
+            outcome = await self._database.write(fail)
+        self.seconds += time.monotonic() - started
+        self.processed += outcome.processed
+        return outcome.result is not StepResult.TAKEN
 
     async def _narrow(self, account_id: str) -> None:
         """Reduces the range of later selections. Ends the operation at the smallest range."""

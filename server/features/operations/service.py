@@ -143,7 +143,7 @@ class OperationService(OperationServiceServicer):
         caller, row = current(), await self._find(request.id)
         await accept(context)
         yield pb.WatchOperationResponse(operation=operation(row))
-        while row.state == State.RUNNING:
+        while row.is_running:
             await self._pause()
             before = row
             with suppress(Unavailable):

@@ -19,7 +19,16 @@ from ..events.store import record
 from ..subscribers.store_reading import greatest_id
 from ..subscribers.store_revisions import last_revision
 from .models import Operation
-from .rules import MAX_RUNNING, BatchRequest, ReplayRequest, State, Type, stored_request
+from .rules import (
+    MAX_RUNNING,
+    BatchRequest,
+    JobRequest,
+    ReplayRequest,
+    Request,
+    State,
+    stored_request,
+    type_name,
+)
 
 RETENTION_MILLISECONDS = 30 * 24 * 3600 * 1000
 
@@ -33,6 +42,9 @@ class OperationRow(NamedTuple):
     if an earlier version started the operation. Subscribers up to the ID `after_id` are processed.
     Of a replay, `changed` is the number of deliveries, and `after_id` the last event that was
     processed, as `event_key`. `runner` is the process that runs it. Timestamps are in milliseconds.
+
+    An operation runs until `ended_at` is set. The `state` of a running job is CANCELLED, because
+    programs of the previous release run what is RUNNING, and cannot run jobs.
     """
 
     id: str
@@ -50,7 +62,11 @@ class OperationRow(NamedTuple):
     unchanged: int | None
 
     @property
-    def content(self) -> BatchRequest | ReplayRequest:
+    def is_running(self) -> bool:
+        return self.ended_at is None
+
+    @property
+    def content(self) -> Request:
         """The request."""
         return stored_request(orjson.loads(self.request))
 
@@ -59,6 +75,13 @@ class OperationRow(NamedTuple):
         """The request of a change of subscribers."""
         content = self.content
         assert isinstance(content, BatchRequest)
+        return content
+
+    @property
+    def filtered(self) -> BatchRequest | JobRequest:
+        """The request of a change of subscribers or a job, which can have filters."""
+        content = self.content
+        assert not isinstance(content, ReplayRequest)
         return content
 
     @property
@@ -78,8 +101,8 @@ class OperationRow(NamedTuple):
             "id": self.id,
             **self._request_as_json(content),
             "dryRun": content.dry_run,
-            "state": State(self.state).name,
-            "done": self.state != State.RUNNING,
+            "state": (State.RUNNING if self.is_running else State(self.state)).name,
+            "done": not self.is_running,
             "total": self.total,
             "processed": self.processed,
             "failed": self.failures.as_json(),
@@ -95,19 +118,27 @@ class OperationRow(NamedTuple):
             operation["actor"] = content.actor.as_json()
         return operation
 
-    def _request_as_json(self, content: BatchRequest | ReplayRequest) -> dict[str, Any]:
+    def _request_as_json(self, content: Request) -> dict[str, Any]:
         if isinstance(content, ReplayRequest):
             replay = {**content.replay, "deliveries": self.changed}
             return {
-                "type": Type.WEBHOOK_REPLAY.name,
+                "type": type_name(content),
                 "replay": replay,
                 "filter": "",
                 "segmentId": "",
                 "q": "",
             }
+        if isinstance(content, JobRequest):
+            return {
+                "type": type_name(content),
+                **content.members,
+                "filter": content.filter,
+                "segmentId": content.segment_id,
+                "q": content.q,
+            }
         consent = {"consentSource": content.consent_source} if content.consent_source else {}
         return {
-            "type": Type.SUBSCRIBERS_BATCH.name,
+            "type": type_name(content),
             "action": {**content.message["action"], **consent},
             "filter": content.filter,
             "segmentId": content.segment_id,
@@ -137,7 +168,7 @@ IN_ACCOUNT, ONE = _OPERATIONS.in_account, _OPERATIONS.one
 find, page, put = _OPERATIONS.find, _OPERATIONS.page, _OPERATIONS.update
 newest_id_of_any_account = _OPERATIONS.newest_id_of_any_account
 
-_RUNNING = Operation.state == SQL(str(int(State.RUNNING)))
+_RUNNING = Operation.ended_at.is_null()
 
 _IDS = Statement(lambda _: Operation.select(Operation.ids).where(ONE), has_one_plan=True)
 _COUNT_RUNNING = Statement(
@@ -194,6 +225,16 @@ def create_replay(
     return _insert(account_id, request, total, tx, after_id=event_key(after))
 
 
+def create_job(account_id: str, request: JobRequest, total: int, tx: Transaction) -> OperationRow:
+    """Stores a new job.
+
+    Adds the revision and the actor to the request, as `create`. Raises OperationLimitReached.
+    """
+    end_id = f"{greatest_id(account_id, tx)}0"
+    request = request._replace(revision=last_revision(account_id, tx), end_id=end_id)
+    return _insert(account_id, request, total, tx)
+
+
 def event_key(sequence: int) -> str:
     """Returns the sequence number of an event as a text in the same order, for `after_id`."""
     return f"{sequence:016}"
@@ -201,7 +242,7 @@ def event_key(sequence: int) -> str:
 
 def _insert(
     account_id: str,
-    request: BatchRequest | ReplayRequest,
+    request: Request,
     total: int,
     tx: Transaction,
     *,
@@ -215,7 +256,7 @@ def _insert(
         request = request._replace(key_id=id_, key_name=name, actor_type=tx.actor.type)
     row = OperationRow(
         id=tx.new_id(),
-        state=State.RUNNING,
+        state=State.CANCELLED if isinstance(request, JobRequest) else State.RUNNING,
         request=as_text(request),
         total=total,
         processed=0,
@@ -233,7 +274,7 @@ def _insert(
     return row
 
 
-def as_text(request: BatchRequest | ReplayRequest) -> str:
+def as_text(request: Request) -> str:
     """Returns a request as it is stored."""
     return orjson.dumps(request._asdict()).decode()
 
@@ -249,10 +290,10 @@ def running(account_id: str, tx: Transaction) -> list[OperationRow]:
     return [OperationRow._make(row) for row in tx.all(_ALL_RUNNING, account_id=account_id)]
 
 
-def running_batches(account_id: str, tx: Transaction) -> list[OperationRow]:
-    """Returns the changes of subscribers of an account that have not ended."""
+def running_filtered(account_id: str, tx: Transaction) -> list[OperationRow]:
+    """Returns the operations of an account that have not ended and can have filters."""
     rows = running(account_id, tx)
-    return [row for row in rows if isinstance(row.content, BatchRequest)]
+    return [row for row in rows if not isinstance(row.content, ReplayRequest)]
 
 
 def end(account_id: str, row: OperationRow, state: State, tx: Transaction) -> OperationRow:
@@ -267,7 +308,7 @@ def end(account_id: str, row: OperationRow, state: State, tx: Transaction) -> Op
 def cancel(account_id: str, operation_id: str, tx: Transaction) -> OperationRow:
     """Cancels an operation unless it has ended, and returns it. Raises OperationNotFound."""
     row = find(account_id, operation_id, tx)
-    return row if row.state != State.RUNNING else end(account_id, row, State.CANCELLED, tx)
+    return end(account_id, row, State.CANCELLED, tx) if row.is_running else row
 
 
 def has_old(account_id: str, tx: Transaction) -> bool:

@@ -6,12 +6,12 @@ that a step can be repeated and several processes can run one operation.
 
 Operations of an account run in the order of their start. A replay whose webhook has many due
 deliveries is skipped until they are sent, so that it delays neither new events nor other
-operations.
+operations. Jobs are operations of other features; see `store_jobs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from operator import eq
 from typing import Any, NamedTuple
@@ -41,9 +41,10 @@ from ..subscribers.store_reading import IN_ACCOUNT, find_each
 from ..suppressions.store import Suppressions
 from . import store
 from .replays import Replays
-from .rules import BatchRequest, ReplayRequest, State
+from .rules import BatchRequest, JobRequest, ReplayRequest, State, Type
 from .store import OperationRow, event_key
 from .store_actions import ACTIONS, Scope
+from .store_jobs import Job, JobStep, Pause
 
 # Milliseconds after which another process continues an operation. If the clock of its process is
 # ahead by more, it does so immediately; steps can be repeated.
@@ -76,6 +77,7 @@ class Selection(NamedTuple):
     ids: list[str]
     is_last: bool
     up_to: str = ""
+    job: OperationRow | None = None
 
 
 class StepResult(Enum):
@@ -127,11 +129,20 @@ def _next_subscribers(
 
 
 class Steps:
-    """Changes the selected subscribers, or counts the changes of a dry run, and delivers events."""
+    """Changes the selected subscribers, or counts the changes of a dry run, and delivers events.
 
-    def __init__(self, suppressions: Suppressions, replays: Replays) -> None:
+    Runs jobs by their types. Those of types that it does not have are left to other processes.
+    """
+
+    def __init__(
+        self,
+        suppressions: Suppressions,
+        replays: Replays,
+        jobs: Mapping[Type, Job] | None = None,
+    ) -> None:
         self._suppressions = suppressions
         self._replays = replays
+        self._jobs: Mapping[int, Job] = {int(kind): job for kind, job in (jobs or {}).items()}
 
     def select_next(
         self, account_id: str, runner: str, limit: int, tx: Transaction, span: int | None = None
@@ -145,6 +156,8 @@ class Steps:
         if row is None:
             return None
         content = row.content
+        if isinstance(content, JobRequest):
+            return Selection(row.id, [], is_last=False, job=row)
         if isinstance(content, ReplayRequest):
             return _next_events(row, content, min(limit, MAX_REPLAYED_EVENTS))
         return _next_subscribers(account_id, row, limit, tx, span)
@@ -154,14 +167,13 @@ class Steps:
     ) -> StepOutcome:
         """Processes what is selected and stores the progress. Ends after the last selection."""
         row = store.find(account_id, selection.operation_id, tx)
-        if row.state != State.RUNNING:
-            return StepOutcome(StepResult.ENDED)
-        if _is_taken(row, runner, tx):
-            return StepOutcome(StepResult.TAKEN)
+        if (outcome := _not_run(row, runner, tx)) is not None:
+            return outcome
         ids = [each for each in selection.ids if each > row.after_id]
         content, before = row.content, row.processed
         tx.actor = content.actor
         try:
+            assert not isinstance(content, JobRequest)
             if isinstance(content, ReplayRequest):
                 row = self._deliver(account_id, row, content, ids, tx)
             else:
@@ -181,6 +193,41 @@ class Steps:
         store.put(account_id, row, tx)
         return StepOutcome(StepResult.CONTINUES, processed)
 
+    async def prepare(self, account_id: str, row: OperationRow, pause: Pause) -> JobStep:
+        """Prepares the next step of a job."""
+        content = row.content
+        assert isinstance(content, JobRequest)
+        return await self._jobs[content.type].prepare(account_id, row, pause)
+
+    def commit(
+        self, account_id: str, before: OperationRow, step: JobStep, runner: str, tx: Transaction
+    ) -> StepOutcome:
+        """Stores a prepared step of a job, unless another process has continued the job."""
+        row = store.find(account_id, before.id, tx)
+        if (outcome := _not_run(row, runner, tx)) is not None:
+            return outcome
+        if (row.after_id, row.processed) != (before.after_id, before.processed):
+            return StepOutcome(StepResult.CONTINUES)
+        tx.actor = row.content.actor
+        row = step.commit(row, tx)._replace(runner=runner, updated_at=tx.now)
+        processed = row.processed - before.processed
+        if step.is_last:
+            store.end(account_id, row, State.SUCCEEDED, tx)
+            return StepOutcome(StepResult.ENDED, processed)
+        store.put(account_id, row, tx)
+        return StepOutcome(StepResult.CONTINUES, processed)
+
+    def fail_job(
+        self, account_id: str, operation_id: str, reason: str, runner: str, tx: Transaction
+    ) -> StepOutcome:
+        """Ends a job that cannot continue."""
+        row = store.find(account_id, operation_id, tx)
+        if (outcome := _not_run(row, runner, tx)) is not None:
+            return outcome
+        tx.actor = row.content.actor
+        _fail(account_id, row, reason, tx)
+        return StepOutcome(StepResult.ENDED)
+
     def fail(self, account_id: str, runner: str, tx: Transaction) -> None:
         """Ends the next operation of an account, whose subscribers cannot be selected in time."""
         row = self._next_operation(account_id, runner, tx)
@@ -193,12 +240,18 @@ class Steps:
         for row in store.running(account_id, tx):
             if _is_taken(row, runner, tx):
                 return None
-            content = row.content
-            if not isinstance(content, ReplayRequest):
-                return row
-            if not self._replays.is_waiting(account_id, content.webhook_id, tx):
+            if not self._is_waiting(account_id, row, tx):
                 return row
         return None
+
+    def _is_waiting(self, account_id: str, row: OperationRow, tx: Transaction) -> bool:
+        content = row.content
+        if isinstance(content, JobRequest):
+            job = self._jobs.get(content.type)
+            return job is None or job.is_waiting(account_id, row, tx)
+        if isinstance(content, ReplayRequest):
+            return self._replays.is_waiting(account_id, content.webhook_id, tx)
+        return False
 
     def _deliver(
         self,
@@ -304,6 +357,13 @@ def _tree(account_id: str, row: OperationRow, tx: Transaction) -> Any:
     if batch.q:
         parts.append(search_of(batch.q))
     return read_in_order(joined(And, parts))
+
+
+def _not_run(row: OperationRow, runner: str, tx: Transaction) -> StepOutcome | None:
+    """Returns why a step is not run: the operation has ended, or another process runs it."""
+    if not row.is_running:
+        return StepOutcome(StepResult.ENDED)
+    return StepOutcome(StepResult.TAKEN) if _is_taken(row, runner, tx) else None
 
 
 def _is_taken(row: OperationRow, runner: str, tx: Transaction) -> bool:

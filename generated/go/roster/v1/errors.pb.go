@@ -27,8 +27,8 @@ const (
 )
 
 // Why a call failed. Each reason has one cause, except those that are general by design:
-// UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is
-// the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
+// UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE, LINK_NOT_FOUND and
+// INSUFFICIENT_STORAGE. On gRPC it is the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
 // of other services, is "roster" in every deployment. Over HTTP it is the code, in Pascal
 // case.
 //
@@ -188,6 +188,10 @@ const (
 	Error_HTTPS_REQUIRED Error_Reason = 73
 	// The account has the maximum number of sign-in links that were not used.
 	Error_SIGN_IN_LINK_LIMIT_REACHED Error_Reason = 74
+	// There is no space for a file: the disk of the server is full, or the files of the account
+	// have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
+	// ended.
+	Error_INSUFFICIENT_STORAGE Error_Reason = 85
 )
 
 // Enum value maps for Error_Reason.
@@ -253,6 +257,7 @@ var (
 		72: "CROSS_ORIGIN_REQUEST",
 		73: "HTTPS_REQUIRED",
 		74: "SIGN_IN_LINK_LIMIT_REACHED",
+		85: "INSUFFICIENT_STORAGE",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -315,6 +320,7 @@ var (
 		"CROSS_ORIGIN_REQUEST":        72,
 		"HTTPS_REQUIRED":              73,
 		"SIGN_IN_LINK_LIMIT_REACHED":  74,
+		"INSUFFICIENT_STORAGE":        85,
 	}
 )
 
@@ -738,7 +744,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\xf1\x15\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\x96\x16\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -770,7 +776,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x06IN_USE\x10\x10\x12\x14\n" +
 	"\x10NAME_NOT_ALLOWED\x10\x11\x12\x12\n" +
-	"\x0eCONSENT_COLUMN\x10\x12\"\x8f\x11\n" +
+	"\x0eCONSENT_COLUMN\x10\x12\"\xb4\x11\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -834,7 +840,8 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16SIGN_IN_LINK_NOT_FOUND\x10G\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12#\n" +
 	"\x14CROSS_ORIGIN_REQUEST\x10H\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12\x1d\n" +
 	"\x0eHTTPS_REQUIRED\x10I\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12)\n" +
-	"\x1aSIGN_IN_LINK_LIMIT_REACHED\x10J\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
+	"\x1aSIGN_IN_LINK_LIMIT_REACHED\x10J\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12#\n" +
+	"\x14INSUFFICIENT_STORAGE\x10U\x1a\t\x8a\xb5\x18\x05\b\b\x10\xfb\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

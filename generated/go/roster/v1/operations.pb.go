@@ -37,6 +37,8 @@ const (
 	Operation_SUBSCRIBERS_BATCH Operation_Type = 1
 	// Delivers past events to a webhook again. Started by ReplayWebhook; see replay.
 	Operation_WEBHOOK_REPLAY Operation_Type = 2
+	// Writes subscribers to a file, to be downloaded.
+	Operation_SUBSCRIBERS_EXPORT Operation_Type = 5
 )
 
 // Enum value maps for Operation_Type.
@@ -45,11 +47,13 @@ var (
 		0: "TYPE_UNSPECIFIED",
 		1: "SUBSCRIBERS_BATCH",
 		2: "WEBHOOK_REPLAY",
+		5: "SUBSCRIBERS_EXPORT",
 	}
 	Operation_Type_value = map[string]int32{
-		"TYPE_UNSPECIFIED":  0,
-		"SUBSCRIBERS_BATCH": 1,
-		"WEBHOOK_REPLAY":    2,
+		"TYPE_UNSPECIFIED":   0,
+		"SUBSCRIBERS_BATCH":  1,
+		"WEBHOOK_REPLAY":     2,
+		"SUBSCRIBERS_EXPORT": 5,
 	}
 )
 
@@ -1278,7 +1282,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01\x123\n" +
 	"\x0econsent_source\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01R\rconsentSourceB\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\x81\x0f\n" +
+	"\a_delete\"\x99\x0f\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
 	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
@@ -1325,11 +1329,12 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"onlyFailed\x12&\n" +
 	"\n" +
 	"deliveries\x18\x06 \x01(\x05B\x06\xaa\xb5\x18\x0212R\n" +
-	"deliveries\"G\n" +
+	"deliveries\"_\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SUBSCRIBERS_BATCH\x10\x01\x12\x12\n" +
-	"\x0eWEBHOOK_REPLAY\x10\x02\"U\n" +
+	"\x0eWEBHOOK_REPLAY\x10\x02\x12\x16\n" +
+	"\x12SUBSCRIBERS_EXPORT\x10\x05\"U\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aRUNNING\x10\x01\x12\r\n" +

@@ -226,11 +226,16 @@ class Error(_message.Message):
         """
         SIGN_IN_LINK_LIMIT_REACHED: Error._Reason.ValueType  # 74
         """The account has the maximum number of sign-in links that were not used."""
+        INSUFFICIENT_STORAGE: Error._Reason.ValueType  # 85
+        """There is no space for a file: the disk of the server is full, or the files of the account
+        have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
+        ended.
+        """
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. Each reason has one cause, except those that are general by design:
-        UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is
-        the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
+        UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE, LINK_NOT_FOUND and
+        INSUFFICIENT_STORAGE. On gRPC it is the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
         of other services, is "roster" in every deployment. Over HTTP it is the code, in Pascal
         case.
 
@@ -402,6 +407,11 @@ class Error(_message.Message):
     """
     SIGN_IN_LINK_LIMIT_REACHED: Error.Reason.ValueType  # 74
     """The account has the maximum number of sign-in links that were not used."""
+    INSUFFICIENT_STORAGE: Error.Reason.ValueType  # 85
+    """There is no space for a file: the disk of the server is full, or the files of the account
+    have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
+    ended.
+    """
 
     @_typing.final
     class Detail(_message.Message):

@@ -101,6 +101,8 @@ class Operation(_message.Message):
         """Changes many subscribers. Started by BatchChangeSubscribers; see action."""
         WEBHOOK_REPLAY: Operation._Type.ValueType  # 2
         """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
+        SUBSCRIBERS_EXPORT: Operation._Type.ValueType  # 5
+        """Writes subscribers to a file, to be downloaded."""
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
         """What an operation does."""
@@ -111,6 +113,8 @@ class Operation(_message.Message):
     """Changes many subscribers. Started by BatchChangeSubscribers; see action."""
     WEBHOOK_REPLAY: Operation.Type.ValueType  # 2
     """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
+    SUBSCRIBERS_EXPORT: Operation.Type.ValueType  # 5
+    """Writes subscribers to a file, to be downloaded."""
 
     class _State:
         ValueType = _typing.NewType("ValueType", _builtins.int)

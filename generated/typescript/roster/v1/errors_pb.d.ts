@@ -275,8 +275,8 @@ export declare const Error_Detail_CodeSchema: GenEnum<Error_Detail_Code>;
 
 /**
  * Why a call failed. Each reason has one cause, except those that are general by design:
- * UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is
- * the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
+ * UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE, LINK_NOT_FOUND and
+ * INSUFFICIENT_STORAGE. On gRPC it is the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
  * of other services, is "roster" in every deployment. Over HTTP it is the code, in Pascal
  * case.
  *
@@ -736,6 +736,15 @@ export enum Error_Reason {
    * @generated from enum value: SIGN_IN_LINK_LIMIT_REACHED = 74;
    */
   SIGN_IN_LINK_LIMIT_REACHED = 74,
+
+  /**
+   * There is no space for a file: the disk of the server is full, or the files of the account
+   * have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
+   * ended.
+   *
+   * @generated from enum value: INSUFFICIENT_STORAGE = 85;
+   */
+  INSUFFICIENT_STORAGE = 85,
 }
 
 /**

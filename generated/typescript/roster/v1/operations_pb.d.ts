@@ -375,6 +375,13 @@ export enum Operation_Type {
    * @generated from enum value: WEBHOOK_REPLAY = 2;
    */
   WEBHOOK_REPLAY = 2,
+
+  /**
+   * Writes subscribers to a file, to be downloaded.
+   *
+   * @generated from enum value: SUBSCRIBERS_EXPORT = 5;
+   */
+  SUBSCRIBERS_EXPORT = 5,
 }
 
 /**
