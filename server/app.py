@@ -18,6 +18,8 @@ from roster.v1 import (
     audit_pb2_grpc,
     custom_fields_pb2,
     custom_fields_pb2_grpc,
+    imports_pb2,
+    imports_pb2_grpc,
     links_pb2,
     links_pb2_grpc,
     merge_tags_pb2,
@@ -53,6 +55,10 @@ from .features.custom_fields.rules import MAX_FIELDS
 from .features.custom_fields.service import CustomFieldService
 from .features.exports.service import ExportMethods
 from .features.files.store_content import Files
+from .features.imports.jobs import store as imports
+from .features.imports.jobs.job_import import ImportRunner
+from .features.imports.jobs.job_inspection import InspectionJob
+from .features.imports.jobs.service import ImportService
 from .features.imports.service import ImportMethods
 from .features.links.page_responses import add_page
 from .features.links.service import LinkService
@@ -121,6 +127,7 @@ SERVICES: Sequence[ServiceDescriptor] = [
     service
     for file in (
         subscribers_pb2,
+        imports_pb2,
         segments_pb2,
         operations_pb2,
         tags_pb2,
@@ -158,18 +165,22 @@ def newest_id(tx: Transaction) -> str | None:
         webhooks.newest_id_of_any_account(tx),
         deliveries.newest_id_of_any_account(tx),
         operations.newest_id_of_any_account(tx),
+        imports.newest_id_of_any_account(tx),
     )
     return max((id_ for id_ in ids if id_ is not None), default=None)
 
 
 def operation_steps(
-    database: Database,  # noqa: ARG001
-    encryption: Encryption,
-    files: Files,  # noqa: ARG001
+    database: Database, encryption: Encryption, links: Links, files: Files
 ) -> Steps:
     """Returns what runs operations of all types. The jobs of features are registered here."""
-    jobs: Mapping[Type, Job] = {}
-    return Steps(Suppressions(encryption), ReplayStore(), jobs)
+    suppressions = Suppressions(encryption)
+    subscribers = SubscriberStore(suppressions, links)
+    jobs: Mapping[Type, Job] = {
+        Type.SUBSCRIBERS_IMPORT: ImportRunner(database, subscribers, suppressions, files),
+        Type.IMPORT_INSPECTION: InspectionJob(database, files),
+    }
+    return Steps(suppressions, ReplayStore(), jobs)
 
 
 class Subscribers(ImportMethods, ExportMethods, SubscriberService):
@@ -251,9 +262,10 @@ class App:
         self._segments = SegmentService(idempotent, operation_filters)
         # One for the process, so that its parts that are not stored yet are not removed.
         self.files = Files(database, encryption)
-        steps = operation_steps(database, encryption, self.files)
+        steps = operation_steps(database, encryption, links, self.files)
         self.operations = OperationRunner(database, steps)
         self._operations = OperationService(idempotent, filters, self.operations.notify)
+        self._imports = ImportService(idempotent, self.files, filters, self.operations.notify)
         self._statistics = StatisticService(idempotent, filters)
         self._subscribers = Subscribers(
             idempotent,
@@ -285,6 +297,7 @@ class App:
         api_keys_pb2_grpc.add_ApiKeyServiceServicer_to_server(self._api_keys, server)
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
         operations_pb2_grpc.add_OperationServiceServicer_to_server(self._operations, server)
+        imports_pb2_grpc.add_ImportServiceServicer_to_server(self._imports, server)
         segments_pb2_grpc.add_SegmentServiceServicer_to_server(self._segments, server)
         sessions_pb2_grpc.add_SessionServiceServicer_to_server(self._sessions, server)
         sessions_pb2_grpc.add_SignInLinkServiceServicer_to_server(self._sign_in_links, server)
@@ -330,6 +343,7 @@ class App:
         self._is_serving = serving
         self._webhooks.serve(serving=serving)
         self._operations.serve(serving=serving)
+        self._imports.serve(serving=serving)
         status = health_pb2.HealthCheckResponse
         for name in ("", *(service.full_name for service in SERVICES)):
             await self._health.set(name, status.SERVING if serving else status.NOT_SERVING)

@@ -7,6 +7,7 @@ export * from "./roster/v1/custom_fields_pb.js";
 export * from "./roster/v1/deliveries_pb.js";
 export * from "./roster/v1/errors_pb.js";
 export * from "./roster/v1/http_pb.js";
+export * from "./roster/v1/imports_pb.js";
 export * from "./roster/v1/links_pb.js";
 export * from "./roster/v1/merge_tags_pb.js";
 export * from "./roster/v1/operations_pb.js";

@@ -9,6 +9,7 @@ from functools import partial
 
 from ..features.audit import store as audit
 from ..features.files import store as files
+from ..features.imports.jobs import store as imports
 from ..features.operations import store as operations
 from ..features.sessions import store as sessions
 from ..features.webhooks import store_retention as deliveries
@@ -51,6 +52,7 @@ async def run_maintenance(
             ("purge of stored responses", responses.has_old, responses.purge),
             ("purge of old events", deliveries.has_old, deliveries.purge),
             ("purge of old operations", operations.has_old, operations.purge),
+            ("purge of old imports", imports.has_old, imports.purge),
             ("purge of expired files", files.has_expired, files.purge),
             ("purge of old audit entries", audit.has_old, audit.purge),
             ("purge of old sessions", sessions.has_old, sessions.purge),

@@ -154,7 +154,8 @@ class OperationRunner:
                     self._accounts[account_id] = None
                     await self._pause(time.monotonic() - started)
 
-    async def _pause(self, step_seconds: float) -> None:
+    async def _pause(self, step_seconds: float) -> bool:
+        """Sleeps after a step. Returns whether calls use the database."""
         transactions = self._database.transactions
         is_busy = time.monotonic() < self._busy_until
         factor = BUSY_PAUSE_FACTOR if is_busy else PAUSE_FACTOR
@@ -162,6 +163,7 @@ class OperationRunner:
         if self._database.transactions > transactions:
             until = time.monotonic() + BUSY_SECONDS
             self._busy_until = max(self._busy_until, until)
+        return time.monotonic() < self._busy_until
 
     async def _step(self, account_id: str) -> bool:
         """Processes the next subscribers. Returns whether the account may have more work."""

@@ -110,7 +110,7 @@ def _next_subscribers(
     if ids is not None:
         return Selection(row.id, [each for each in ids if each > row.after_id], is_last=True)
     try:
-        tree = _tree(account_id, row, tx)
+        tree = tree_of(account_id, row, tx)
     except ValidationError:
         # The step fails for the same reason.
         return Selection(row.id, [], is_last=True)
@@ -278,7 +278,7 @@ class Steps:
         tx: Transaction,
     ) -> OperationRow:
         """Changes selected subscribers. Raises ValidationError if the filter is no longer valid."""
-        tree = None if batch.is_of_ids else _tree(account_id, row, tx)
+        tree = None if batch.is_of_ids else tree_of(account_id, row, tx)
         if not ids:
             return row
         rows = self._matching(account_id, _at_start(account_id, row, ids, tx), tree, tx)
@@ -347,12 +347,12 @@ def _at_start(account_id: str, row: OperationRow, ids: Sequence[str], tx: Transa
     return [id_ for (id_,) in tx.all(_STORED_AT_START, account_id=account_id, **values)]
 
 
-def _tree(account_id: str, row: OperationRow, tx: Transaction) -> Any:
-    """Returns the conditions of an operation.
+def tree_of(account_id: str, row: OperationRow, tx: Transaction) -> Any:
+    """Returns the conditions of an operation or a job.
 
     Raises ValidationError if a custom field in it does not exist or has another type.
     """
-    batch, types = row.batch, custom_field_types(account_id, tx)
+    batch, types = row.filtered, custom_field_types(account_id, tx)
     parts = [conditions_of(parse(text), types, row.created_at) for text in batch.texts]
     if batch.q:
         parts.append(search_of(batch.q))

@@ -192,6 +192,15 @@ const (
 	// have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
 	// ended.
 	Error_INSUFFICIENT_STORAGE Error_Reason = 85
+	// The account has no such import, or it was deleted after 7 days.
+	Error_IMPORT_NOT_FOUND Error_Reason = 91
+	// The account has the maximum number of imports that have not ended.
+	Error_IMPORT_LIMIT_REACHED Error_Reason = 92
+	// The import is in a state in which the call is not possible, such as a start while the file is
+	// uploaded.
+	Error_IMPORT_STATE_CONFLICT Error_Reason = 93
+	// The part does not follow the bytes of the file that were received.
+	Error_UPLOAD_OFFSET_MISMATCH Error_Reason = 94
 )
 
 // Enum value maps for Error_Reason.
@@ -258,6 +267,10 @@ var (
 		73: "HTTPS_REQUIRED",
 		74: "SIGN_IN_LINK_LIMIT_REACHED",
 		85: "INSUFFICIENT_STORAGE",
+		91: "IMPORT_NOT_FOUND",
+		92: "IMPORT_LIMIT_REACHED",
+		93: "IMPORT_STATE_CONFLICT",
+		94: "UPLOAD_OFFSET_MISMATCH",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -321,6 +334,10 @@ var (
 		"HTTPS_REQUIRED":              73,
 		"SIGN_IN_LINK_LIMIT_REACHED":  74,
 		"INSUFFICIENT_STORAGE":        85,
+		"IMPORT_NOT_FOUND":            91,
+		"IMPORT_LIMIT_REACHED":        92,
+		"IMPORT_STATE_CONFLICT":       93,
+		"UPLOAD_OFFSET_MISMATCH":      94,
 	}
 )
 
@@ -531,7 +548,8 @@ func (x *ErrorMapping) GetHttp() int32 {
 // On gRPC, ErrorInfo.metadata has the variables of the message (AIP-193): neededScope and scope
 // of FORBIDDEN, neededScope of API_KEY_SCOPE_TOO_BROAD, from and to of
 // INVALID_STATUS_TRANSITION, segmentIds of USED_BY_SEGMENTS (the first 20, separated by
-// commas), limit of the reasons that end in LIMIT_REACHED, and retryAfterSeconds of those with
+// commas), limit of the reasons that end in LIMIT_REACHED, state and needed of
+// IMPORT_STATE_CONFLICT, offset of UPLOAD_OFFSET_MISMATCH, and retryAfterSeconds of those with
 // the HTTP status 429. The body over HTTP does not have them: the message and the details
 // name them, and Retry-After has the seconds.
 type Error struct {
@@ -744,7 +762,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\x96\x16\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\xa9\x17\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -776,7 +794,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x06IN_USE\x10\x10\x12\x14\n" +
 	"\x10NAME_NOT_ALLOWED\x10\x11\x12\x12\n" +
-	"\x0eCONSENT_COLUMN\x10\x12\"\xb4\x11\n" +
+	"\x0eCONSENT_COLUMN\x10\x12\"\xc7\x12\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -841,7 +859,12 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x14CROSS_ORIGIN_REQUEST\x10H\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12\x1d\n" +
 	"\x0eHTTPS_REQUIRED\x10I\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12)\n" +
 	"\x1aSIGN_IN_LINK_LIMIT_REACHED\x10J\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12#\n" +
-	"\x14INSUFFICIENT_STORAGE\x10U\x1a\t\x8a\xb5\x18\x05\b\b\x10\xfb\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
+	"\x14INSUFFICIENT_STORAGE\x10U\x1a\t\x8a\xb5\x18\x05\b\b\x10\xfb\x03\x12\x1f\n" +
+	"\x10IMPORT_NOT_FOUND\x10[\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12#\n" +
+	"\x14IMPORT_LIMIT_REACHED\x10\\\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12$\n" +
+	"\x15IMPORT_STATE_CONFLICT\x10]\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12%\n" +
+	"\x16UPLOAD_OFFSET_MISMATCH\x10^\x1a\t\x8a\xb5\x18\x05\b\n" +
+	"\x10\x99\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

@@ -37,8 +37,13 @@ const (
 	Operation_SUBSCRIBERS_BATCH Operation_Type = 1
 	// Delivers past events to a webhook again. Started by ReplayWebhook; see replay.
 	Operation_WEBHOOK_REPLAY Operation_Type = 2
+	// Imports the rows of a file. Started by StartImport; see import_id.
+	Operation_SUBSCRIBERS_IMPORT Operation_Type = 4
 	// Writes subscribers to a file, to be downloaded.
 	Operation_SUBSCRIBERS_EXPORT Operation_Type = 5
+	// Reads an uploaded file to find out what it contains. Started when an upload is complete; see
+	// import_id.
+	Operation_IMPORT_INSPECTION Operation_Type = 7
 )
 
 // Enum value maps for Operation_Type.
@@ -47,13 +52,17 @@ var (
 		0: "TYPE_UNSPECIFIED",
 		1: "SUBSCRIBERS_BATCH",
 		2: "WEBHOOK_REPLAY",
+		4: "SUBSCRIBERS_IMPORT",
 		5: "SUBSCRIBERS_EXPORT",
+		7: "IMPORT_INSPECTION",
 	}
 	Operation_Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED":   0,
 		"SUBSCRIBERS_BATCH":  1,
 		"WEBHOOK_REPLAY":     2,
+		"SUBSCRIBERS_IMPORT": 4,
 		"SUBSCRIBERS_EXPORT": 5,
+		"IMPORT_INSPECTION":  7,
 	}
 )
 
@@ -299,7 +308,11 @@ type Operation struct {
 	Actor *Actor `protobuf:"bytes,17,opt,name=actor,proto3" json:"actor,omitempty"`
 	// Search of the request; empty if it has none. It is "erased" if it was a part of the address of a
 	// person whose data was erased.
-	Q             string `protobuf:"bytes,20,opt,name=q,proto3" json:"q,omitempty"`
+	Q string `protobuf:"bytes,20,opt,name=q,proto3" json:"q,omitempty"`
+	// Identifier of the import. Present if the type is SUBSCRIBERS_IMPORT or IMPORT_INSPECTION.
+	// Rows of the file are counted as processed, and failed has those that failed, with their line
+	// numbers.
+	ImportId      *string `protobuf:"bytes,31,opt,name=import_id,json=importId,proto3,oneof" json:"import_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -470,6 +483,13 @@ func (x *Operation) GetActor() *Actor {
 func (x *Operation) GetQ() string {
 	if x != nil {
 		return x.Q
+	}
+	return ""
+}
+
+func (x *Operation) GetImportId() string {
+	if x != nil && x.ImportId != nil {
+		return *x.ImportId
 	}
 	return ""
 }
@@ -1282,7 +1302,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01\x123\n" +
 	"\x0econsent_source\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01R\rconsentSourceB\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\x99\x0f\n" +
+	"\a_delete\"\xf9\x0f\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
 	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
@@ -1306,7 +1326,8 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\fwould_change\x18\x0f \x01(\x05H\x01R\vwouldChange\x88\x01\x01\x12)\n" +
 	"\tunchanged\x18\x10 \x01(\x05B\x06\xaa\xb5\x18\x0247H\x02R\tunchanged\x88\x01\x01\x12&\n" +
 	"\x05actor\x18\x11 \x01(\v2\x10.roster.v1.ActorR\x05actor\x12\x15\n" +
-	"\x01q\x18\x14 \x01(\tB\a\xaa\xb5\x18\x03adaR\x01q\x1a\xdd\x02\n" +
+	"\x01q\x18\x14 \x01(\tB\a\xaa\xb5\x18\x03adaR\x01q\x12 \n" +
+	"\timport_id\x18\x1f \x01(\tH\x03R\bimportId\x88\x01\x01\x1a\xdd\x02\n" +
 	"\x06Action\x12*\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x0f\xaa\xb5\x18\a[\"vip\"]\x80\xb6\x18\x01R\aaddTags\x12%\n" +
 	"\vremove_tags\x18\x02 \x03(\tB\x04\x80\xb6\x18\x01R\n" +
@@ -1329,12 +1350,14 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"onlyFailed\x12&\n" +
 	"\n" +
 	"deliveries\x18\x06 \x01(\x05B\x06\xaa\xb5\x18\x0212R\n" +
-	"deliveries\"_\n" +
+	"deliveries\"\x8e\x01\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SUBSCRIBERS_BATCH\x10\x01\x12\x12\n" +
 	"\x0eWEBHOOK_REPLAY\x10\x02\x12\x16\n" +
-	"\x12SUBSCRIBERS_EXPORT\x10\x05\"U\n" +
+	"\x12SUBSCRIBERS_IMPORT\x10\x04\x12\x16\n" +
+	"\x12SUBSCRIBERS_EXPORT\x10\x05\x12\x15\n" +
+	"\x11IMPORT_INSPECTION\x10\a\"U\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aRUNNING\x10\x01\x12\r\n" +
@@ -1346,7 +1369,9 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\b_changedB\x0f\n" +
 	"\r_would_changeB\f\n" +
 	"\n" +
-	"_unchanged\"\x97\x02\n" +
+	"_unchangedB\f\n" +
+	"\n" +
+	"_import_id\"\x97\x02\n" +
 	"\x1dBatchChangeSubscribersRequest\x12:\n" +
 	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
 	"\n" +

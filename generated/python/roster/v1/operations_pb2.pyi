@@ -101,8 +101,14 @@ class Operation(_message.Message):
         """Changes many subscribers. Started by BatchChangeSubscribers; see action."""
         WEBHOOK_REPLAY: Operation._Type.ValueType  # 2
         """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
+        SUBSCRIBERS_IMPORT: Operation._Type.ValueType  # 4
+        """Imports the rows of a file. Started by StartImport; see import_id."""
         SUBSCRIBERS_EXPORT: Operation._Type.ValueType  # 5
         """Writes subscribers to a file, to be downloaded."""
+        IMPORT_INSPECTION: Operation._Type.ValueType  # 7
+        """Reads an uploaded file to find out what it contains. Started when an upload is complete; see
+        import_id.
+        """
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
         """What an operation does."""
@@ -113,8 +119,14 @@ class Operation(_message.Message):
     """Changes many subscribers. Started by BatchChangeSubscribers; see action."""
     WEBHOOK_REPLAY: Operation.Type.ValueType  # 2
     """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
+    SUBSCRIBERS_IMPORT: Operation.Type.ValueType  # 4
+    """Imports the rows of a file. Started by StartImport; see import_id."""
     SUBSCRIBERS_EXPORT: Operation.Type.ValueType  # 5
     """Writes subscribers to a file, to be downloaded."""
+    IMPORT_INSPECTION: Operation.Type.ValueType  # 7
+    """Reads an uploaded file to find out what it contains. Started when an upload is complete; see
+    import_id.
+    """
 
     class _State:
         ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -288,6 +300,7 @@ class Operation(_message.Message):
     UNCHANGED_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
     Q_FIELD_NUMBER: _builtins.int
+    IMPORT_ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     type: Global___Operation.Type.ValueType
@@ -331,6 +344,11 @@ class Operation(_message.Message):
     q: _builtins.str
     """Search of the request; empty if it has none. It is "erased" if it was a part of the address of a
     person whose data was erased.
+    """
+    import_id: _builtins.str
+    """Identifier of the import. Present if the type is SUBSCRIBERS_IMPORT or IMPORT_INSPECTION.
+    Rows of the file are counted as processed, and failed has those that failed, with their line
+    numbers.
     """
     @_builtins.property
     def action(self) -> Global___Operation.Action:
@@ -382,19 +400,24 @@ class Operation(_message.Message):
         unchanged: _builtins.int | None = ...,
         actor: _actors_pb2.Actor | None = ...,
         q: _builtins.str = ...,
+        import_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "replay", b"replay", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_import_id", b"_import_id", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "import_id", b"import_id", "replay", b"replay", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_import_id", b"_import_id", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "failed", b"failed", "filter", b"filter", "id", b"id", "import_id", b"import_id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__changed: _TypeAlias = _typing.Literal["changed"]  # noqa: Y015
     _WhichOneofArgType__changed: _TypeAlias = _typing.Literal["_changed", b"_changed"]  # noqa: Y015
+    _WhichOneofReturnType__import_id: _TypeAlias = _typing.Literal["import_id"]  # noqa: Y015
+    _WhichOneofArgType__import_id: _TypeAlias = _typing.Literal["_import_id", b"_import_id"]  # noqa: Y015
     _WhichOneofReturnType__unchanged: _TypeAlias = _typing.Literal["unchanged"]  # noqa: Y015
     _WhichOneofArgType__unchanged: _TypeAlias = _typing.Literal["_unchanged", b"_unchanged"]  # noqa: Y015
     _WhichOneofReturnType__would_change: _TypeAlias = _typing.Literal["would_change"]  # noqa: Y015
     _WhichOneofArgType__would_change: _TypeAlias = _typing.Literal["_would_change", b"_would_change"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__changed) -> _WhichOneofReturnType__changed | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__import_id) -> _WhichOneofReturnType__import_id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__unchanged) -> _WhichOneofReturnType__unchanged | None: ...
     @_typing.overload

@@ -229,6 +229,15 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
    * @generated from field: string q = 20;
    */
   q: string;
+
+  /**
+   * Identifier of the import. Present if the type is SUBSCRIBERS_IMPORT or IMPORT_INSPECTION.
+   * Rows of the file are counted as processed, and failed has those that failed, with their line
+   * numbers.
+   *
+   * @generated from field: optional string import_id = 31;
+   */
+  importId?: string | undefined;
 };
 
 /**
@@ -377,11 +386,26 @@ export enum Operation_Type {
   WEBHOOK_REPLAY = 2,
 
   /**
+   * Imports the rows of a file. Started by StartImport; see import_id.
+   *
+   * @generated from enum value: SUBSCRIBERS_IMPORT = 4;
+   */
+  SUBSCRIBERS_IMPORT = 4,
+
+  /**
    * Writes subscribers to a file, to be downloaded.
    *
    * @generated from enum value: SUBSCRIBERS_EXPORT = 5;
    */
   SUBSCRIBERS_EXPORT = 5,
+
+  /**
+   * Reads an uploaded file to find out what it contains. Started when an upload is complete; see
+   * import_id.
+   *
+   * @generated from enum value: IMPORT_INSPECTION = 7;
+   */
+  IMPORT_INSPECTION = 7,
 }
 
 /**
