@@ -63,7 +63,7 @@ def request_of(text: str) -> subscribers_pb2.ImportSubscribersRequest:
 
 def summary_of(progress: Progress) -> subscribers_pb2.ImportSummary:
     summary = subscribers_pb2.ImportSummary()
-    return ParseDict(progress.summary, summary, ignore_unknown_fields=True)
+    return ParseDict(dict(progress.summary), summary, ignore_unknown_fields=True)
 
 
 def summary_json(summary: subscribers_pb2.ImportSummary) -> dict[str, Any]:

@@ -19,7 +19,8 @@ IDLE_SECONDS = 60.0
 class Closable(Protocol):
     """A run. `rows` are those that its steps have returned."""
 
-    rows: int
+    @property
+    def rows(self) -> int: ...
 
     async def aclose(self) -> None: ...
 

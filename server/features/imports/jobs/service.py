@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
 from contextlib import suppress
 from functools import partial
 
@@ -203,7 +203,7 @@ class ImportService(ImportServiceServicer):
         account, import_id = caller.account_id, checked_id(request.id, ImportNotFound)
         row = await self._find(request.id)
         options = options_of(row.options)
-        creates = options.unknown_columns == UnknownColumns.CREATE_FIELDS
+        creates = int(options.unknown_columns) == UnknownColumns.CREATE_FIELDS
         if creates and not caller.email_verified:
             raise EmailNotVerified
         texts = await self._filters.texts(options.filter, options.segment_id)
@@ -232,6 +232,7 @@ class ImportService(ImportServiceServicer):
                 members={"importId": found.id},
                 message=message,
                 texts=texts,
+                by_admin=caller.scope == "admin",
             )
             operation = operations.create_job(account, content, found.content.get("rows", 0), tx)
             store.delete_failures(account, found.id, tx)
@@ -370,14 +371,22 @@ def _check_options(options: pb.ImportOptions) -> None:
         raise
 
 
-def _no_file() -> AsyncIterator[bytes]:
-    raise AssertionError
+async def _no_file() -> AsyncGenerator[bytes, None]:
+    return
+    yield b""
 
 
 def _inspect(account: str, row: ImportRow, tx: Transaction) -> ImportRow:
     """Starts the inspection of a file, and returns the import."""
     members = {"importId": row.id}
-    content = JobRequest(type=Type.IMPORT_INSPECTION, job=members, members=members)
+    content = JobRequest(
+        type=Type.IMPORT_INSPECTION,
+        job=members,
+        members=members,
+        message={"action": {}},
+        texts=[],
+        by_admin=False,
+    )
     operation = operations.create_job(account, content, row.content.get("rows", 0), tx)
     return row._replace(state=State.INSPECTING, operation_id=operation.id, progress="")
 

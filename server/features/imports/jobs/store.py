@@ -56,13 +56,13 @@ class ImportRow(NamedTuple):
         return Progress(**orjson.loads(self.progress)) if self.progress else Progress()
 
     @property
-    def content(self) -> Mapping[str, Any]:
+    def content(self) -> dict[str, Any]:
         """What the inspection found."""
-        return orjson.loads(self.inspection) if self.inspection else {}  # type: ignore[no-any-return]
+        return orjson.loads(self.inspection) if self.inspection else {}
 
     @property
     def erased_hashes(self) -> Collection[str]:
-        return orjson.loads(self.erased) if self.erased else ()  # type: ignore[no-any-return]
+        return orjson.loads(self.erased) if self.erased else ()
 
     @property
     def expires_at(self) -> int:
