@@ -271,7 +271,7 @@ class App:
             idempotent,
             subscriber_store,
             suppressions,
-            PersonalData(idempotent),
+            PersonalData(idempotent, suppressions),
             filters,
             links,
             clock,

@@ -153,7 +153,7 @@ def query_fields(rpc: str) -> list[str]:
 
 
 def raw_body(rpc: str) -> str | None:
-    """Returns the name of the field of a request whose bytes are the whole body, if there is one."""
+    """Returns the name of the field of a request whose bytes are the whole body, if any."""
     rule = METHODS[rpc].GetOptions().Extensions[annotations_pb2.http]
     field = METHODS[rpc].input_type.fields_by_name.get(rule.body)
     is_raw = field is not None and field.message_type is not None

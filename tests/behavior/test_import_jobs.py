@@ -252,3 +252,17 @@ def test_filter_selects_rows(account: Account) -> None:
 
     assert (job["summary"]["created"], job["summary"]["skipped"]) == (1, 2)
     assert emails(account) == ["bob@example.com"]
+
+
+def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -> None:
+    create_subscriber(account, "eve@example.com")
+    ended = run_file(account, FILE, unknownColumns="IGNORE")
+    ready = upload(account, FILE, options={"unknownColumns": "IGNORE"})
+    assert [row["line"] for row in failures(account, ended)] == [3, 4]
+
+    account.ok("DeleteSubscriber", id="eve@example.com", erase=True)
+
+    assert [row["line"] for row in failures(account, ended)] == [3]
+    assert "eve@" not in json.dumps(account.ok("ListImports"))
+    job = account.ok("GetImport", id=ready["id"])["import"]
+    assert (job["state"], job["error"]["code"]) == ("FAILED", "IMPORT_STATE_CONFLICT")

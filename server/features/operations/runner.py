@@ -91,6 +91,9 @@ class OperationRunner:
         self._select_spans: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._busy_until = math.inf if others_serve else 0.0
+        # The duration of the transaction of a job step, after which to pause. The job pauses during
+        # the rest of the step itself.
+        self._job_seconds: float | None = None
         # For the metrics.
         self.processed = 0
         self.seconds = 0.0
@@ -152,7 +155,8 @@ class OperationRunner:
                     continue
                 if has_more:
                     self._accounts[account_id] = None
-                    await self._pause(time.monotonic() - started)
+                    seconds, self._job_seconds = self._job_seconds, None
+                    await self._pause(time.monotonic() - started if seconds is None else seconds)
 
     async def _pause(self, step_seconds: float) -> bool:
         """Sleeps after a step. Returns whether calls use the database."""
@@ -214,7 +218,9 @@ class OperationRunner:
         try:
             step = await self._steps.prepare(account_id, row, self._pause)
             work = partial(self._steps.commit, account_id, row, step, self._runner)
+            begun = time.monotonic()
             outcome = await self._database.write(work)
+            self._job_seconds = time.monotonic() - begun
         except OperationNotFound:
             return True
         except RosterError as error:

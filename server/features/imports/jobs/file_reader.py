@@ -26,8 +26,8 @@ from rosterd.http_gateway.streams.unpacking import Unpacking
 from ....rpc.errors import Detail, Unavailable, ValidationError
 from ....rpc.field_options import field_options
 
-# The limits of one message: the time of a thread, and the memory of rows that are read ahead.
-MAX_ROWS = 500
+# The limits of one message, so that the thread that parses it delays calls for a few milliseconds.
+MAX_ROWS = 200
 MAX_BYTES = 256 * 1024
 
 _FIELDS = request_records(
@@ -61,10 +61,7 @@ class FileReader:
         """A message has at most `max_rows` rows. Raises ValidationError for an unknown charset."""
         self._open = open_file
         self._max_rows = max_rows
-        try:
-            self._converter = Converter(charset, "charset")
-        except RequestError as error:
-            raise _converted(error) from None
+        self._converter = check_charset(charset)
         self._parser: CsvParser | NdjsonParser | None = None
 
     @property
@@ -120,6 +117,14 @@ class FileReader:
                     yield text
         for text in self._converter.feed(b"", is_last=True):
             yield text
+
+
+def check_charset(charset: str) -> Converter:
+    """Returns the converter of a file to UTF-8. Raises ValidationError for an unknown charset."""
+    try:
+        return Converter(charset, "charset")
+    except RequestError as error:
+        raise _converted(error) from None
 
 
 def _parser_for(start: bytes) -> CsvParser | NdjsonParser | None:

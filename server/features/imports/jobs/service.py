@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from functools import partial
 
@@ -40,7 +40,7 @@ from ...subscribers.query.request import FilterExpressions
 from ..columns import FAILURE, UnknownColumns
 from ..messages import Options
 from . import store
-from .file_reader import FileReader
+from .file_reader import check_charset
 from .messages import check_sha256, import_job, options_of, options_text, problems_of, request_of
 from .rules import ACTIVE, OPEN, RETENTION_MILLISECONDS, Progress, State
 from .store import ImportRow
@@ -364,16 +364,11 @@ def _check_options(options: pb.ImportOptions) -> None:
     request = request_of(options_text(options))
     try:
         Options(request)
-        FileReader(_no_file, request.charset)
+        check_charset(request.charset)
     except ValidationError as error:
         for detail in error.details:
             raise invalid(f"options.{detail.field}", detail.code, detail.message) from None
         raise
-
-
-async def _no_file() -> AsyncGenerator[bytes, None]:
-    return
-    yield b""
 
 
 def _inspect(account: str, row: ImportRow, tx: Transaction) -> ImportRow:
