@@ -46,6 +46,8 @@ IN_HISTORY = {
     *("CreateSubscriber", "BulkCreateSubscribers", "UpdateSubscriber", "ChangeSubscriberStatus"),
     *("AddSubscriberTags", "RemoveSubscriberTags", "CreateSubscriberLinks", "FollowLink", "SignUp"),
     *("SubmitConfirmPage", "SubmitUnsubscribePage"),
+    # The creation and the start of the import are recorded.
+    "UploadImportPart",
 }
 
 

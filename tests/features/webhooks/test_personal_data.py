@@ -10,8 +10,8 @@ import pytest
 from rosterd.server.features.events.store import count_webhooks
 from rosterd.server.features.subscribers.store_changes import update_profiles
 from rosterd.server.features.subscribers.store_history import person_of
-from rosterd.server.features.webhooks import personal_data
 from rosterd.server.features.suppressions.store import Suppressions
+from rosterd.server.features.webhooks import personal_data
 from rosterd.server.features.webhooks.personal_data import PersonalData
 from rosterd.server.rpc.idempotency.idempotent_database import IdempotentDatabase
 from rosterd.server.storage.database import Database
