@@ -41,7 +41,6 @@ GATEWAY_LAYERS = (
 MESSAGE_MODULES = {
     "server.features.links.service_pages",
     "server.features.imports.jobs.file_reader",
-    "server.features.imports.jobs.import_run",
     "server.features.imports.jobs.inspection",
     "server.features.imports.jobs.job_import",
     "server.features.imports.jobs.job_inspection",

@@ -223,6 +223,7 @@ def test_entry_has_the_fields_that_the_action_changed(account: Account) -> None:
 def test_call_that_changes_nothing_adds_no_entry(account: Account) -> None:
     created = create_all(account) | {"OperationService": operation_of_another_process(account)}
     rpcs = [rpc for rpc in AUDITED if rpc.startswith(("Update", "Cancel"))]
+    rpcs.remove("CancelImport")  # after which the import cannot be updated
     requests = {rpc: named(rpc, created) for rpc in rpcs}
     for rpc, request in requests.items():
         account.ok(rpc, **request)
@@ -231,7 +232,7 @@ def test_call_that_changes_nothing_adds_no_entry(account: Account) -> None:
     for rpc, request in requests.items():
         account.ok(rpc, **request)
 
-    assert len(rpcs) == 6
+    assert len(rpcs) == 7
     assert account.ok("ListAuditEntries")["total"] == before
 
 

@@ -234,11 +234,11 @@ def wrong_values(field: FieldDescriptor) -> list[Any]:
     if field.type == FieldDescriptor.TYPE_BOOL:
         is_boolean_like = field.GetOptions().Extensions[http_pb2.boolean_like]
         return [2, "maybe", "", {}] if is_boolean_like else [1, 0, "true", "False", "yes", {}]
-    if field.type == FieldDescriptor.TYPE_INT32:
+    if field.type in (FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_DOUBLE):
         return [1.5, True, "x", {}]
     if field.type == FieldDescriptor.TYPE_ENUM:
         return [1.5, True, "NO_SUCH_VALUE", {}]
-    if field.message_type.full_name in ("google.protobuf.Struct", "roster.v1.BatchAction"):
+    if field.message_type.full_name in ("google.protobuf.Struct", "roster.v1.BatchAction", "roster.v1.ImportOptions"):
         return [7, "x", []]
     assert field.message_type.full_name == "google.protobuf.Timestamp"
     return [7, "yesterday", "2026-02-30T00:00:00Z", {}]

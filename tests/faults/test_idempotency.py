@@ -16,6 +16,7 @@ from roster.v1 import http_pb2
 from ..behavior.deliveries import create_webhook, deliveries, running_operations
 from ..behavior.helpers import MISSING_ID, call_concurrently, unsubscribe_token
 from ..components import wait_until
+from ..behavior.import_jobs import upload
 from ..conftest import Account
 from ..fronts import (
     METHODS,
@@ -67,6 +68,10 @@ def new_operation_id(account: Account) -> str:
     return str(account.ok("BatchChangeSubscribers", **COUNT)["operation"]["id"])
 
 
+def new_import_id(account: Account) -> str:
+    return str(upload(account, b"email\nada@example.com\n")["id"])
+
+
 def new_webhook_id(account: Account) -> str:
     """Creates a webhook and an event for it, and returns the id of the webhook."""
     made = create_webhook(account, **DISABLED_WEBHOOK)
@@ -92,6 +97,7 @@ EVE = {"email": "eve@example.com"}
 ADA_WITHOUT_TAGS = {"email": "ada@example.com"}
 BULK = {"subscribers": [ADA, {"email": "no"}, ADA]}
 COUNT = {"filter": "email:*", "action": {"delete": True}, "dryRun": True}
+FILE = {"name": "people.csv", "size": 10}
 SEGMENT = {"name": "all", "filter": "email:*"}
 KEY = {"name": "second", "scope": "read"}
 
@@ -108,6 +114,9 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
     "AddSuppressions": lambda _: ({"emails": ["x@example.com"]}, {"emails": ["y@example.com"]}),
     "BatchChangeSubscribers": lambda _: (COUNT, {**COUNT, "filter": "tags:vip"}),
     "CancelOperation": lambda account: requests_with(new_operation_id(account)),
+    "CreateImport": lambda _: (FILE, {**FILE, "name": "other"}),
+    "StartImport": lambda account: requests_with(new_import_id(account)),
+    "CancelImport": lambda account: requests_with(new_import_id(account)),
     "FollowLink": links,
     "SignUp": lambda _: (ADA_WITHOUT_TAGS, EVE),
     "CreateSegment": lambda _: (SEGMENT, {**SEGMENT, "name": "other"}),
@@ -128,6 +137,8 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
 NOT_FOUND = {
     "FollowLink": "LinkNotFound",
     "CancelOperation": "OperationNotFound",
+    "StartImport": "ImportNotFound",
+    "CancelImport": "ImportNotFound",
     "RotateApiKey": "ApiKeyNotFound",
     "AddSubscriberTags": "SubscriberNotFound",
     "RemoveSubscriberTags": "SubscriberNotFound",

@@ -279,12 +279,12 @@ type ImportJob struct {
 	Format string `protobuf:"bytes,8,opt,name=format,proto3" json:"format,omitempty"`
 	// Delimiter of the CSV file. Empty for JSON.
 	Delimiter string `protobuf:"bytes,9,opt,name=delimiter,proto3" json:"delimiter,omitempty"`
-	// Columns, at most 200.
+	// Columns, at most 200. Left out in lists.
 	Columns []*ImportJob_Column `protobuf:"bytes,10,rep,name=columns,proto3" json:"columns,omitempty"`
 	// Why the import cannot be started with these options: the details of the error that StartImport
 	// returns. Empty if it can.
 	Problems []*Error_Detail `protobuf:"bytes,11,rep,name=problems,proto3" json:"problems,omitempty"`
-	// The first rows, at most five, as they will be stored.
+	// The first rows, at most five, as they will be stored. Left out in lists.
 	Sample []*ImportJob_Sample `protobuf:"bytes,12,rep,name=sample,proto3" json:"sample,omitempty"`
 	// Number of rows of the file. 0 before the inspection.
 	Rows int32 `protobuf:"varint,13,opt,name=rows,proto3" json:"rows,omitempty"`

@@ -375,7 +375,7 @@ class ImportJob(_message.Message):
 
     @_builtins.property
     def columns(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportJob.Column]:
-        """Columns, at most 200."""
+        """Columns, at most 200. Left out in lists."""
 
     @_builtins.property
     def problems(self) -> _containers.RepeatedCompositeFieldContainer[_errors_pb2.Error.Detail]:
@@ -385,7 +385,7 @@ class ImportJob(_message.Message):
 
     @_builtins.property
     def sample(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportJob.Sample]:
-        """The first rows, at most five, as they will be stored."""
+        """The first rows, at most five, as they will be stored. Left out in lists."""
 
     @_builtins.property
     def statuses(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportJob.StatusCount]:

@@ -198,7 +198,7 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
   delimiter: string;
 
   /**
-   * Columns, at most 200.
+   * Columns, at most 200. Left out in lists.
    *
    * @generated from field: repeated roster.v1.ImportJob.Column columns = 10;
    */
@@ -213,7 +213,7 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
   problems: Error_Detail[];
 
   /**
-   * The first rows, at most five, as they will be stored.
+   * The first rows, at most five, as they will be stored. Left out in lists.
    *
    * @generated from field: repeated roster.v1.ImportJob.Sample sample = 12;
    */

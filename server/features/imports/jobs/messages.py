@@ -46,6 +46,14 @@ def import_job(row: ImportRow) -> pb.ImportJob:
     return message
 
 
+def listed_job(row: ImportRow) -> pb.ImportJob:
+    """Returns an import as lists have it, without its columns and rows."""
+    message = import_job(row)
+    for field in ("columns", "sample"):
+        message.ClearField(field)
+    return message
+
+
 def options_of(text: str) -> pb.ImportOptions:
     """Returns stored options."""
     return ParseDict(orjson.loads(text), pb.ImportOptions(), ignore_unknown_fields=True)

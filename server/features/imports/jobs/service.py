@@ -41,7 +41,15 @@ from ..columns import FAILURE, UnknownColumns
 from ..messages import Options
 from . import store
 from .file_reader import check_charset
-from .messages import check_sha256, import_job, options_of, options_text, problems_of, request_of
+from .messages import (
+    check_sha256,
+    import_job,
+    listed_job,
+    options_of,
+    options_text,
+    problems_of,
+    request_of,
+)
 from .rules import ACTIVE, OPEN, RETENTION_MILLISECONDS, Progress, State
 from .store import ImportRow
 
@@ -159,7 +167,7 @@ class ImportService(ImportServiceServicer):
         account, page = account_id(), page_in("imports", request)
         rows, total, following = await self._database.read(partial(store.page, account, page))
         reply = pb.ListImportsResponse(
-            imports=map(import_job, rows),
+            imports=map(listed_job, rows),
             total=total,
             page=page.number,
             limit=page.limit,
@@ -184,13 +192,13 @@ class ImportService(ImportServiceServicer):
         def update(tx: Transaction) -> pb.UpdateImportResponse:
             row = store.find(account, import_id, tx)
             check_change(request, import_job(row), tx)
-            store.check_state(row, State.UPLOADING, State.READY)
             if options != row.options:
+                store.check_state(row, State.UPLOADING, State.READY)
                 row = row._replace(options=options)
                 if row.state == State.READY:
                     row = _inspect(account, row, tx)
                 store.put(account, row, tx)
-            return with_etag(pb.UpdateImportResponse(import_job=import_job(row)))
+            return with_etag(pb.UpdateImportResponse(import_job=_changed(row, tx)))
 
         reply = await self._database.write(update)
         self._notify([account])
@@ -267,7 +275,7 @@ class ImportService(ImportServiceServicer):
                 row = store.without_file(account, row, tx)
                 row = row._replace(state=State.CANCELLED, ended_at=tx.now, erased="")
             store.put(account, row, tx)
-            return with_etag(pb.CancelImportResponse(import_job=import_job(row)))
+            return with_etag(pb.CancelImportResponse(import_job=_changed(row, tx)))
 
         return await self._database.write(cancel)
 
@@ -351,6 +359,13 @@ class ImportService(ImportServiceServicer):
                 await self._stopping.wait()
         if self._stopping.is_set():
             raise Unavailable
+
+
+def _changed(row: ImportRow, tx: Transaction) -> pb.ImportJob:
+    """Returns a changed import, and states it for the audit log."""
+    job = import_job(row)
+    tx.changes[-1] = tx.changes[-1]._replace(after=job)
+    return job
 
 
 def _whole(field: str, value: float) -> int:
