@@ -15,8 +15,8 @@ from roster.v1 import http_pb2
 
 from ..behavior.deliveries import create_webhook, deliveries, running_operations
 from ..behavior.helpers import MISSING_ID, call_concurrently, unsubscribe_token
-from ..components import wait_until
 from ..behavior.import_jobs import upload
+from ..components import wait_until
 from ..conftest import Account
 from ..fronts import (
     METHODS,

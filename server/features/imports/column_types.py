@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from decimal import Decimal
 from typing import NamedTuple
 
 from ...rpc.file_columns import null_key
 from ...values.file_dates import DateFormat, UnknownDate, iso_date
+from ...values.numbers import exact_number
 from ...values.texts import cached_if_short
 from ..custom_fields.rules import BOOLEANS, DataType, is_date
 
@@ -25,8 +25,6 @@ MAX_EXAMPLE_LENGTH = 100
 _MAX_FAILURES = 100
 # Whole numbers of more digits are identifiers or phone numbers rather than amounts.
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,8})(?:\.\d{1,18})?", re.ASCII)
-# Every decimal number of so many digits is exact as a double.
-_EXACT_DIGITS = 15
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", re.ASCII)
 # Words in the names of columns whose numbers are not amounts.
 _TEXT_NAMES = frozenset(
@@ -64,7 +62,7 @@ class _Candidate:
         self.counterexamples: list[str] = []
 
     @property
-    def is_hopeless(self) -> bool:
+    def is_ruled_out(self) -> bool:
         return self.failures > max(_MAX_FAILURES, self.matches)
 
     @property
@@ -118,9 +116,9 @@ class ColumnTypes:
             else:
                 orders, is_time = _date_orders(text)
                 each.add(text, matches=each.order in orders, is_evidence=is_time)
-            is_rejected = is_rejected or each.is_hopeless
+            is_rejected = is_rejected or each.is_ruled_out
         if is_rejected:
-            self._candidates = [each for each in self._candidates if not each.is_hopeless]
+            self._candidates = [each for each in self._candidates if not each.is_ruled_out]
 
     def proposal(self, date_format: DateFormat | None = None) -> ProposedType:
         """Returns the type of the column, given the date format of the file if it is known."""
@@ -157,9 +155,7 @@ class ColumnTypes:
 @cached_if_short
 def _is_number(text: str) -> bool:
     """Whether a text is a decimal number that a double represents exactly."""
-    if not _NUMBER.fullmatch(text):
-        return False
-    return len(text) <= _EXACT_DIGITS or Decimal(text) == Decimal(repr(float(text)))
+    return _NUMBER.fullmatch(text) is not None and exact_number(text) is not None
 
 
 _NO_ORDERS: tuple[frozenset[DateFormat | None], bool] = (frozenset(), False)

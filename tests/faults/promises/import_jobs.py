@@ -1,10 +1,10 @@
 """P11: kill -9 of the service while it imports files.
 
-Each file has the same rows with other addresses: new ones, invalid ones, repeated ones, and opt-outs
-of addresses that are earlier in the file. Every third import is a dry run, which is then run. The
-service is killed while it inspects the file or imports it, and restarted. In the end each import has
-the summary and the failed rows of the first one, which was not interrupted, and each row is stored
-once, with one event.
+Each file has the same rows with other addresses: new ones, invalid ones, repeated ones, and
+opt-outs of addresses that are earlier in the file. Every third import is a dry run, which is then
+run. The service is killed while it inspects the file or imports it, and restarted. In the end each
+import has the summary and the failed rows of the first one, which was not interrupted, and each row
+is stored once, with one event.
 """
 
 from __future__ import annotations

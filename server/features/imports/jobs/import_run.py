@@ -135,7 +135,7 @@ class ImportRun:
         self.reader.header = header
 
     async def next(self, max_rows: int, *, reads_ahead: bool) -> Chunk:
-        """Returns the rows of the next step. With `reads_ahead`, begins to read those after them."""
+        """Returns the rows of the next step. With `reads_ahead`, begins to read the ones after."""
         chunk = await (self._ahead or self._gather(max_rows))
         self._ahead = None
         if reads_ahead and not chunk.is_last:
