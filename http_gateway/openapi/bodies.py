@@ -73,9 +73,8 @@ def request_body(binding: Binding, schemas: Schemas) -> Content | None:
         about = comment(field, policy)
         if binding.http_method == "POST":
             return {"content": {FORM: {"schema": {"type": "object", "description": about}}}}
-        example = policy.annotations.of_field(field).example
         schema = {"type": "string", "format": "binary", "description": about}
-        return {"content": {BYTES: {"schema": schema, **_example(example)}}}
+        return {"content": {BYTES: {"schema": schema}}}
     if binding.read_body is None:
         return None
     if binding.body == WHOLE:

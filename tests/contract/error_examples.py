@@ -192,6 +192,7 @@ class Recorder:
             response = self._rejected(operation, reason)
         assert (response.status >= 400, response.code) == (True, error_code_of(reason)), (
             operation.rpc,
+            reason,
             response,
         )
         error = response.body["error"]

@@ -124,11 +124,9 @@ class ImportService(ImportServiceServicer):
             raise invalid("part", "TOO_LONG", f"must be at most {PART_BYTES:,} bytes")
         check_sha256("sha256", request.sha256, hashlib.sha256(data).hexdigest())
         end = offset + len(data)
-        if end <= row.received and await self._is_stored(account, row, offset, data):
+        if not data or end <= row.received and await self._is_stored(account, row, offset, data):
             return pb.UploadImportPartResponse(import_job=import_job(row))
         store.check_state(row, State.UPLOADING)
-        if not data:
-            raise invalid("part", "REQUIRED", "must have at least one byte")
         if offset != row.received:
             raise UploadOffsetMismatch(offset=row.received)
         if end > row.size:
@@ -209,8 +207,9 @@ class ImportService(ImportServiceServicer):
     ) -> pb.StartImportResponse:
         caller = current()
         account, import_id = caller.account_id, checked_id(request.id, ImportNotFound)
-        row = await self._find(request.id)
-        options = options_of(row.options)
+        # The transaction reports a missing import, after it has compared the idempotency key.
+        row = await self._database.read(partial(store.find_or_none, account, import_id))
+        options = options_of(row.options) if row is not None else pb.ImportOptions()
         creates = int(options.unknown_columns) == UnknownColumns.CREATE_FIELDS
         if creates and not caller.email_verified:
             raise EmailNotVerified
@@ -229,7 +228,7 @@ class ImportService(ImportServiceServicer):
             found = store.find(account, import_id, tx)
             check_change(request, import_job(found), tx)
             store.check_state(found, State.READY)
-            if found.options != row.options:
+            if row is None or found.options != row.options:
                 raise ImportStateConflict(state="changed by another call", needed="unchanged")
             if problems := problems_of(found):
                 raise ValidationError(problems)
@@ -342,7 +341,7 @@ class ImportService(ImportServiceServicer):
                 stored += chunk
         except FileMissing:
             return False
-        return bool(data) and bytes(stored) == data
+        return bytes(stored) == data
 
     async def _digest(self, account: str, row: ImportRow, last: bytes) -> str:
         """Returns the SHA-256 of a file with its last bytes, in hexadecimal digits."""

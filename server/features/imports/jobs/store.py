@@ -139,6 +139,11 @@ def find(account_id: str, import_id: str, tx: Transaction) -> ImportRow:
     return _current(account_id, _IMPORTS.find(account_id, import_id, tx), tx)
 
 
+def find_or_none(account_id: str, import_id: str, tx: Transaction) -> ImportRow | None:
+    """Returns an import as it is stored, or None."""
+    return _IMPORTS.find_or_none(account_id, import_id, tx)
+
+
 def page(account_id: str, page: Any, tx: Transaction) -> tuple[list[ImportRow], int, Any]:
     """Returns the imports of a page, as `Resource.page`."""
     rows, total, following = _IMPORTS.page(account_id, page, tx)
