@@ -9,6 +9,10 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+from google.protobuf.descriptor import Descriptor
+
+from roster.v1 import imports_pb2, subscribers_pb2
+from rosterd.http_gateway.codec.fields import rules_of
 
 from ..conftest import Account
 from .helpers import create_field, create_subscriber, emails, over_http, send
@@ -266,3 +270,17 @@ def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -
     assert "eve@" not in json.dumps(account.ok("ListImports"))
     job = account.ok("GetImport", id=ready["id"])["import"]
     assert (job["state"], job["error"]["code"]) == ("FAILED", "IMPORT_STATE_CONFLICT")
+
+
+def test_jobs_have_every_option_of_streams() -> None:
+    stream = subscribers_pb2.ImportSubscribersRequest.DESCRIPTOR
+    own = {"lines", "subscribers", "after_line", "dry_run", "results"}
+
+    def fields(message: Descriptor) -> dict[str, tuple[Any, ...]]:
+        return {
+            f.name: (f.number, f.type, f.is_repeated, f.message_type, f.enum_type, rules_of(f))
+            for f in message.fields
+            if f.name not in own
+        }
+
+    assert fields(imports_pb2.ImportOptions.DESCRIPTOR) == fields(stream)

@@ -136,11 +136,11 @@ class ImportServiceServicer:
     def UploadImportPart(self, request, context):
         """Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
         content type. A part that was received before can be sent again: the same bytes have no
-        effect, nor have no bytes. Bytes at any other offset fail with UPLOAD_OFFSET_MISMATCH, which states the next
-        offset. A part that fails, such as one with another checksum, changes nothing. The last part is
-        rejected if the file has another checksum than CreateImport stated. Fails with
-        IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING, and with
-        INSUFFICIENT_STORAGE if there is no space for the part.
+        effect, and neither has a part without bytes. Bytes at any other offset fail with
+        UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
+        another checksum, changes nothing. The last part is rejected if the file has another checksum
+        than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
+        import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -58,11 +58,11 @@ class ImportServiceStub:
     UploadImportPart: _grpc.UnaryUnaryMultiCallable[_imports_pb2.UploadImportPartRequest, _imports_pb2.UploadImportPartResponse]
     """Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
     content type. A part that was received before can be sent again: the same bytes have no
-    effect, nor have no bytes. Bytes at any other offset fail with UPLOAD_OFFSET_MISMATCH, which states the next
-    offset. A part that fails, such as one with another checksum, changes nothing. The last part is
-    rejected if the file has another checksum than CreateImport stated. Fails with
-    IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING, and with
-    INSUFFICIENT_STORAGE if there is no space for the part.
+    effect, and neither has a part without bytes. Bytes at any other offset fail with
+    UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
+    another checksum, changes nothing. The last part is rejected if the file has another checksum
+    than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
+    import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
     """
     ListImports: _grpc.UnaryUnaryMultiCallable[_imports_pb2.ListImportsRequest, _imports_pb2.ListImportsResponse]
     """Returns one page of the account's imports, newest first."""
@@ -131,11 +131,11 @@ class ImportServiceAsyncStub(ImportServiceStub):
     UploadImportPart: _aio.UnaryUnaryMultiCallable[_imports_pb2.UploadImportPartRequest, _imports_pb2.UploadImportPartResponse]  # type: ignore[assignment]
     """Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
     content type. A part that was received before can be sent again: the same bytes have no
-    effect, nor have no bytes. Bytes at any other offset fail with UPLOAD_OFFSET_MISMATCH, which states the next
-    offset. A part that fails, such as one with another checksum, changes nothing. The last part is
-    rejected if the file has another checksum than CreateImport stated. Fails with
-    IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING, and with
-    INSUFFICIENT_STORAGE if there is no space for the part.
+    effect, and neither has a part without bytes. Bytes at any other offset fail with
+    UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
+    another checksum, changes nothing. The last part is rejected if the file has another checksum
+    than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
+    import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
     """
     ListImports: _aio.UnaryUnaryMultiCallable[_imports_pb2.ListImportsRequest, _imports_pb2.ListImportsResponse]  # type: ignore[assignment]
     """Returns one page of the account's imports, newest first."""
@@ -213,11 +213,11 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_imports_pb2.UploadImportPartResponse, _abc.Awaitable[_imports_pb2.UploadImportPartResponse]]:
         """Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
         content type. A part that was received before can be sent again: the same bytes have no
-        effect, nor have no bytes. Bytes at any other offset fail with UPLOAD_OFFSET_MISMATCH, which states the next
-        offset. A part that fails, such as one with another checksum, changes nothing. The last part is
-        rejected if the file has another checksum than CreateImport stated. Fails with
-        IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING, and with
-        INSUFFICIENT_STORAGE if there is no space for the part.
+        effect, and neither has a part without bytes. Bytes at any other offset fail with
+        UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
+        another checksum, changes nothing. The last part is rejected if the file has another checksum
+        than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
+        import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
         """
 
     @_abc_1.abstractmethod

@@ -124,7 +124,7 @@ class ImportService(ImportServiceServicer):
             raise invalid("part", "TOO_LONG", f"must be at most {PART_BYTES:,} bytes")
         check_sha256("sha256", request.sha256, hashlib.sha256(data).hexdigest())
         end = offset + len(data)
-        if not data or end <= row.received and await self._is_stored(account, row, offset, data):
+        if not data or (end <= row.received and await self._is_stored(account, row, offset, data)):
             return pb.UploadImportPartResponse(import_job=import_job(row))
         store.check_state(row, State.UPLOADING)
         if offset != row.received:
