@@ -27,13 +27,13 @@ RESOURCE_TYPES = {
     "GetWebhookDelivery": "WebhookDeliveryService",
     "RetryWebhookDelivery": "WebhookDeliveryService",
 }
-_FILE = b"email\nimported@example.com\n"
+FILE = b"email\nimported@example.com\n"
 # A valid request of each rpc that needs more fields than the reference.
 REQUESTS: dict[str, dict[str, Any]] = {
     "CreateSubscriber": {"email": "ada@example.com", "tags": ["on ada"]},
     "BulkCreateSubscribers": {"subscribers": [{"email": "bob@example.com", "tags": ["on bob"]}]},
     "CreateTag": {"name": "vip"},
-    "CreateImport": {"name": "people.csv", "size": len(_FILE)},
+    "CreateImport": {"name": "people.csv", "size": len(FILE)},
     "CreateSegment": {"name": "all", "filter": "email:*"},
     "CreateCustomField": {"label": "Town"},
     "CreateApiKey": {"name": "ci", "scope": "read"},
@@ -47,7 +47,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "UpdateAccount": {"displayName": "eve"},
     "UpdateTag": {"name": "eve"},
     "UpdateImport": {"options": {"onConflict": "SKIP"}},
-    "UploadImportPart": {"part": {"data": b64encode(_FILE).decode()}},
+    "UploadImportPart": {"part": {"data": b64encode(FILE).decode()}},
     "UpdateSegment": {"name": "eve"},
     "UpdateCustomField": {"label": "Eve"},
     "AddSuppressions": {"emails": ["never@example.com"]},

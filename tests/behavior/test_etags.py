@@ -22,7 +22,7 @@ from .helpers import (
     suppress,
 )
 from .import_jobs import settled, upload
-from .requests import REFERENCES, REQUESTS, resource_type, with_path
+from .requests import FILE, REFERENCES, REQUESTS, resource_type, with_path
 
 pytestmark = pytest.mark.each_database
 
@@ -72,7 +72,7 @@ def create(account: Account, service: str) -> tuple[dict[str, Any], str]:
         named = {"id": suppress(account, GONE)}
         return named, read(account, service, named).etag
     if service == "ImportService":
-        job = upload(account, b"email\nada@example.com\n")
+        job = upload(account, FILE)
         return {"id": job["id"]}, read(account, service, {"id": job["id"]}).etag
     if service == "OperationService":
         create_subscriber(account)

@@ -235,7 +235,9 @@ def wrong_values(field: FieldDescriptor) -> list[Any]:
     if field.type == FieldDescriptor.TYPE_BOOL:
         is_boolean_like = field.GetOptions().Extensions[http_pb2.boolean_like]
         return [2, "maybe", "", {}] if is_boolean_like else [1, 0, "true", "False", "yes", {}]
-    if field.type in (FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_DOUBLE):
+    if field.type == FieldDescriptor.TYPE_DOUBLE:
+        return [True, "x", {}]
+    if field.type == FieldDescriptor.TYPE_INT32:
         return [1.5, True, "x", {}]
     if field.type == FieldDescriptor.TYPE_ENUM:
         return [1.5, True, "NO_SUCH_VALUE", {}]

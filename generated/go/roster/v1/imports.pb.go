@@ -662,7 +662,12 @@ type UploadImportPartRequest struct {
 	// SHA-256 of the part in hexadecimal digits. Default: not compared.
 	Sha256 string `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	// The bytes, at most 1,048,576 (1 MiB). The content type is ignored.
-	Part          *httpbody.HttpBody `protobuf:"bytes,4,opt,name=part,proto3" json:"part,omitempty"`
+	Part *httpbody.HttpBody `protobuf:"bytes,4,opt,name=part,proto3" json:"part,omitempty"`
+	// Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+	// unless the resource has one of these entity tags. They are in quotes and separated by
+	// commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+	// condition.
+	Etag          *string `protobuf:"bytes,5,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -725,11 +730,21 @@ func (x *UploadImportPartRequest) GetPart() *httpbody.HttpBody {
 	return nil
 }
 
+func (x *UploadImportPartRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The import, with the bytes that have arrived.
 type UploadImportPartResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The import.
-	ImportJob     *ImportJob `protobuf:"bytes,1,opt,name=import_job,json=import,proto3" json:"import_job,omitempty"`
+	ImportJob *ImportJob `protobuf:"bytes,1,opt,name=import_job,json=import,proto3" json:"import_job,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -769,6 +784,13 @@ func (x *UploadImportPartResponse) GetImportJob() *ImportJob {
 		return x.ImportJob
 	}
 	return nil
+}
+
+func (x *UploadImportPartResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
 }
 
 // Request message for ListImports.
@@ -2133,15 +2155,18 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\x14CreateImportResponse\x128\n" +
 	"\n" +
 	"import_job\x18\x01 \x01(\v2\x14.roster.v1.ImportJobB\x06\xbaH\x03\xc8\x01\x01R\x06import\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xa6\x02\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x9b\x03\n" +
 	"\x17UploadImportPartRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x128\n" +
 	"\x06offset\x18\x02 \x01(\x01B \xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xe0A)\x00\x00\x00\x00\x00\x00\x00\x00\xaa\xb5\x18\x010ȵ\x18\x01R\x06offset\x12w\n" +
 	"\x06sha256\x18\x03 \x01(\tB_\xbaH\x18r\x162\x14^([0-9a-fA-F]{64})?$\xaa\xb5\x18@9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08R\x06sha256\x12(\n" +
-	"\x04part\x18\x04 \x01(\v2\x14.google.api.HttpBodyR\x04part\"T\n" +
+	"\x04part\x18\x04 \x01(\v2\x14.google.api.HttpBodyR\x04part\x12j\n" +
+	"\x04etag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
+	"\x05_etag\"\x88\x01\n" +
 	"\x18UploadImportPartResponse\x128\n" +
 	"\n" +
-	"import_job\x18\x01 \x01(\v2\x14.roster.v1.ImportJobB\x06\xbaH\x03\xc8\x01\x01R\x06import\"\x84\x01\n" +
+	"import_job\x18\x01 \x01(\v2\x14.roster.v1.ImportJobB\x06\xbaH\x03\xc8\x01\x01R\x06import\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x84\x01\n" +
 	"\x12ListImportsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
@@ -2371,6 +2396,7 @@ func file_roster_v1_imports_proto_init() {
 	file_roster_v1_http_proto_init()
 	file_roster_v1_rows_proto_init()
 	file_roster_v1_subscribers_proto_init()
+	file_roster_v1_imports_proto_msgTypes[4].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[7].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[10].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[12].OneofWrappers = []any{}

@@ -538,12 +538,19 @@ class UploadImportPartRequest(_message.Message):
     OFFSET_FIELD_NUMBER: _builtins.int
     SHA256_FIELD_NUMBER: _builtins.int
     PART_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the import."""
     offset: _builtins.float
     """Position of the first byte of the part in the file. Default: 0."""
     sha256: _builtins.str
     """SHA-256 of the part in hexadecimal digits. Default: not compared."""
+    etag: _builtins.str
+    """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+    unless the resource has one of these entity tags. They are in quotes and separated by
+    commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+    condition.
+    """
     @_builtins.property
     def part(self) -> _httpbody_pb2.HttpBody:
         """The bytes, at most 1,048,576 (1 MiB). The content type is ignored."""
@@ -555,12 +562,15 @@ class UploadImportPartRequest(_message.Message):
         offset: _builtins.float = ...,
         sha256: _builtins.str = ...,
         part: _httpbody_pb2.HttpBody | None = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "part", b"part"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "offset", b"offset", "part", b"part", "sha256", b"sha256"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id", "offset", b"offset", "part", b"part", "sha256", b"sha256"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___UploadImportPartRequest: _TypeAlias = UploadImportPartRequest  # noqa: Y015
 
@@ -571,6 +581,11 @@ class UploadImportPartResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     IMPORT_JOB_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
     @_builtins.property
     def import_job(self) -> Global___ImportJob:
         """The import."""
@@ -579,10 +594,11 @@ class UploadImportPartResponse(_message.Message):
         self,
         *,
         import_job: Global___ImportJob | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["import_job", b"import_job"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["import_job", b"import_job"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "import_job", b"import_job"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -657,6 +657,16 @@ export declare type UploadImportPartRequest = Message<"roster.v1.UploadImportPar
    * @generated from field: google.api.HttpBody part = 4;
    */
   part?: HttpBody | undefined;
+
+  /**
+   * Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
+   * unless the resource has one of these entity tags. They are in quotes and separated by
+   * commas; * stands for any. HTTP reads it from the header If-Match (RFC 9110). Default: no
+   * condition.
+   *
+   * @generated from field: optional string etag = 5;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -677,6 +687,14 @@ export declare type UploadImportPartResponse = Message<"roster.v1.UploadImportPa
    * @generated from field: roster.v1.ImportJob import_job = 1 [json_name = "import"];
    */
   importJob?: ImportJob | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**

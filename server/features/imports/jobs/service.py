@@ -23,7 +23,7 @@ from ....rpc.errors import (
     ValidationError,
     invalid,
 )
-from ....rpc.etags import check_change, with_etag
+from ....rpc.etags import check_change, check_etag, etag_of, with_etag
 from ....rpc.messages import Context, check_page
 from ....rpc.paging import page_in, token_of
 from ....rpc.streams import accept
@@ -119,13 +119,14 @@ class ImportService(ImportServiceServicer):
     ) -> pb.UploadImportPartResponse:
         account, import_id = account_id(), checked_id(request.id, ImportNotFound)
         row = await self._find(request.id)
+        check_etag(request, lambda: etag_of(import_job(row)))
         offset, data = _whole("offset", request.offset), request.part.data
         if len(data) > PART_BYTES:
             raise invalid("part", "TOO_LONG", f"must be at most {PART_BYTES:,} bytes")
         check_sha256("sha256", request.sha256, hashlib.sha256(data).hexdigest())
         end = offset + len(data)
         if not data or (end <= row.received and await self._is_stored(account, row, offset, data)):
-            return pb.UploadImportPartResponse(import_job=import_job(row))
+            return with_etag(pb.UploadImportPartResponse(import_job=import_job(row)))
         store.check_state(row, State.UPLOADING)
         if offset != row.received:
             raise UploadOffsetMismatch(offset=row.received)
@@ -144,6 +145,7 @@ class ImportService(ImportServiceServicer):
 
         def attach(tx: Transaction) -> pb.UploadImportPartResponse:
             found = store.find(account, import_id, tx)
+            check_etag(request, lambda: etag_of(import_job(found)))
             store.check_state(found, State.UPLOADING)
             if found.received != offset:
                 raise UploadOffsetMismatch(offset=found.received)
@@ -152,7 +154,7 @@ class ImportService(ImportServiceServicer):
             if is_last:
                 found = _inspect(account, found, tx)
             store.put(account, found, tx)
-            return pb.UploadImportPartResponse(import_job=import_job(found))
+            return with_etag(pb.UploadImportPartResponse(import_job=import_job(found)))
 
         reply = await self._database.write(attach)
         if is_last:

@@ -16,7 +16,7 @@ from ....values.reason_counts import ReasonCounts
 from ...files import store as files
 from ...operations import store as operations
 from ...operations.rules import State as OperationState
-from .models import ImportFailure, ImportJob
+from ..models import ImportFailure, ImportJob
 from .rules import ACTIVE, MAX_OPEN, OPEN, RETENTION_MILLISECONDS, Progress, State
 
 # Rows of the table of failures that one read returns. Each has those of one step.
