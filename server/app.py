@@ -20,6 +20,8 @@ from roster.v1 import (
     custom_fields_pb2_grpc,
     exports_pb2,
     exports_pb2_grpc,
+    imports_pb2,
+    imports_pb2_grpc,
     links_pb2,
     links_pb2_grpc,
     merge_tags_pb2,
@@ -57,6 +59,10 @@ from .features.exports.service import ExportMethods
 from .features.exports.service_files import ExportService
 from .features.exports.store_job import ExportJob
 from .features.files.store_content import Files
+from .features.imports.jobs import store as imports
+from .features.imports.jobs.job_import import ImportRunner
+from .features.imports.jobs.job_inspection import InspectionJob
+from .features.imports.jobs.service import ImportService
 from .features.imports.service import ImportMethods
 from .features.links.page_responses import add_page
 from .features.links.service import LinkService
@@ -126,6 +132,7 @@ SERVICES: Sequence[ServiceDescriptor] = [
     service
     for file in (
         subscribers_pb2,
+        imports_pb2,
         segments_pb2,
         operations_pb2,
         exports_pb2,
@@ -164,14 +171,23 @@ def newest_id(tx: Transaction) -> str | None:
         webhooks.newest_id_of_any_account(tx),
         deliveries.newest_id_of_any_account(tx),
         operations.newest_id_of_any_account(tx),
+        imports.newest_id_of_any_account(tx),
     )
     return max((id_ for id_ in ids if id_ is not None), default=None)
 
 
-def operation_steps(database: Database, encryption: Encryption, files: Files) -> Steps:
+def operation_steps(
+    database: Database, encryption: Encryption, links: Links, files: Files
+) -> Steps:
     """Returns what runs operations of all types. The jobs of features are registered here."""
-    jobs: Mapping[Type, Job] = {Type.SUBSCRIBERS_EXPORT: ExportJob(database, files)}
-    return Steps(Suppressions(encryption), ReplayStore(), jobs)
+    suppressions = Suppressions(encryption)
+    subscribers = SubscriberStore(suppressions, links)
+    jobs: Mapping[Type, Job] = {
+        Type.SUBSCRIBERS_IMPORT: ImportRunner(database, subscribers, suppressions, files),
+        Type.IMPORT_INSPECTION: InspectionJob(database, files),
+        Type.SUBSCRIBERS_EXPORT: ExportJob(database, files),
+    }
+    return Steps(suppressions, ReplayStore(), jobs)
 
 
 class Subscribers(ImportMethods, ExportMethods, SubscriberService):
@@ -253,16 +269,17 @@ class App:
         self._segments = SegmentService(idempotent, operation_filters)
         # One for the process, so that its parts that are not stored yet are not removed.
         self.files = Files(database, encryption)
-        steps = operation_steps(database, encryption, self.files)
+        steps = operation_steps(database, encryption, links, self.files)
         self.operations = OperationRunner(database, steps)
         self._operations = OperationService(idempotent, filters, self.operations.notify)
         self._exports = ExportService(idempotent, filters, self.files, self.operations.notify)
+        self._imports = ImportService(idempotent, self.files, filters, self.operations.notify)
         self._statistics = StatisticService(idempotent, filters)
         self._subscribers = Subscribers(
             idempotent,
             subscriber_store,
             suppressions,
-            PersonalData(idempotent),
+            PersonalData(idempotent, suppressions),
             filters,
             links,
             clock,
@@ -289,6 +306,7 @@ class App:
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
         exports_pb2_grpc.add_ExportServiceServicer_to_server(self._exports, server)
         operations_pb2_grpc.add_OperationServiceServicer_to_server(self._operations, server)
+        imports_pb2_grpc.add_ImportServiceServicer_to_server(self._imports, server)
         segments_pb2_grpc.add_SegmentServiceServicer_to_server(self._segments, server)
         sessions_pb2_grpc.add_SessionServiceServicer_to_server(self._sessions, server)
         sessions_pb2_grpc.add_SignInLinkServiceServicer_to_server(self._sign_in_links, server)
@@ -335,6 +353,7 @@ class App:
         self._webhooks.serve(serving=serving)
         self._operations.serve(serving=serving)
         self._exports.serve(serving=serving)
+        self._imports.serve(serving=serving)
         status = health_pb2.HealthCheckResponse
         for name in ("", *(service.full_name for service in SERVICES)):
             await self._health.set(name, status.SERVING if serving else status.NOT_SERVING)

@@ -41,7 +41,13 @@ GATEWAY_LAYERS = (
 MESSAGE_MODULES = {
     "server.features.exports.service_files",
     "server.features.links.service_pages",
+    "server.features.imports.jobs.file_reader",
+    "server.features.imports.jobs.inspection",
+    "server.features.imports.jobs.job_import",
+    "server.features.imports.jobs.job_inspection",
     "server.features.imports.pipeline",
+    "server.features.imports.row_reader",
+    "server.rpc.field_options",
     "server.features.subscribers.query.request",
     "server.features.subscribers.service_history",
     "server.features.subscribers.service_mailability",
@@ -189,6 +195,8 @@ def test_gateway_does_not_name_the_service() -> None:
 def test_only_serving_modules_and_imports_of_files_import_the_gateway() -> None:
     assert {name for name in importers("http_gateway") if is_in(name, ["server"])} == {
         "server.cli.transfer.import_rows",
+        "server.features.imports.jobs.file_reader",
+        "server.rpc.field_options",
         "server.cli.transfer.import_source",
         "server.serving.documentation",
         "server.serving.gateway_policy",

@@ -8,6 +8,7 @@ export * from "./roster/v1/deliveries_pb.js";
 export * from "./roster/v1/errors_pb.js";
 export * from "./roster/v1/exports_pb.js";
 export * from "./roster/v1/http_pb.js";
+export * from "./roster/v1/imports_pb.js";
 export * from "./roster/v1/links_pb.js";
 export * from "./roster/v1/merge_tags_pb.js";
 export * from "./roster/v1/operations_pb.js";

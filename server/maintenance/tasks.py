@@ -10,6 +10,7 @@ from functools import partial
 from ..features.audit import store as audit
 from ..features.exports import store as exports
 from ..features.files import store as files
+from ..features.imports.jobs import store as imports
 from ..features.operations import store as operations
 from ..features.sessions import store as sessions
 from ..features.webhooks import store_retention as deliveries
@@ -52,6 +53,7 @@ async def run_maintenance(
             ("purge of stored responses", responses.has_old, responses.purge),
             ("purge of old events", deliveries.has_old, deliveries.purge),
             ("purge of old operations", operations.has_old, operations.purge),
+            ("purge of old imports", imports.has_old, imports.purge),
             ("purge of expired files", files.has_expired, files.purge),
             ("purge of expired exports", exports.has_expired, exports.purge),
             ("purge of old audit entries", audit.has_old, audit.purge),

@@ -382,6 +382,26 @@ class RangeNotSatisfiable(RosterError):
     message = "The range begins after the end of the file, which has {size} bytes."
 
 
+class ImportNotFound(RosterError):
+    reason = "IMPORT_NOT_FOUND"
+    message = "Import not found."
+
+
+class ImportLimitReached(LimitReached):
+    reason = "IMPORT_LIMIT_REACHED"
+    message = "The account has the maximum of {limit} imports that have not ended."
+
+
+class ImportStateConflict(RosterError):
+    reason = "IMPORT_STATE_CONFLICT"
+    message = "The import is {state}. This call needs one that is {needed}."
+
+
+class UploadOffsetMismatch(RosterError):
+    reason = "UPLOAD_OFFSET_MISMATCH"
+    message = "The next part of the file has to begin at offset {offset}."
+
+
 class LinkNotFound(RosterError):
     """The token of a link is invalid or does not work anymore. The message is always the same."""
 

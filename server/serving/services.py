@@ -32,6 +32,7 @@ from ..features.webhooks.egress.client import Client
 from ..observability.metrics import READY, Sample
 from ..rpc.health.readiness import monitor_readiness
 from ..security.encryption import Encryption
+from ..security.links import Links
 from ..security.tls import Trust
 from ..storage.databases import database_at
 from ..values.addresses import Address
@@ -181,7 +182,12 @@ class BackgroundWorker:
                 stack.push_async_callback(database.close)
                 keys = await find_keys(settings.secret_key, location, database)
                 encryption = Encryption(*keys)
-                steps = operation_steps(database, encryption, Files(database, encryption))
+                steps = operation_steps(
+                    database,
+                    encryption,
+                    Links(encryption, settings.public_url),
+                    Files(database, encryption),
+                )
                 await start_background_work(
                     settings,
                     database,

@@ -48,6 +48,8 @@ IN_HISTORY = {
     *("CreateSubscriber", "BulkCreateSubscribers", "UpdateSubscriber", "ChangeSubscriberStatus"),
     *("AddSubscriberTags", "RemoveSubscriberTags", "CreateSubscriberLinks", "FollowLink", "SignUp"),
     *("SubmitConfirmPage", "SubmitUnsubscribePage"),
+    # The creation and the start of the import are recorded.
+    "UploadImportPart",
 }
 
 
@@ -243,6 +245,7 @@ def test_call_that_changes_nothing_adds_no_entry(account: Account) -> None:
         "ExportService": export_of_another_process(account),
     }
     rpcs = [rpc for rpc in AUDITED if rpc.startswith(("Update", "Cancel"))]
+    rpcs.remove("CancelImport")  # after which the import cannot be updated
     requests = {rpc: named(rpc, created) for rpc in rpcs}
     for rpc, request in requests.items():
         account.ok(rpc, **request)

@@ -21,7 +21,8 @@ from .helpers import (
     statuses,
     suppress,
 )
-from .requests import REFERENCES, REQUESTS, resource_type, with_path
+from .import_jobs import settled, upload
+from .requests import FILE, REFERENCES, REQUESTS, resource_type, with_path
 
 pytestmark = pytest.mark.each_database
 
@@ -32,6 +33,7 @@ _TAGGED = {"filter": "email:*", "action": {"addTags": ["other"]}}
 CREATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "ApiKeyService": ("CreateApiKey", REQUESTS["CreateApiKey"]),
     "CustomFieldService": ("CreateCustomField", REQUESTS["CreateCustomField"]),
+    "ImportService": ("CreateImport", REQUESTS["CreateImport"]),
     "OperationService": ("BatchChangeSubscribers", _TAGGED),
     "SegmentService": ("CreateSegment", REQUESTS["CreateSegment"]),
     "SubscriberService": ("CreateSubscriber", REQUESTS["CreateSubscriber"]),
@@ -42,6 +44,7 @@ OTHER_CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
     "AccountService": ("UpdateAccount", {"displayName": "other"}),
     "ApiKeyService": ("RotateApiKey", {}),
     "CustomFieldService": ("UpdateCustomField", {"fallback": "other"}),
+    "ImportService": ("UpdateImport", {"options": {"addTags": ["other"]}}),
     "SegmentService": ("UpdateSegment", {"description": "other"}),
     "SubscriberService": ("AddSubscriberTags", {"tags": ["other"]}),
     "SuppressionService": ("AddSuppressions", {"emails": [GONE]}),
@@ -68,6 +71,9 @@ def create(account: Account, service: str) -> tuple[dict[str, Any], str]:
     if service == "SuppressionService":
         named = {"id": suppress(account, GONE)}
         return named, read(account, service, named).etag
+    if service == "ImportService":
+        job = upload(account, FILE)
+        return {"id": job["id"]}, read(account, service, {"id": job["id"]}).etag
     if service == "OperationService":
         create_subscriber(account)
     rpc, request = CREATIONS[service]
@@ -87,7 +93,11 @@ def change_by_another_editor(account: Account, service: str, named: dict[str, An
     if service == "SuppressionService":
         account.ok(rpc, **request, reason="COMPLAINED")
         return read(account, service, named).etag
-    return account.call(rpc, **named, **request).etag
+    response = account.call(rpc, **named, **request)
+    if service == "ImportService":
+        settled(account, response.body["import"])
+        return read(account, service, named).etag
+    return response.etag
 
 
 @pytest.mark.parametrize(("rpc", "request_"), CASES)

@@ -90,6 +90,7 @@ LISTS: dict[str, Listed] = {
     ),
     "ListSignInLinks": Listed(creating("CreateSignInLink"), deleting("DeleteSignInLink")),
     "ListApiKeys": Listed(creating("CreateApiKey"), deleting("RevokeApiKey")),
+    "ListImports": Listed(creating("CreateImport"), deleting("DeleteImport")),
     "ListOperations": Listed(
         lambda account, _: account.ok(
             "BatchChangeSubscribers", filter="email:*", action={"delete": True}, dryRun=True

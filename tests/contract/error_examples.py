@@ -30,6 +30,7 @@ from rosterd.http_gateway.responses import JSON
 from rosterd.http_gateway.streams import client_stream
 from rosterd.server.app import SERVICES
 from rosterd.server.features.exports.store import MAX_EXPORTS
+from rosterd.server.features.imports.jobs.rules import ACTIVE, MAX_OPEN, State
 from rosterd.server.features.operations.rules import MAX_RUNNING, UNDO_MILLISECONDS
 from rosterd.server.features.segments.store import MAX_SEGMENTS
 from rosterd.server.features.sessions.rules import MAX_LINKS
@@ -46,6 +47,7 @@ from ..behavior.helpers import (
     create_subscriber_in,
     suppress,
 )
+from ..behavior.import_jobs import upload
 from ..behavior.requests import REFERENCES, REQUESTS, create_all, resource_type
 from ..conftest import Account, new_account
 from ..fronts import METHODS, HttpFront, Response, binding
@@ -70,6 +72,10 @@ NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "UNDO_EXPIRED": errors.UndoExpired(UNDO_MILLISECONDS // 3_600_000),
     "EXPORT_NOT_READY": errors.ExportNotReady(),
     "RANGE_NOT_SATISFIABLE": errors.RangeNotSatisfiable(size=204_800),
+    "IMPORT_LIMIT_REACHED": errors.ImportLimitReached(MAX_OPEN),
+    "DeleteImport IMPORT_STATE_CONFLICT": errors.ImportStateConflict(
+        state="RUNNING", needed=" or ".join(s.name for s in State if s not in ACTIVE)
+    ),
     "INSUFFICIENT_STORAGE": errors.InsufficientStorage(),
     "PUBLIC_URL_NOT_SET": errors.PublicUrlNotSet(),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
@@ -191,6 +197,7 @@ class Recorder:
             response = self._rejected(operation, reason)
         assert (response.status >= 400, response.code) == (True, error_code_of(reason)), (
             operation.rpc,
+            reason,
             response,
         )
         error = response.body["error"]
@@ -220,12 +227,16 @@ class Recorder:
                 return send(account, None, body=form, Content_Type=FORM)
             case "EMAIL_NOT_VERIFIED" if operation.rpc == "ImportSubscribers":
                 return _import_with_a_new_field(self.unverified)
+            case "EMAIL_NOT_VERIFIED" if operation.rpc == "StartImport":
+                return _start_import(self.unverified, unknownColumns="CREATE_FIELDS")
             case "EMAIL_NOT_VERIFIED":
                 return send(self.unverified, self.unverified.key)
             case "PAYLOAD_TOO_LARGE":
                 return send(account, account.key, body=b"x" * (body.MAX_BODY_BYTES + 1))
             case "UNSUPPORTED_MEDIA_TYPE" if operation.media_type == FORM:
                 return send(account, None, body=b"x", Content_Encoding="gzip")
+            case "UNSUPPORTED_MEDIA_TYPE" if operation.rpc == "UploadImportPart":
+                return send(account, account.key, body=b"x", Content_Encoding="gzip")
             case "UNSUPPORTED_MEDIA_TYPE":
                 return send(account, account.key, body=b"x", Content_Type="text/plain")
             case "IDEMPOTENCY_KEY_REUSED":
@@ -238,6 +249,8 @@ class Recorder:
                 return send(account, account.key, body=b"{}")
             case "VALIDATION_ERROR":
                 return send(account, account.key, query="?color=green")
+            case "SEGMENT_NOT_FOUND" if operation.rpc == "StartImport":
+                return _start_import(account, segmentId=MISSING)
         assert reason.endswith("_NOT_FOUND"), reason
         text = f"{operation.target}{operation.body!r}"
         # The subscribers of examples do not exist either.
@@ -359,6 +372,22 @@ def _import(account: Account, query: str) -> Response:
     )
 
 
+def _start_import(account: Account, **options: Any) -> Response:
+    job = upload(account, b"email\nada@example.com\n", options=options)
+    return account.call("StartImport", id=job["id"])
+
+
+def _canceled_import(account: Account, rpc: str) -> Any:
+    job = account.ok("CreateImport", **REQUESTS["CreateImport"])["import"]
+    account.ok("CancelImport", id=job["id"])
+    return account.call(rpc, id=job["id"], **REQUESTS.get(rpc, {}))
+
+
+def _gap(account: Account, rpc: str) -> Any:
+    job = account.ok("CreateImport", **REQUESTS["CreateImport"])["import"]
+    return account.call(rpc, id=job["id"], offset=5, **REQUESTS[rpc])
+
+
 def _webhooks(account: Account, rpc: str) -> Any:
     for _ in range(20):
         account.ok("CreateWebhook", **DISABLED_WEBHOOK)
@@ -390,6 +419,8 @@ def _without_filter(account: Account, rpc: str) -> Any:
         return account.call(rpc, segmentIds=[segment])
     if rpc == "ImportSubscribers":
         return _import(account, f"segmentId={segment}")
+    if rpc == "StartImport":
+        return _start_import(account, segmentId=segment)
     action = {"action": {"delete": True}} if rpc == "BatchChangeSubscribers" else {}
     return account.call(rpc, segmentId=segment, **action)
 
@@ -450,6 +481,8 @@ CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
     "CUSTOM_FIELD_LIMIT_REACHED": _fields,
     "VALUES_NOT_CONVERTIBLE": _not_convertible,
     "INVALID_STATUS_TRANSITION": _transition,
+    "IMPORT_STATE_CONFLICT": _canceled_import,
+    "UPLOAD_OFFSET_MISMATCH": _gap,
     "WEBHOOK_LIMIT_REACHED": _webhooks,
     "API_KEY_EXPIRED": _expired,
     "EXPORT_LIMIT_REACHED": _exports,

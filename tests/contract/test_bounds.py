@@ -27,6 +27,7 @@ from roster.v1 import (
     deliveries_pb2,
     errors_pb2,
     http_pb2,
+    imports_pb2,
     operations_pb2,
     rows_pb2,
     subscribers_pb2,
@@ -35,6 +36,7 @@ from roster.v1 import (
 from rosterd.http_gateway.openapi.bounds import of_field
 from rosterd.server.features.accounts import rules as accounts
 from rosterd.server.features.custom_fields import rules as custom_fields
+from rosterd.server.features.imports.jobs import rules as imports
 from rosterd.server.features.operations import rules as operations
 from rosterd.server.features.subscribers import linked
 from rosterd.server.features.subscribers import rules as subscribers
@@ -152,6 +154,7 @@ def test_pattern_of_an_identifier_agrees_with_the_rules(text: str) -> None:
         (webhooks.DeliveryState, deliveries_pb2.WebhookDelivery.State.DESCRIPTOR),
         (operations.State, operations_pb2.Operation.State.DESCRIPTOR),
         (operations.Type, operations_pb2.Operation.Type.DESCRIPTOR),
+        (imports.State, imports_pb2.ImportJob.State.DESCRIPTOR),
         (webhooks.DisabledReason, webhooks_pb2.Webhook.DisabledReason.DESCRIPTOR),
     ],
     ids=lambda each: each.__name__ if isinstance(each, type) else "",
@@ -263,7 +266,7 @@ STATUSES = {
     "ALREADY_EXISTS": {409},
     "FAILED_PRECONDITION": {409, 422},
     "ABORTED": {409, 412},
-    "RESOURCE_EXHAUSTED": {413, 429},
+    "RESOURCE_EXHAUSTED": {413, 429, 507},
     "DEADLINE_EXCEEDED": {408, 504},
     "INTERNAL": {500},
     "UNAVAILABLE": {503},

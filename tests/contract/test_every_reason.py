@@ -17,6 +17,7 @@ from roster.v1 import errors_pb2
 from rosterd.http_gateway.body import MAX_BODY_BYTES
 from rosterd.http_gateway.request_errors import error_code_of
 from rosterd.server.features.accounts.rules import make_secret
+from rosterd.server.features.imports.jobs.rules import MAX_OPEN
 from rosterd.server.features.operations import store as operations
 from rosterd.server.features.operations.rules import MAX_RUNNING, UNDO_MILLISECONDS
 from rosterd.server.features.segments import store as segments
@@ -200,6 +201,12 @@ def undo_after(account: Account, **columns: Any) -> Response:
     return account.call("UndoOperation", id=operation["id"])
 
 
+def provoke_import_limit(account: Account) -> Response:
+    for _ in range(MAX_OPEN):
+        account.ok("CreateImport", **REQUESTS["CreateImport"])
+    return account.call("CreateImport", **REQUESTS["CreateImport"])
+
+
 def provoke_being_deleted(account: Account) -> Response:
     """Creates a field again whose values are not removed yet."""
     field_id = create_field(account, "Plan")["id"]
@@ -243,6 +250,7 @@ CALLS: dict[str, Provoke] = {
     "OPERATION_LIMIT_REACHED": provoke_operation_limit,
     "OPERATION_NOT_ENDED": provoke_not_ended,
     "UNDO_EXPIRED": provoke_expired_undo,
+    "IMPORT_LIMIT_REACHED": provoke_import_limit,
     "CUSTOM_FIELD_BEING_DELETED": provoke_being_deleted,
     "METHOD_NOT_IMPLEMENTED": provoke_unknown_method,
 }

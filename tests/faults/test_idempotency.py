@@ -15,6 +15,7 @@ from roster.v1 import http_pb2
 
 from ..behavior.deliveries import create_webhook, deliveries, running_operations
 from ..behavior.helpers import MISSING_ID, call_concurrently, unsubscribe_token
+from ..behavior.import_jobs import upload
 from ..components import wait_until
 from ..conftest import Account
 from ..fronts import (
@@ -79,6 +80,10 @@ def new_export_id(account: Account) -> str:
     return str(account.ok("CreateExport")["export"]["id"])
 
 
+def new_import_id(account: Account) -> str:
+    return str(upload(account, b"email\nada@example.com\n")["id"])
+
+
 def new_webhook_id(account: Account) -> str:
     """Creates a webhook and an event for it, and returns the id of the webhook."""
     made = create_webhook(account, **DISABLED_WEBHOOK)
@@ -104,6 +109,7 @@ EVE = {"email": "eve@example.com"}
 ADA_WITHOUT_TAGS = {"email": "ada@example.com"}
 BULK = {"subscribers": [ADA, {"email": "no"}, ADA]}
 COUNT = {"filter": "email:*", "action": {"delete": True}, "dryRun": True}
+FILE = {"name": "people.csv", "size": 10}
 SEGMENT = {"name": "all", "filter": "email:*"}
 KEY = {"name": "second", "scope": "read"}
 
@@ -123,6 +129,9 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
     "UndoOperation": lambda account: requests_with(ended_operation_id(account)),
     "CreateExport": lambda _: ({"format": "CSV"}, {"format": "NDJSON"}),
     "CancelExport": lambda account: requests_with(new_export_id(account)),
+    "CreateImport": lambda _: (FILE, {**FILE, "name": "other"}),
+    "StartImport": lambda account: requests_with(new_import_id(account)),
+    "CancelImport": lambda account: requests_with(new_import_id(account)),
     "FollowLink": links,
     "SignUp": lambda _: (ADA_WITHOUT_TAGS, EVE),
     "CreateSegment": lambda _: (SEGMENT, {**SEGMENT, "name": "other"}),
@@ -145,6 +154,8 @@ NOT_FOUND = {
     "CancelOperation": "OperationNotFound",
     "UndoOperation": "OperationNotFound",
     "CancelExport": "ExportNotFound",
+    "StartImport": "ImportNotFound",
+    "CancelImport": "ImportNotFound",
     "RotateApiKey": "ApiKeyNotFound",
     "AddSubscriberTags": "SubscriberNotFound",
     "RemoveSubscriberTags": "SubscriberNotFound",

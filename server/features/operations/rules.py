@@ -33,7 +33,9 @@ class Type(IntEnum):
     SUBSCRIBERS_BATCH = 1
     WEBHOOK_REPLAY = 2
     SUBSCRIBERS_UNDO = 3
+    SUBSCRIBERS_IMPORT = 4
     SUBSCRIBERS_EXPORT = 5
+    IMPORT_INSPECTION = 7
 
 
 class UndoFailure(StrEnum):

@@ -161,7 +161,8 @@ class OperationRunner:
                     self._accounts[account_id] = None
                     await self._pause(time.monotonic() - started - self._prepared_seconds)
 
-    async def _pause(self, step_seconds: float) -> None:
+    async def _pause(self, step_seconds: float) -> bool:
+        """Sleeps after a step. Returns whether calls use the database."""
         transactions = self._database.transactions
         factor = MIN_PAUSE_FACTOR + FACTOR_PER_SECOND_OF_DELAY * self._delay
         seconds = min(min(factor, MAX_PAUSE_FACTOR) * step_seconds, MAX_PAUSE_SECONDS)
@@ -171,6 +172,7 @@ class OperationRunner:
         self._delay += (now - end - self._delay) / 8
         if self._database.transactions > transactions:
             self._busy_until = max(self._busy_until, now + BUSY_SECONDS)
+        return now < self._busy_until
 
     async def _step(self, account_id: str) -> bool:
         """Processes the next subscribers. Returns whether the account may have more work."""

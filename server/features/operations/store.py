@@ -179,6 +179,7 @@ _OPERATIONS = Resource(
 )
 IN_ACCOUNT, ONE = _OPERATIONS.in_account, _OPERATIONS.one
 find, page, put = _OPERATIONS.find, _OPERATIONS.page, _OPERATIONS.update
+find_or_none = _OPERATIONS.find_or_none
 newest_id_of_any_account = _OPERATIONS.newest_id_of_any_account
 
 _RUNNING = Operation.ended_at.is_null()

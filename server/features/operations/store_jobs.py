@@ -16,8 +16,8 @@ from ...storage.transaction import Transaction
 from .store import OperationRow
 
 # Waits after some milliseconds of work, so that calls get the database and the CPU. Receives the
-# duration of the work in seconds.
-Pause = Callable[[float], Awaitable[None]]
+# duration of the work in seconds, and returns whether calls use the database.
+Pause = Callable[[float], Awaitable[bool]]
 
 
 class JobStep(NamedTuple):

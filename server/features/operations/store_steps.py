@@ -364,7 +364,7 @@ def stored_at_start(
 
 
 def tree_of(account_id: str, row: OperationRow, tx: Transaction) -> Any:
-    """Returns the conditions of an operation.
+    """Returns the conditions of an operation or a job.
 
     Raises ValidationError if a custom field in it does not exist or has another type.
     """

@@ -60,7 +60,9 @@ class Error(_message.Message):
     of FORBIDDEN, neededScope of API_KEY_SCOPE_TOO_BROAD, from and to of
     INVALID_STATUS_TRANSITION, segmentIds of USED_BY_SEGMENTS (the first 20, separated by
     commas), count and dataType of VALUES_NOT_CONVERTIBLE, limit of the reasons that end in
-    LIMIT_REACHED, and retryAfterSeconds of those with the HTTP status 429. The body over HTTP does not have them: the message and the details
+    LIMIT_REACHED, state and needed of IMPORT_STATE_CONFLICT, offset of UPLOAD_OFFSET_MISMATCH, and
+    retryAfterSeconds of those with the HTTP status 429. The body over HTTP does not have them: the
+    message and the details
     name them, and Retry-After has the seconds.
     """
 
@@ -259,6 +261,16 @@ class Error(_message.Message):
         """Values of the custom field do not convert to the new data type exactly. The message has
         their number, and the details have up to five of them.
         """
+        IMPORT_NOT_FOUND: Error._Reason.ValueType  # 91
+        """The account has no such import, or it was deleted after 7 days."""
+        IMPORT_LIMIT_REACHED: Error._Reason.ValueType  # 92
+        """The account has the maximum number of imports that have not ended."""
+        IMPORT_STATE_CONFLICT: Error._Reason.ValueType  # 93
+        """The import is in a state in which the call is not possible, such as a start while the file is
+        uploaded.
+        """
+        UPLOAD_OFFSET_MISMATCH: Error._Reason.ValueType  # 94
+        """The part does not follow the bytes of the file that were received."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. Each reason has one cause, except those that are general by design:
@@ -468,6 +480,16 @@ class Error(_message.Message):
     """Values of the custom field do not convert to the new data type exactly. The message has
     their number, and the details have up to five of them.
     """
+    IMPORT_NOT_FOUND: Error.Reason.ValueType  # 91
+    """The account has no such import, or it was deleted after 7 days."""
+    IMPORT_LIMIT_REACHED: Error.Reason.ValueType  # 92
+    """The account has the maximum number of imports that have not ended."""
+    IMPORT_STATE_CONFLICT: Error.Reason.ValueType  # 93
+    """The import is in a state in which the call is not possible, such as a start while the file is
+    uploaded.
+    """
+    UPLOAD_OFFSET_MISMATCH: Error.Reason.ValueType  # 94
+    """The part does not follow the bytes of the file that were received."""
 
     @_typing.final
     class Detail(_message.Message):

@@ -51,7 +51,9 @@ export declare const ErrorMappingSchema: GenMessage<ErrorMapping>;
  * of FORBIDDEN, neededScope of API_KEY_SCOPE_TOO_BROAD, from and to of
  * INVALID_STATUS_TRANSITION, segmentIds of USED_BY_SEGMENTS (the first 20, separated by
  * commas), count and dataType of VALUES_NOT_CONVERTIBLE, limit of the reasons that end in
- * LIMIT_REACHED, and retryAfterSeconds of those with the HTTP status 429. The body over HTTP does not have them: the message and the details
+ * LIMIT_REACHED, state and needed of IMPORT_STATE_CONFLICT, offset of UPLOAD_OFFSET_MISMATCH, and
+ * retryAfterSeconds of those with the HTTP status 429. The body over HTTP does not have them: the
+ * message and the details
  * name them, and Retry-After has the seconds.
  *
  * @generated from message roster.v1.Error
@@ -819,6 +821,35 @@ export enum Error_Reason {
    * @generated from enum value: VALUES_NOT_CONVERTIBLE = 90;
    */
   VALUES_NOT_CONVERTIBLE = 90,
+
+  /**
+   * The account has no such import, or it was deleted after 7 days.
+   *
+   * @generated from enum value: IMPORT_NOT_FOUND = 91;
+   */
+  IMPORT_NOT_FOUND = 91,
+
+  /**
+   * The account has the maximum number of imports that have not ended.
+   *
+   * @generated from enum value: IMPORT_LIMIT_REACHED = 92;
+   */
+  IMPORT_LIMIT_REACHED = 92,
+
+  /**
+   * The import is in a state in which the call is not possible, such as a start while the file is
+   * uploaded.
+   *
+   * @generated from enum value: IMPORT_STATE_CONFLICT = 93;
+   */
+  IMPORT_STATE_CONFLICT = 93,
+
+  /**
+   * The part does not follow the bytes of the file that were received.
+   *
+   * @generated from enum value: UPLOAD_OFFSET_MISMATCH = 94;
+   */
+  UPLOAD_OFFSET_MISMATCH = 94,
 }
 
 /**

@@ -261,6 +261,15 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
    * @generated from field: google.protobuf.Timestamp undo_expires_at = 24;
    */
   undoExpiresAt?: Timestamp | undefined;
+
+  /**
+   * Identifier of the import. Present if the type is SUBSCRIBERS_IMPORT or IMPORT_INSPECTION.
+   * Rows of the file are counted as processed, and failed has those that failed, with their line
+   * numbers.
+   *
+   * @generated from field: optional string import_id = 31;
+   */
+  importId?: string | undefined;
 };
 
 /**
@@ -416,11 +425,26 @@ export enum Operation_Type {
   SUBSCRIBERS_UNDO = 3,
 
   /**
+   * Imports the rows of a file. Started by StartImport; see import_id.
+   *
+   * @generated from enum value: SUBSCRIBERS_IMPORT = 4;
+   */
+  SUBSCRIBERS_IMPORT = 4,
+
+  /**
    * Writes subscribers to a file. Started by CreateExport; the export has the same identifier.
    *
    * @generated from enum value: SUBSCRIBERS_EXPORT = 5;
    */
   SUBSCRIBERS_EXPORT = 5,
+
+  /**
+   * Reads an uploaded file to find out what it contains. Started when an upload is complete; see
+   * import_id.
+   *
+   * @generated from enum value: IMPORT_INSPECTION = 7;
+   */
+  IMPORT_INSPECTION = 7,
 }
 
 /**
