@@ -125,10 +125,12 @@ def test_service_and_client_are_installed_and_removed_in_any_order(
 
 def test_service_runs_from_a_read_only_folder(unpacked: Path, installed: Service) -> None:
     front = HttpFront("http", installed.http)
-    pages = ("/readyz", "/openapi.json", "/docs", "/docs/guides/statuses")
+    pages = ("/readyz", "/openapi.json", "/docs", "/docs/guides/statuses", "/console/")
 
     assert {front.exchange("GET", page)[0] for page in pages} == {200}
     assert not list(unpacked.rglob("__pycache__"))
+    console = unpacked / "rosterd/server/console"
+    assert [each.name for each in console.iterdir()] == ["built"]
 
 
 def test_service_writes_only_next_to_its_database_and_for_its_owner(
