@@ -4,7 +4,7 @@ import type { FunctionComponent } from "preact";
 import type { IconName } from "./components/icon.tsx";
 import type { Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
-import { Start } from "./views/start.tsx";
+import { Subscribers } from "./views/subscribers.tsx";
 
 export interface View {
   /** A pattern of paths below the console, such as /subscribers/:id?. */
@@ -17,4 +17,9 @@ export interface View {
   letter?: string;
 }
 
-export const VIEWS: View[] = [{ path: "/", title: "start.title", component: Start }];
+export const VIEWS: View[] = [
+  { path: "/subscribers/:id?", title: "subscribers.title", component: Subscribers, icon: "people", letter: "s" },
+];
+
+/** The address that is shown instead of /. */
+export const START = "/subscribers";
