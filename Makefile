@@ -10,9 +10,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := quiet=; [ -t 1 ] || quiet=--quiet; $(PIP) install $$quiet
 READY := $(VENV)/.ready
 TOOLS := $(VENV)/.tools
+# The console is built with Node, from .tools or the system. Serving it needs none.
+CONSOLE := server/console
+CONSOLE_TYPES := $(CONSOLE)/src/api/types.ts
+NODE_PATH := $(CURDIR)/.tools/bin:$(PATH)
+NODE_MODULES := $(CONSOLE)/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run test verify bench bench-scale faults audit lint format types generate check-generated check-breaking lock clean
+.PHONY: help run test verify bench bench-scale faults audit lint format types generate check-generated check-breaking console check-console lock clean
 
 help: ## Print this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -76,6 +81,7 @@ generate: $(TOOLS) ## Regenerate generated/ and the tables of settings and metri
 	@rm -rf generated/python
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python protos/generate.py generated
 	@$(BIN)/python protos/generate_clients.py generated
+	@$(BIN)/python protos/generate_console.py $(CONSOLE_TYPES)
 	@$(BIN)/python -m rosterd.server.deploy.tables
 
 check-generated: $(TOOLS) ## Check that generated/ matches the protos (repair: make generate).
@@ -86,10 +92,37 @@ check-generated: $(TOOLS) ## Check that generated/ matches the protos (repair: m
 		diff -r --exclude=__pycache__ $$made generated/$$(basename $$made) || \
 			{ echo "generated/ is out of date: run make generate"; exit 1; }; \
 	done
+	@$(BIN)/python protos/generate_console.py $(VENV)/console_types.ts
+	@diff $(VENV)/console_types.ts $(CONSOLE_TYPES) || \
+		{ echo "$(CONSOLE_TYPES) is out of date: run make generate"; exit 1; }
 
 check-breaking: $(TOOLS) ## Check the protos for breaking changes of the wire and JSON formats.
 	@$(BIN)/python protos/generate.py --image $(VENV)/roster.binpb
 	@$(BIN)/buf breaking $(VENV)/roster.binpb --config protos/buf.yaml --against protos/released.binpb
+
+$(NODE_MODULES): $(CONSOLE)/package-lock.json
+	@cd $(CONSOLE) && PATH="$(NODE_PATH)" npm ci --silent --no-audit --no-fund
+	@touch $@
+
+console: $(NODE_MODULES) ## Check the types of the console and build it (requires Node 22.18 or later).
+	@cd $(CONSOLE) && PATH="$(NODE_PATH)" npx tsc && PATH="$(NODE_PATH)" node build.mjs
+
+check-console: ## Check the console: types, tests, size, and that its build is up to date (make console).
+	@if PATH="$(NODE_PATH)" node -e 'const [a, b] = process.versions.node.split("."); process.exit(+(a * 100 + +b < 2218))' 2> /dev/null; then \
+		$(MAKE) --no-print-directory .check-console; \
+	elif [ "$$ROSTER_TOOLS" = required ]; then \
+		echo "Node 22.18 or later is missing; .ci/tools/typescript installs it."; exit 1; \
+	else \
+		echo "Skipped: the console needs Node 22.18 or later; .ci/tools/typescript installs it."; \
+	fi
+
+.PHONY: .check-console
+.check-console: $(NODE_MODULES)
+	@cd $(CONSOLE) && PATH="$(NODE_PATH)" npx tsc
+	@cd $(CONSOLE) && PATH="$(NODE_PATH)" node --test --test-reporter=dot
+	@cd $(CONSOLE) && PATH="$(NODE_PATH)" node build.mjs node_modules/.built
+	@diff -r $(CONSOLE)/node_modules/.built $(CONSOLE)/built || \
+		{ echo "$(CONSOLE)/built is out of date: run make console"; exit 1; }
 
 lock: $(READY) ## Resolve requirements.lock and tests/requirements.lock from pyproject.toml.
 	@$(PIP) install --quiet uv

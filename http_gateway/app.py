@@ -12,7 +12,7 @@ authorized, if that is the case.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from google.protobuf.descriptor import ServiceDescriptor
@@ -51,10 +51,10 @@ from .routing.bindings import UNARY, Binding
 from .routing.header_fields import headers_by_json_name
 from .routing.requests import message_of
 from .routing.routes import Match, Routes
-from .static_content import StaticContent
 from .streams import byte_stream
 from .streams.exchange import Exchange, check_call
 from .streams.response import StreamResponse
+from .web_app import page_path
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,6 @@ class Gateway:
         options: Options | None = None,
         observer: Observer | None = None,
         documentation: Documentation | None = None,
-        pages: Mapping[str, StaticContent] | None = None,
     ) -> None:
         services = tuple(services)
         self._options = options or Options()
@@ -87,7 +86,7 @@ class Gateway:
         self._checks = channel.skew.checks if isinstance(channel, UpstreamChannel) else {}
         self.load = LoadShedder(self._options)
         self._pages = pages_of(
-            channel, services, self.load, policy, documentation or Documentation(), pages or {}
+            channel, services, self.load, self._options, documentation or Documentation()
         )
         self._routes.check_reserved(self._pages.keys() - REDIRECTS.keys())
         self.load.exempt_paths = self._pages.keys()
@@ -142,9 +141,10 @@ class Gateway:
     ) -> Response:
         """Returns the response for a path or method without a binding."""
         method = "GET" if request.method == "HEAD" else request.method
-        page = self._pages.get(path)
+        page_at = page_path(self._options.web_app, path)
+        page = self._pages.get(page_at)
         if page is not None:
-            observer.set_page(path)
+            observer.set_page(page_at)
         allowed = self._routes.methods(path) or (["GET", "HEAD", "OPTIONS"] if page else [])
         if not allowed:
             message = "No route matches this path. See /docs for all."

@@ -12,6 +12,8 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from aiohttp import web
+
 from .compression import compress
 from .headers import add_vary, quality
 from .policy import Policy
@@ -33,7 +35,7 @@ class ErrorPages:
     async def show(self, response: Response, message: str, request: Request) -> Response:
         """Returns the response with a page as its body, if the client prefers one."""
         add_vary(response.headers, "Accept")
-        if request.method in ("GET", "HEAD") and _prefers_html(request):
+        if request.method in ("GET", "HEAD") and prefers_html(request):
             # Jinja is imported with the first page.
             page = await asyncio.to_thread(self._page, response.status, message)
             response.body, response.content_type = page.html, HTML
@@ -56,6 +58,7 @@ class ErrorPages:
         )
 
 
-def _prefers_html(request: Request) -> bool:
+def prefers_html(request: web.BaseRequest) -> bool:
+    """Whether the client prefers a page to JSON, as browsers do when they open a URL."""
     accept = ",".join(request.headers.getall("Accept", ()))
     return quality(accept, "text/html") > quality(accept, JSON)

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources.abc import Traversable
 from ipaddress import IPv4Network, IPv6Network
 
 from .policy import DEFAULT, Policy
+
+
+@dataclass(frozen=True, slots=True)
+class WebApp:
+    """A web application that the gateway serves, to whose start page it leads browsers from `/`."""
+
+    # The path of the application, such as /app/.
+    prefix: str
+    # A folder with index.html and a folder `assets`. The names of assets contain a hash of their
+    # content. index.html is the response for all other paths below the prefix. The text {{base}}
+    # in it is replaced by the path of the application in URLs of browsers.
+    folder: Traversable
+    # The Content-Security-Policy and the other headers of index.html.
+    content_security_policy: str
+    headers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +42,8 @@ class Options:
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     # The path of the gateway in URLs of browsers, if a reverse proxy removes it.
     path: str = ""
+    # None if there is none.
+    web_app: WebApp | None = None
 
     # Calls at once: twice as many as a writer puts into one commit, so that the next commit is
     # full while one is being synced.

@@ -1,12 +1,11 @@
-"""Pages that the gateway serves itself: health, the OpenAPI documents and the documentation.
+"""Pages that the gateway serves itself: health, OpenAPI documents, documentation, a web app.
 
 Documents are built and compressed once, at their first request.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +19,17 @@ from .docs.documentation import Documentation
 from .load_shedding import LoadShedder
 from .openapi.document import document, webhooks_document
 from .openapi.webhooks import sent_by
-from .policy import Policy
+from .options import Options
 from .responses import HTML, JSON, Response, json_body
 from .routing.query import QueryReader
-from .static_content import StaticContent
+from .static_content import Page, StaticContent, redirect, static_page
+from .web_app import pages_of_app
 
 if TYPE_CHECKING:
     from .docs.page import Page as HtmlPage
     from .docs.site import Site
 
 _NO_PARAMETERS = QueryReader(Empty.DESCRIPTOR, frozenset())
-
-# Handles a GET request with its request ID.
-Page = Callable[[web.BaseRequest, str], Awaitable[Response]]
 
 # Redirects: status and target by path. The target of the root is not permanent.
 REDIRECTS = {"/": (302, "/docs"), "/docs/": (308, "/docs"), "/docs/guides": (302, "/docs")}
@@ -45,11 +42,11 @@ def pages_of(
     channel: Channel,
     services: Sequence[ServiceDescriptor],
     load: LoadShedder,
-    policy: Policy,
+    options: Options,
     documentation: Documentation,
-    others: Mapping[str, StaticContent],
 ) -> Mapping[str, Page]:
-    """Returns the pages of a gateway by path, `others` among them."""
+    """Returns the pages of a gateway by path."""
+    policy = options.policy
     health: Any = health_pb2_grpc.HealthStub(channel)
     has_webhooks = sent_by(services, policy) is not None
 
@@ -62,7 +59,7 @@ def pages_of(
         return Site(content, services, policy, webhooks=webhooks, documentation=documentation)
 
     def guide(name: str) -> Page:
-        return _static(lambda: _html(site().guide(name)))
+        return static_page(lambda: _html(site().guide(name)))
 
     async def healthz(_request: web.BaseRequest, request_id: str) -> Response:
         """Reports that the gateway is running, without a call to the server."""
@@ -85,41 +82,26 @@ def pages_of(
     pages = {
         "/healthz": healthz,
         "/readyz": readyz,
-        "/openapi.json": _without_parameters(_static(lambda: _json(document(services, policy)))),
-        "/docs": _static(lambda: _html(site().reference())),
-        "/docs/search.json": _static(lambda: StaticContent(site().search_index(), JSON)),
+        "/openapi.json": _document(lambda: document(services, policy)),
+        "/docs": static_page(lambda: _html(site().reference())),
+        "/docs/search.json": static_page(lambda: StaticContent(site().search_index(), JSON)),
         **{f"/docs/guides/{item.name}": guide(item.name) for item in documentation.guides},
-        **{path: _redirect(*target) for path, target in REDIRECTS.items()},
-        **{path: _page_of(content) for path, content in others.items()},
+        **{path: redirect(*target) for path, target in REDIRECTS.items()},
     }
+    if options.web_app is not None:
+        pages |= pages_of_app(options.web_app, options.path, otherwise=pages["/"])
     if has_webhooks:
-        pages["/openapi/webhooks.json"] = _without_parameters(
-            _static(lambda: _json(webhooks_document(policy)))
-        )
-        pages["/docs/webhooks"] = _static(lambda: _html(site().event_types()))
+        pages["/openapi/webhooks.json"] = _document(lambda: webhooks_document(policy))
+        pages["/docs/webhooks"] = static_page(lambda: _html(site().event_types()))
     return pages
 
 
-def _page_of(content: StaticContent) -> Page:
-    return _static(lambda: content)
-
-
-def _static(build: Callable[[], StaticContent]) -> Page:
-    """Returns a page with content that is built once, in a thread, while calls continue."""
-    build = cache(build)
-
-    async def page(request: web.BaseRequest, request_id: str) -> Response:
-        content = await asyncio.to_thread(build)
-        return content.response(request, request_id)
-
-    return page
-
-
-def _without_parameters(page: Page) -> Page:
-    """Returns a page that rejects query parameters, as operations do.
+def _document(build: Callable[[], dict[str, Any]]) -> Page:
+    """Returns a page with JSON. It rejects query parameters, as operations do.
 
     Those of HTML pages and health checks are ignored, because other programs add some to URLs.
     """
+    page = static_page(lambda: StaticContent(json_body(build()), JSON))
 
     async def checked(request: web.BaseRequest, request_id: str) -> Response:
         _NO_PARAMETERS.read(request.rel_url.raw_query_string, Empty())
@@ -128,19 +110,8 @@ def _without_parameters(page: Page) -> Page:
     return checked
 
 
-def _redirect(status: int, path: str) -> Page:
-    async def page(_request: web.BaseRequest, request_id: str) -> Response:
-        return Response(status, request_id, b"", content_type=HTML, more={"Location": path})
-
-    return page
-
-
 def _html(page: HtmlPage) -> StaticContent:
     return StaticContent(page.html, HTML, page.headers)
-
-
-def _json(content: dict[str, Any]) -> StaticContent:
-    return StaticContent(json_body(content), JSON)
 
 
 def _state(status: int, state: str, request_id: str, details: Sequence[Any] = ()) -> Response:

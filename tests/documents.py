@@ -26,6 +26,7 @@ _FOLDERS = (".github", "generated", "http_gateway", "protos", "server", "tests")
 NAMES = sorted(
     str(path.relative_to(ROOT))
     for path in (*ROOT.glob("*.md"), *(file for f in _FOLDERS for file in (ROOT / f).rglob("*.md")))
+    if "node_modules" not in path.parts
 )
 
 

@@ -62,6 +62,9 @@ def up(migrator, db):
 """
 
 
+_NODE_MODULES = shutil.ignore_patterns("node_modules")
+
+
 def insert_after(file: Path, line: str, *lines: str) -> None:
     """Inserts lines after the only line of a file that starts with a text."""
     text = file.read_text()
@@ -76,7 +79,7 @@ def make_copy(folder: Path, add_more: Callable[[Path], None] = lambda _: None) -
     `add_more` edits the protobuf files in the folder that it is given.
     """
     for name in ("server", "http_gateway", "protos", ".packages"):
-        shutil.copytree(ROOT / name, folder / name, symlinks=True)
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=_NODE_MODULES)
     # The generated client has its version.
     shutil.copy(ROOT / "pyproject.toml", folder)
     features = folder / "server/features/subscribers"

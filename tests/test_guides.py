@@ -17,13 +17,11 @@ import pytest
 from roster.v1.operations_pb2 import Operation
 from rosterd.http_gateway.load_shedding import LoadShedder
 from rosterd.http_gateway.openapi.document import document as openapi
-from rosterd.http_gateway.options import Options
 from rosterd.http_gateway.pages import pages_of
 from rosterd.server.app import SERVICES
 from rosterd.server.config import SETTINGS
 from rosterd.server.features.accounts.rules import SCOPES
 from rosterd.server.features.links.pages import LANGUAGES
-from rosterd.server.features.sessions.rules import SIGN_IN_PATH
 from rosterd.server.features.signups.store import REPEAT_TIME
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.rules import check_transition
@@ -40,7 +38,7 @@ from rosterd.server.rpc.paging import DEFAULT_LIMIT, MAX_LIMIT
 from rosterd.server.security.links import CONFIRM_TIME, UNDO_TIME
 from rosterd.server.serving.documentation import documentation
 from rosterd.server.serving.gateway_policy import POLICY
-from rosterd.server.serving.sign_in import sign_in_page
+from rosterd.server.serving.ports import GATEWAY_OPTIONS
 
 from . import tools
 from .behavior.deliveries import wait_for
@@ -208,12 +206,12 @@ def test_table_of_paths_without_a_key_agrees_with_the_code() -> None:
     rows = table(document("authentication"), "paths | content")
     operations = openapi(SERVICES, POLICY)["paths"].items()
     public = {path for path, item in operations for call in item.values() if not call["security"]}
-    others = {SIGN_IN_PATH: sign_in_page()}
-    pages = pages_of(Mock(), SERVICES, LoadShedder(Options()), POLICY, documentation(), others)
+    load = LoadShedder(GATEWAY_OPTIONS)
+    pages = pages_of(Mock(), SERVICES, load, GATEWAY_OPTIONS, documentation())
 
     assert {path for paths, _ in rows for path in re.findall("`(.*?)`", paths)} == {
         *public,
-        *("/docs" if path.startswith("/docs") else path for path in pages),
+        *(re.sub("^(/docs|/console).*", r"\1", path) for path in pages),
     }
 
 

@@ -202,7 +202,7 @@ def test_only_serving_modules_and_imports_of_files_import_the_gateway() -> None:
         "server.serving.gateway_policy",
         "server.serving.ports",
         "server.serving.services",
-        "server.serving.sign_in",
+        "server.serving.web_console",
     }
 
 

@@ -45,7 +45,7 @@ TEXT = re.compile(
 PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 ANY = re.compile(f"{TEXT.pattern}|{'|'.join(IDENTIFIERS)}", re.IGNORECASE)
 EXCLUDED = re.compile(
-    r"generated/|tests/test_language\.py|.*(\.(lock|svg|png|binpb|sum)|-lock\.json)$"
+    r"generated/|server/console/built/|tests/test_language\.py|.*(\.(lock|svg|png|binpb|sum)|-lock\.json)$"
 )
 
 

@@ -16,7 +16,6 @@ from rosterd.http_gateway.http_server import Listener
 from rosterd.http_gateway.options import Options
 
 from ..app import SERVICES, App
-from ..features.sessions.rules import SIGN_IN_PATH
 from ..observability.observability import Observability
 from ..observability.sources import of_http
 from ..security.tls import Identity, ServerIdentity
@@ -26,14 +25,14 @@ from .grpc_options import core_options
 from .options import PortOptions, ProcessOptions
 from .reserved_ports import port_in_use
 from .role import Role
-from .sign_in import sign_in_page
+from .web_console import CONSOLE
 
 # Seconds that running calls have to finish when the process stops. HTTP uses them at most twice,
 # then gRPC once, so that the process ends within 30 seconds.
 GRACE_SECONDS = 8.0
 # A year, as is usual.
 STRICT_TRANSPORT_SECONDS = 365 * 86_400
-GATEWAY_OPTIONS = Options(server_name="roster", policy=POLICY)
+GATEWAY_OPTIONS = Options(server_name="roster", policy=POLICY, web_app=CONSOLE)
 
 
 async def listen_grpc(app: App, options: PortOptions, stack: AsyncExitStack, role: Role) -> Address:
@@ -106,7 +105,6 @@ async def listen_http(
         gateway_options,
         observability.requests,
         documentation,
-        {SIGN_IN_PATH: sign_in_page()},
     )
     server = gateway.server()
     observability.exposition.add(observability.stats.http_samples)

@@ -81,6 +81,7 @@ def test_modules_are_imported_from_the_wheel(unpacked: Path) -> None:
 
 
 def test_wheel_contains_all_files_of_the_packages(unpacked: Path) -> None:
+    console = ROOT / "server/console"
     packages = {
         ROOT / "server": "rosterd/server",
         ROOT / "http_gateway": "rosterd/http_gateway",
@@ -91,6 +92,8 @@ def test_wheel_contains_all_files_of_the_packages(unpacked: Path) -> None:
         for folder, name in packages.items()
         for path in folder.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
+        # Of the console, only the built files are installed.
+        if console not in path.parents or console / "built" in path.parents
     }
 
     assert len(names) > 200
@@ -125,10 +128,12 @@ def test_service_and_client_are_installed_and_removed_in_any_order(
 
 def test_service_runs_from_a_read_only_folder(unpacked: Path, installed: Service) -> None:
     front = HttpFront("http", installed.http)
-    pages = ("/readyz", "/openapi.json", "/docs", "/docs/guides/statuses")
+    pages = ("/readyz", "/openapi.json", "/docs", "/docs/guides/statuses", "/console/")
 
     assert {front.exchange("GET", page)[0] for page in pages} == {200}
     assert not list(unpacked.rglob("__pycache__"))
+    console = unpacked / "rosterd/server/console"
+    assert [each.name for each in console.iterdir()] == ["built"]
 
 
 def test_service_writes_only_next_to_its_database_and_for_its_owner(

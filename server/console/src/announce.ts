@@ -1,0 +1,36 @@
+// The live region, in which screen readers announce results and progress, and short notices.
+
+import { signal } from "@preact/signals";
+
+const INTERVAL = 2_000;
+const SHOWN = 6_000;
+
+export const announced = signal("");
+/** A notice at the lower edge, with an action such as Undo. */
+export const notice = signal<{ text: string; action?: { text: string; run: () => void } } | null>(null);
+
+let next = "";
+let timer: ReturnType<typeof setTimeout> | undefined;
+let hiding: ReturnType<typeof setTimeout> | undefined;
+
+/** Announces a text politely. Of several within two seconds, the first and the last are. */
+export function announce(text: string): void {
+  next = text;
+  if (timer === undefined) flush();
+}
+
+function flush(): void {
+  timer = undefined;
+  if (!next) return;
+  announced.value = next;
+  next = "";
+  timer = setTimeout(flush, INTERVAL);
+}
+
+/** Shows a notice for some seconds, and announces it. */
+export function notify(text: string, action?: { text: string; run: () => void }): void {
+  notice.value = action ? { text, action } : { text };
+  announce(text);
+  clearTimeout(hiding);
+  hiding = setTimeout(() => (notice.value = null), action ? 2 * SHOWN : SHOWN);
+}

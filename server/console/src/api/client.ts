@@ -1,0 +1,148 @@
+// Calls operations of the API. Paths, parameters, bodies and responses are typed by `Operations`.
+
+import { base } from "../router.ts";
+import { connectionLost, connectionWorks } from "../connection.ts";
+import type { ErrorBody, ErrorDetail, Operations } from "./types.ts";
+
+type Operation = keyof Operations;
+type Part<Name extends string, Value> = [Value] extends [undefined]
+  ? { [K in Name]?: undefined }
+  : Record<never, never> extends Value
+    ? { [K in Name]?: Value }
+    : { [K in Name]: Value };
+
+export type Request<K extends Operation> = Part<"path", Operations[K]["path"]> &
+  Part<"query", Operations[K]["query"]> &
+  Part<"body", Operations[K]["body"]> & {
+    /** The entity tag that the resource must still have: otherwise PreconditionFailed. */
+    etag?: string;
+    /** Identifies the request, so that it has no second effect if it is sent again. */
+    idempotencyKey?: string;
+    signal?: AbortSignal;
+  };
+type Arguments<K extends Operation> =
+  Record<never, never> extends Request<K> ? [request?: Request<K>] : [request: Request<K>];
+
+/** An error response. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly details: ErrorDetail[];
+  readonly requestId: string;
+
+  constructor(status: number, error: ErrorBody) {
+    super(error.message);
+    this.status = status;
+    this.code = error.code;
+    this.details = (error.details ?? []) as ErrorDetail[];
+    this.requestId = error.requestId ?? "";
+  }
+}
+
+/** The server did not respond, or a proxy did instead. */
+export class ConnectionError extends Error {}
+
+let onSignedOut = () => {};
+
+/** Sets what happens when a response states that there is no session. */
+export function setSignedOut(handler: () => void): void {
+  onSignedOut = handler;
+}
+
+/** Calls an operation and returns the body of its response. */
+export async function call<K extends Operation>(
+  operation: K,
+  ...[request]: Arguments<K>
+): Promise<Operations[K]["response"]> {
+  return (await callTagged(operation, ...([request] as Arguments<K>))).body;
+}
+
+export interface Tagged<Body> {
+  body: Body;
+  etag: string;
+  /** Identifies the call in the log of the server. */
+  requestId: string;
+  /** The token of the next page of a list; empty on the last one. */
+  nextPage: string;
+}
+
+/** Calls an operation and returns the body of its response, and what its headers state. */
+export async function callTagged<K extends Operation>(
+  operation: K,
+  ...[request]: Arguments<K>
+): Promise<Tagged<Operations[K]["response"]>> {
+  const { path, query, body, etag, idempotencyKey, signal } = (request ?? {}) as {
+    path?: Record<string, string>;
+    query?: Record<string, unknown>;
+    body?: unknown;
+    etag?: string;
+    idempotencyKey?: string;
+    signal?: AbortSignal;
+  };
+  const [method, template] = operation.split(" ") as [string, string];
+  const headers: Record<string, string> = {};
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (etag) headers["If-Match"] = etag;
+  if (idempotencyKey) headers["Idempotency-Key"] = idempotencyKey;
+  const response = await send(url(template, path, query), {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal ? { signal } : {}),
+  });
+  const text = await response.text();
+  if (response.ok) {
+    const link = /<([^>]+)>; rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? "";
+    return {
+      body: text ? JSON.parse(text) : undefined,
+      etag: response.headers.get("ETag") ?? "",
+      requestId: response.headers.get("X-Request-Id") ?? "",
+      nextPage: new URLSearchParams(link.split("?")[1]).get("pageToken") ?? "",
+    };
+  }
+  const error = errorOf(text);
+  if (!error) {
+    connectionLost();
+    throw new ConnectionError(`HTTP ${response.status}`);
+  }
+  if (response.status === 401 && template !== "/api/session") onSignedOut();
+  throw new ApiError(response.status, error);
+}
+
+async function send(target: string, options: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(target, { ...options, credentials: "same-origin", cache: "no-store" });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    connectionLost();
+    throw new ConnectionError(String(error));
+  }
+  if (response.status < 502 || response.status > 504) connectionWorks();
+  else if (options.method === "GET") connectionLost();
+  return response;
+}
+
+/** Returns the URL of an operation, which is next to the console. */
+export function url(
+  template: string,
+  path: Record<string, string> = {},
+  query: Record<string, unknown> = {},
+): string {
+  const filled = template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name] ?? ""));
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === "") continue;
+    for (const each of Array.isArray(value) ? value : [value]) parameters.append(name, String(each));
+  }
+  const text = parameters.toString();
+  return new URL(`..${filled}`, location.origin + base).pathname + (text ? `?${text}` : "");
+}
+
+function errorOf(text: string): ErrorBody | null {
+  try {
+    return (JSON.parse(text) as { error?: ErrorBody }).error ?? null;
+  } catch {
+    return null;
+  }
+}

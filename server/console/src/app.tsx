@@ -1,0 +1,159 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { announced, notice } from "./announce.ts";
+import { AccountMenu } from "./components/account_menu.tsx";
+import { Icon } from "./components/icon.tsx";
+import { KeysDialog } from "./components/keys_dialog.tsx";
+import { lostSince } from "./connection.ts";
+import { useShortcuts } from "./keys.ts";
+import { address, go, href } from "./router.ts";
+import { match, type Parameters } from "./routes.ts";
+import { session } from "./session.ts";
+import { clock, t } from "./texts.ts";
+import { START, type View, VIEWS } from "./views.ts";
+import { SignIn } from "./views/signin.tsx";
+import { findPasted, startSearch } from "./views/subscribers/start_search.ts";
+
+/** The navigation with the view of the address, or the view that begins a session. */
+export function App() {
+  if (session.value === undefined) return <LostConnection />;
+  if (session.value === null) return <SignIn />;
+  return <Console />;
+}
+
+function Console() {
+  const { path } = address.value;
+  const showsKeys = useSignal(false);
+  useEffect(() => {
+    if (path === "/") go(START, { replace: true });
+  }, [path]);
+  useEffect(() => {
+    document.addEventListener("paste", findPasted);
+    return () => document.removeEventListener("paste", findPasted);
+  }, []);
+  useShortcuts([
+    { keys: ["/"], text: "keys.search", run: startSearch },
+    { keys: ["?"], text: "keys.help", run: () => (showsKeys.value = true) },
+    ...VIEWS.flatMap((view) =>
+      view.letter ? [{ keys: [`g ${view.letter}`], run: () => go(startOf(view)) }] : [],
+    ),
+  ]);
+  const found = viewAt(path);
+  return (
+    <div class="console">
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
+        {t("navigation.skip")}
+      </a>
+      <Navigation path={path} />
+      <Main view={found?.view} parameters={found?.parameters ?? {}} />
+      <Notice />
+      {showsKeys.value && <KeysDialog onClose={() => (showsKeys.value = false)} />}
+      <p class="unseen" role="status">
+        {announced.value}
+      </p>
+    </div>
+  );
+}
+
+/** Returns the address of a view without values. */
+function startOf(view: View): string {
+  return view.path.split("/:")[0] || "/";
+}
+
+function viewAt(path: string): { view: View; parameters: Parameters } | null {
+  for (const view of VIEWS) {
+    const parameters = match(view.path, path);
+    if (parameters) return { view, parameters };
+  }
+  return null;
+}
+
+function Navigation({ path }: { path: string }) {
+  return (
+    <nav aria-label={t("navigation.label")}>
+      <a class="home" href={href("/")}>
+        Roster
+      </a>
+      <ul>
+        {VIEWS.filter((view) => view.icon).map((view) => {
+          return (
+            <li>
+              <a href={href(startOf(view))} aria-current={match(view.path, path) ? "page" : undefined}>
+                {view.icon && <Icon name={view.icon} />}
+                {t(view.title)}
+              </a>
+            </li>
+          );
+        })}
+      </ul>
+      <AccountMenu />
+    </nav>
+  );
+}
+
+function Main({ view, parameters }: { view: View | undefined; parameters: Parameters }) {
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    document.title = `${t(view?.title ?? "missing.title")} · Roster`;
+    // Screen readers and keyboards begin at the new view.
+    if (!isFirst.current) main.current?.focus();
+    isFirst.current = false;
+  }, [view]);
+  return (
+    <main id="main" ref={main} tabIndex={-1}>
+      <LostConnection />
+      {view ? <view.component {...parameters} /> : <Missing />}
+    </main>
+  );
+}
+
+function Missing() {
+  return (
+    <div class="page">
+      <h1>{t("missing.title")}</h1>
+      <p>{t("missing.text")}</p>
+    </div>
+  );
+}
+
+function LostConnection() {
+  if (lostSince.value === null) return null;
+  return (
+    <p class="lost" role="alert">
+      <Icon name="warning" />
+      {t("connection.lost", { time: clock(lostSince.value) })}
+    </p>
+  );
+}
+
+function Notice() {
+  if (!notice.value) return null;
+  const { text, action } = notice.value;
+  return (
+    <div class="notice">
+      <span dir="auto">{text}</span>
+      {action && (
+        <button
+          type="button"
+          onClick={() => {
+            notice.value = null;
+            action.run();
+          }}
+        >
+          {action.text}
+        </button>
+      )}
+      <button type="button" class="plain" aria-label={t("close")} onClick={() => (notice.value = null)}>
+        <Icon name="close" />
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,97 @@
+import { useSignal } from "@preact/signals";
+import { notify } from "../announce.ts";
+import { preference, setPreference, showTheme, type Theme } from "../preferences.ts";
+import { isAdmin, session, signOut, signOutEverywhere } from "../session.ts";
+import { choose, errorText, language, type Language, LANGUAGES, named, parts, t } from "../texts.ts";
+import { Dialog } from "./dialog.tsx";
+import { Icon } from "./icon.tsx";
+import { Menu } from "./menu.tsx";
+import { Time } from "./time.tsx";
+
+/** Who is signed in, with language, theme and the ways to sign out. */
+export function AccountMenu() {
+  const asksForAll = useSignal(false);
+  const theme = useSignal(preference("theme") as Theme);
+  const current = session.value?.session;
+  if (!current) return null;
+
+  async function run(action: () => Promise<void>): Promise<void> {
+    asksForAll.value = false;
+    try {
+      await action();
+    } catch (error) {
+      notify(errorText(error));
+    }
+  }
+
+  return (
+    <>
+      <Menu
+        class="account"
+        label={
+          <>
+            <Icon name="person" />
+            <span class="who">
+              <bdi dir="auto">{current.name}</bdi> <small>{named("scope", current.scope)}</small>
+            </span>
+          </>
+        }
+      >
+        <p class="about">
+          <bdi dir="auto">{session.value?.account.displayName || session.value?.account.email}</bdi>
+          <small>{parts("account.until", { time: <Time value={current.expiresAt} /> })}</small>
+        </p>
+        <label>
+          {t("account.language")}
+          <select
+            value={language.value}
+            onChange={(event) => void choose(event.currentTarget.value as Language)}
+          >
+            {Object.entries(LANGUAGES).map(([code, name]) => (
+              <option value={code} lang={code}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          {t("account.theme")}
+          <select
+            value={theme.value}
+            onChange={(event) => {
+              theme.value = event.currentTarget.value as Theme;
+              setPreference("theme", theme.value);
+              showTheme(theme.value);
+            }}
+          >
+            <option value="">{t("theme.system")}</option>
+            <option value="light">{t("theme.light")}</option>
+            <option value="dark">{t("theme.dark")}</option>
+          </select>
+        </label>
+        <hr />
+        <button type="button" onClick={() => void run(signOut)}>
+          {t("account.signOut")}
+        </button>
+        {isAdmin.value && (
+          <button type="button" onClick={() => (asksForAll.value = true)}>
+            {t("account.signOutEverywhere")}…
+          </button>
+        )}
+      </Menu>
+      {asksForAll.value && (
+        <Dialog title={t("everywhere.title")} onClose={() => (asksForAll.value = false)}>
+          <p>{t("everywhere.text")}</p>
+          <div class="actions">
+            <button type="button" onClick={() => (asksForAll.value = false)}>
+              {t("everywhere.keep")}
+            </button>
+            <button type="button" class="main danger" onClick={() => void run(signOutEverywhere)}>
+              {t("account.signOutEverywhere")}
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}

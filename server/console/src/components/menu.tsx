@@ -1,0 +1,77 @@
+import type { ComponentChildren } from "preact";
+import { useId, useRef } from "preact/hooks";
+
+/** A button that opens a menu, whose items are buttons and links. Arrow keys move between them. */
+export function Menu({
+  label,
+  title,
+  class: classes = "",
+  children,
+}: {
+  label: ComponentChildren;
+  /** The name of the button if its label is an icon. */
+  title?: string;
+  class?: string;
+  children: ComponentChildren;
+}) {
+  const id = useId();
+  const button = useRef<HTMLButtonElement>(null);
+  const menu = useRef<HTMLDivElement>(null);
+  const items = () => [
+    ...(menu.current?.querySelectorAll<HTMLElement>("button:not(:disabled), a, input, select") ?? []),
+  ];
+
+  function place(): void {
+    if (!button.current || !menu.current) return;
+    const from = button.current.getBoundingClientRect();
+    const { offsetWidth: width, offsetHeight: height } = menu.current;
+    const below = from.bottom + 4 + height <= innerHeight;
+    menu.current.style.left = `${Math.max(4, Math.min(from.left, innerWidth - width - 4))}px`;
+    menu.current.style.top = `${below ? from.bottom + 4 : Math.max(4, from.top - height - 4)}px`;
+  }
+
+  function move(event: KeyboardEvent): void {
+    const all = items();
+    const at = all.indexOf(document.activeElement as HTMLElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
+    // Letters are shortcuts of the view behind the menu.
+    if (event.key !== "Escape" && event.key !== "Tab") event.stopPropagation();
+    if (to === undefined) return;
+    event.preventDefault();
+    all[(to + all.length) % all.length]?.focus();
+  }
+
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        class={classes}
+        popovertarget={id}
+        aria-haspopup="true"
+        aria-label={title}
+        title={title}
+      >
+        {label}
+      </button>
+      <div
+        ref={menu}
+        id={id}
+        popover="auto"
+        class="menu"
+        onKeyDown={move}
+        onBeforeToggle={(event) => {
+          // The browser moves the focus when it shows the menu, before it handles the next key.
+          if (event.newState === "open") items()[0]?.setAttribute("autofocus", "");
+        }}
+        onToggle={(event) => event.newState === "open" && place()}
+        onClick={(event) => {
+          const item = (event.target as Element).closest("button, a");
+          if (item) menu.current?.hidePopover();
+        }}
+      >
+        {children}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,30 @@
+// Starts the console: texts and session are read at the same time, then the view is shown.
+
+import { effect } from "@preact/signals";
+import { render } from "preact";
+import { App } from "./app.tsx";
+import { restored } from "./connection.ts";
+import { listenForKeys } from "./keys.ts";
+import { preference, showTheme, type Theme } from "./preferences.ts";
+import { followLinks } from "./router.ts";
+import { load, session } from "./session.ts";
+import { loadTexts } from "./texts.ts";
+import { takeToken } from "./views/signin.tsx";
+import "./styles/console.css";
+
+takeToken();
+showTheme(preference("theme") as Theme);
+followLinks();
+listenForKeys();
+const loading = load().catch(() => {});
+await loadTexts();
+await loading;
+effect(() => {
+  // The server did not respond to the first request.
+  if (restored.value && session.peek() === undefined) void load().catch(() => {});
+});
+const root = document.getElementById("console");
+if (root) {
+  root.replaceChildren();
+  render(<App />, root);
+}

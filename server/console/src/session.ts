@@ -1,0 +1,49 @@
+// The session of the person who is signed in.
+
+import { computed, signal } from "@preact/signals";
+import { ApiError, call, setSignedOut } from "./api/client.ts";
+import type { GetCurrentSessionResponse } from "./api/types.ts";
+
+/** The session with its account; null if there is none, undefined until that is known. */
+export const session = signal<GetCurrentSessionResponse | null | undefined>(undefined);
+/** Whether a session ended while the console was open. */
+export const hasEnded = signal(false);
+export const canWrite = computed(() => ["write", "admin"].includes(scope()));
+export const isAdmin = computed(() => scope() === "admin");
+
+function scope(): string {
+  return session.value?.session?.scope ?? "";
+}
+
+setSignedOut(() => {
+  hasEnded.value ||= Boolean(session.value);
+  session.value = null;
+});
+
+/** Reads who is signed in. */
+export async function load(): Promise<void> {
+  try {
+    session.value = await call("GET /api/session");
+    hasEnded.value = false;
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 401)) throw error;
+    session.value = null;
+  }
+}
+
+/** Begins a session with the token of a link, the whole link, or an API key. */
+export async function signIn(text: string): Promise<void> {
+  const token = text.trim();
+  await call("POST /api/session", { body: { token: token.slice(token.indexOf("#") + 1) } });
+  await load();
+}
+
+export async function signOut(): Promise<void> {
+  await call("DELETE /api/session");
+  session.value = null;
+}
+
+export async function signOutEverywhere(): Promise<void> {
+  await call("DELETE /api/sessions");
+  session.value = null;
+}

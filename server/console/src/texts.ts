@@ -1,0 +1,131 @@
+// Texts of the console in the language of the person, and formats of numbers and times.
+
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import type en from "../texts/en.json";
+import { ApiError, ConnectionError } from "./api/client.ts";
+import { fill } from "./fill.ts";
+import { preference, setPreference } from "./preferences.ts";
+
+type Texts = typeof en;
+export type Key = keyof Texts;
+/** The keys of texts for numbers, without .one and .other. */
+export type PluralKey = Key extends infer K ? (K extends `${infer Stem}.other` ? Stem : never) : never;
+export type Language = "en" | "de";
+
+const FILES: Record<Language, () => Promise<{ default: Texts }>> = {
+  en: () => import("../texts/en.json"),
+  de: () => import("../texts/de.json"),
+};
+export const LANGUAGES: Record<Language, string> = { en: "English", de: "Deutsch" };
+export const language = signal<Language>("en");
+let texts = {} as Texts;
+
+/** Loads the chosen language, or that of the browser. */
+export async function loadTexts(): Promise<void> {
+  const wanted = [preference("language"), ...navigator.languages].map((tag) => tag.slice(0, 2));
+  await use(wanted.find((tag): tag is Language => tag in FILES) ?? "en");
+}
+
+export async function choose(chosen: Language): Promise<void> {
+  setPreference("language", chosen);
+  await use(chosen);
+}
+
+async function use(chosen: Language): Promise<void> {
+  texts = (await FILES[chosen]()).default;
+  formats.clear();
+  document.documentElement.lang = chosen;
+  language.value = chosen;
+}
+
+/** Returns a text with its values. Reading it subscribes a component to the language. */
+export function t(key: Key, values: Record<string, string | number> = {}): string {
+  return parts(key, values).join("");
+}
+
+/** Returns a text whose values are elements, such as names in <bdi>. */
+export function parts(key: Key, values: Record<string, ComponentChildren>): ComponentChildren[] {
+  void language.value;
+  return fill(texts[key] ?? key, values);
+}
+
+/** Returns the text for a number, which replaces {count}. */
+export function plural(stem: PluralKey, count: number, values: Record<string, string> = {}): string {
+  return pluralParts(stem, count, { count: number(count), ...values }).join("");
+}
+
+/** Returns the text for a number with elements as values. */
+export function pluralParts(
+  stem: PluralKey,
+  count: number,
+  values: Record<string, ComponentChildren>,
+): ComponentChildren[] {
+  const rules = format("plural", () => new Intl.PluralRules(language.value));
+  const key = `${stem}.${rules.select(count)}`;
+  return parts((key in texts ? key : `${stem}.other`) as Key, values);
+}
+
+/** Returns the text for a value of an enum or a code if there is one, otherwise the value. */
+export function named(group: string, value: string): string {
+  const key = `${group}.${value}` as Key;
+  void language.value;
+  return key in texts ? t(key) : value;
+}
+
+/** Returns what happened in a sentence: a text for the code, otherwise the server's. */
+export function errorText(error: unknown): string {
+  if (error instanceof ConnectionError) return t("error.connection");
+  if (!(error instanceof ApiError)) return String(error);
+  const known = named("error", error.code);
+  return known === error.code ? error.message : known;
+}
+
+/** The language with the region of the browser, for the order of days and months. */
+function locale(): string {
+  return navigator.languages.find((tag) => tag.startsWith(language.value)) ?? language.value;
+}
+
+const formats = new Map<string, unknown>();
+
+function format<Format>(name: string, make: () => Format): Format {
+  void language.value;
+  if (!formats.has(name)) formats.set(name, make());
+  return formats.get(name) as Format;
+}
+
+export function number(value: number): string {
+  return format("number", () => new Intl.NumberFormat(locale())).format(value);
+}
+
+export function date(value: string | number): string {
+  const options = { dateStyle: "medium" } as const;
+  return format("date", () => new Intl.DateTimeFormat(locale(), options)).format(new Date(value));
+}
+
+export function dateTime(value: string | number): string {
+  const options = { dateStyle: "medium", timeStyle: "short" } as const;
+  return format("time", () => new Intl.DateTimeFormat(locale(), options)).format(new Date(value));
+}
+
+export function clock(value: number): string {
+  const options = { timeStyle: "short" } as const;
+  return format("clock", () => new Intl.DateTimeFormat(locale(), options)).format(value);
+}
+
+const UNITS = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+] as const;
+
+/** Returns how long ago a time was, in the largest unit. */
+export function ago(value: string): string {
+  const relative = format(
+    "ago",
+    () => new Intl.RelativeTimeFormat(language.value, { numeric: "auto" }),
+  );
+  const seconds = (Date.parse(value) - Date.now()) / 1000;
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
+  return relative.format(Math.round(seconds / size), unit);
+}

@@ -1,0 +1,132 @@
+"""People sign in and out of the console, in a browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from .conftest import Person
+
+pytestmark = pytest.mark.verify
+GERMAN = [{"locale": "de-AT"}]
+
+
+def test_link_signs_in_once_and_leaves_no_token(person: Person) -> None:
+    page, url = person.page, person.account.ok("CreateSignInLink", name="Ada", scope="read")["url"]
+    token = url.partition("#")[2]
+
+    page.goto(f"{person.url}/signin#{token}")
+
+    button = page.get_by_role("button", name="Ada Read only")
+    expect(button).to_be_visible()
+    assert token not in page.url
+    assert page.evaluate("document.cookie + JSON.stringify([localStorage, sessionStorage])") == (
+        "[{},{}]"
+    )
+    page.go_back()
+    assert token not in page.url
+    page.goto(person.url)
+    button.click()
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    expect(page.get_by_label("Sign-in link or API key")).to_be_visible()
+    assert person.account.ok("ListSessions")["total"] == 0
+    page.goto("about:blank")
+    page.goto(f"{person.url}/signin#{token}")
+    expect(page.get_by_role("alert")).to_contain_text("was used")
+
+
+def test_pasted_key_is_exchanged_for_a_session(person: Person) -> None:
+    page, account = person.page, person.account
+    person.open("/")
+
+    page.get_by_label("Sign-in link or API key").fill(account.key)
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("button", name="test Admin")).to_be_visible()
+    assert [each["name"] for each in account.ok("ListSessions")["sessions"]] == ["test"]
+    stored = page.evaluate("JSON.stringify([document.cookie, localStorage, sessionStorage])")
+    assert account.key not in stored + page.content()
+
+
+def test_signing_out_everywhere_ends_all_sessions_after_a_question(person: Person) -> None:
+    page = person.page
+    person.account.ok("SignIn", token=person.account.key)
+    person.sign_in()
+
+    page.get_by_role("button", name="Ada Admin").click()
+    page.get_by_role("button", name="Sign out everywhere").click()
+    dialog = page.get_by_role("dialog", name="Sign everyone out?")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    assert person.account.ok("ListSessions")["total"] == 2
+    page.get_by_role("button", name="Ada Admin").click()
+    page.get_by_role("button", name="Sign out everywhere").click()
+    dialog.get_by_role("button", name="Sign out everywhere").click()
+
+    expect(page.get_by_label("Sign-in link or API key")).to_be_visible()
+    assert person.account.ok("ListSessions")["total"] == 0
+
+
+@pytest.mark.parametrize("person", GERMAN, indirect=True)
+def test_language_follows_the_browser_and_can_be_switched(person: Person) -> None:
+    page = person.page
+    person.open("/")
+    expect(page.get_by_label("Anmeldelink oder API-Schlüssel")).to_be_visible()
+    person.sign_in()
+
+    page.get_by_role("button", name="Ada Administration").click()
+    page.get_by_label("Sprache").select_option("English")
+
+    expect(page.get_by_role("button", name="Ada Admin", exact=True)).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("button", name="Ada Admin", exact=True)).to_be_visible()
+    assert page.locator("html").get_attribute("lang") == "en"
+
+
+def test_theme_can_be_chosen(person: Person) -> None:
+    person.sign_in()
+    background = "getComputedStyle(document.documentElement).backgroundColor"
+    assert person.page.evaluate(background) == "rgb(255, 255, 255)"
+
+    person.page.get_by_role("button", name="Ada Admin").click()
+    person.page.get_by_label("Appearance").select_option("Dark")
+    person.page.reload()
+
+    person.page.locator("#main").wait_for()
+    assert person.page.evaluate(background) == "rgb(15, 18, 23)"
+
+
+def test_plain_http_on_another_host_explains_why_it_cannot_sign_in(person: Person) -> None:
+    """The name of another host is resolved by the test, so that no network is needed."""
+    address = person.account.service.http
+    person.page.route(
+        "**",
+        lambda route: route.fulfill(
+            response=route.fetch(url=route.request.url.replace("roster.example", address))
+        ),
+    )
+
+    person.page.goto("http://roster.example/console/")
+
+    expect(person.page.get_by_role("alert")).to_contain_text("uses no HTTPS")
+    expect(person.page.get_by_role("button", name="Sign in")).to_have_count(0)
+    # Chromium ignores the header Cross-Origin-Opener-Policy without TLS.
+    assert ["Cross-Origin" in problem for problem in person.problems] == [True]
+    person.problems.clear()
+
+
+def test_unknown_view_says_so(person: Person) -> None:
+    person.sign_in()
+
+    person.open("/nothing/here")
+
+    expect(person.page.get_by_role("heading", name="No such page")).to_be_visible()
+
+
+def test_signing_in_is_accessible(person: Person) -> None:
+    person.open("/")
+    person.page.get_by_label("Sign-in link or API key").wait_for()
+    person.check_accessibility()
+    person.sign_in()
+    person.page.get_by_role("button", name="Ada Admin").click()
+    person.check_accessibility()
