@@ -2231,7 +2231,7 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
 	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x16\n" +
-	"\x14DeleteImportResponse2\xc2\v\n" +
+	"\x14DeleteImportResponse2\xaa\v\n" +
 	"\rImportService\x12\x91\x01\n" +
 	"\fCreateImport\x12\x1e.roster.v1.CreateImportRequest\x1a\x1f.roster.v1.CreateImportResponse\"@\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\\µ\x18\x10\n" +
@@ -2241,10 +2241,10 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\vListImports\x12\x1d.roster.v1.ListImportsRequest\x1a\x1e.roster.v1.ListImportsResponse\"\x1e\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\x0e\x12\f/api/imports\x12p\n" +
 	"\tGetImport\x12\x1b.roster.v1.GetImportRequest\x1a\x1c.roster.v1.GetImportResponse\"(\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01[\x82\xd3\xe4\x93\x02\x13\x12\x11/api/imports/{id}\x12\xaa\x01\n" +
-	"\fUpdateImport\x12\x1e.roster.v1.UpdateImportRequest\x1a\x1f.roster.v1.UpdateImportResponse\"Y\x92\xb5\x18\a\n" +
+	"\x04read\x9a\xb5\x18\x01[\x82\xd3\xe4\x93\x02\x13\x12\x11/api/imports/{id}\x12\x92\x01\n" +
+	"\fUpdateImport\x12\x1e.roster.v1.UpdateImportRequest\x1a\x1f.roster.v1.UpdateImportResponse\"A\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02[]µ\x18\x10\n" +
-	"\x0eimport.updated\x82\xd3\xe4\x93\x02.:\x01*Z\x16:\x01*2\x11/api/imports/{id}\x1a\x11/api/imports/{id}\x12\xa2\x01\n" +
+	"\x0eimport.updated\x82\xd3\xe4\x93\x02\x16:\x01*2\x11/api/imports/{id}\x12\xa2\x01\n" +
 	"\vStartImport\x12\x1d.roster.v1.StartImportRequest\x1a\x1e.roster.v1.StartImportResponse\"T\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x06[]\x03\"%(µ\x18\x10\n" +
 	"\x0eimport.startedȵ\x18\x01\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/api/imports/{id}/start\x12\x96\x01\n" +
