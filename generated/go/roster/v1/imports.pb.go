@@ -1888,8 +1888,8 @@ type ImportJob_Sample struct {
 	FirstName string `protobuf:"bytes,3,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
 	// Last name; empty if the row has none.
 	LastName string `protobuf:"bytes,4,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
-	// Status that a new subscriber gets.
-	Status Subscriber_Status `protobuf:"varint,5,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
+	// Status that a new subscriber gets. Absent if the row would fail.
+	Status *Subscriber_Status `protobuf:"varint,5,opt,name=status,proto3,enum=roster.v1.Subscriber_Status,oneof" json:"status,omitempty"`
 	// Tags.
 	Tags []string `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Custom field values by key, as text.
@@ -1961,8 +1961,8 @@ func (x *ImportJob_Sample) GetLastName() string {
 }
 
 func (x *ImportJob_Sample) GetStatus() Subscriber_Status {
-	if x != nil {
-		return x.Status
+	if x != nil && x.Status != nil {
+		return *x.Status
 	}
 	return Subscriber_STATUS_UNSPECIFIED
 }
@@ -2082,7 +2082,7 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\f_on_conflictB\t\n" +
 	"\a_presetB\x12\n" +
 	"\x10_unknown_columnsB\x0e\n" +
-	"\f_date_format\"\xa6\x13\n" +
+	"\f_date_format\"\xb6\x13\n" +
 	"\tImportJob\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x04name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vmembers.csvR\x04name\x12;\n" +
@@ -2121,21 +2121,22 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\bexamples\x18\x04 \x03(\tB\x17\xaa\xb5\x18\x13[\"ada@example.com\"]R\bexamples\x12N\n" +
 	"\rproposed_type\x18\x05 \x01(\x0e2\x1f.roster.v1.CustomField.DataTypeB\b\xaa\xb5\x18\x04TEXTR\fproposedType\x127\n" +
 	"\x12looks_like_consent\x18\x06 \x01(\bB\t\xaa\xb5\x18\x05falseR\x10looksLikeConsent\x12#\n" +
-	"\aunknown\x18\a \x01(\bB\t\xaa\xb5\x18\x05falseR\aunknown\x1a\xf1\x03\n" +
+	"\aunknown\x18\a \x01(\bB\t\xaa\xb5\x18\x05falseR\aunknown\x1a\x81\x04\n" +
 	"\x06Sample\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x012R\x04line\x12)\n" +
 	"\x05email\x18\x02 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x05email\x12&\n" +
 	"\n" +
 	"first_name\x18\x03 \x01(\tB\a\xaa\xb5\x18\x03AdaR\tfirstName\x12)\n" +
-	"\tlast_name\x18\x04 \x01(\tB\f\xaa\xb5\x18\bLovelaceR\blastName\x12C\n" +
-	"\x06status\x18\x05 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDR\x06status\x12\x1f\n" +
+	"\tlast_name\x18\x04 \x01(\tB\f\xaa\xb5\x18\bLovelaceR\blastName\x12H\n" +
+	"\x06status\x18\x05 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDH\x00R\x06status\x88\x01\x01\x12\x1f\n" +
 	"\x04tags\x18\x06 \x03(\tB\v\xaa\xb5\x18\a[\"vip\"]R\x04tags\x12R\n" +
 	"\rcustom_fields\x18\a \x03(\v2-.roster.v1.ImportJob.Sample.CustomFieldsEntryR\fcustomFields\x122\n" +
-	"\x06reason\x18\b \x01(\x0e2\x15.roster.v1.Row.ReasonH\x00R\x06reason\x88\x01\x01\x12\x14\n" +
+	"\x06reason\x18\b \x01(\x0e2\x15.roster.v1.Row.ReasonH\x01R\x06reason\x88\x01\x01\x12\x14\n" +
 	"\x05field\x18\t \x01(\tR\x05field\x1a?\n" +
 	"\x11CustomFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\t\n" +
+	"\a_statusB\t\n" +
 	"\a_reason\x1ap\n" +
 	"\vStatusCount\x12C\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDR\x06status\x12\x1c\n" +

@@ -275,7 +275,7 @@ class ImportJob(_message.Message):
         last_name: _builtins.str
         """Last name; empty if the row has none."""
         status: _subscribers_pb2.Subscriber.Status.ValueType
-        """Status that a new subscriber gets."""
+        """Status that a new subscriber gets. Absent if the row would fail."""
         reason: _rows_pb2.Row.Reason.ValueType
         """Why the row would fail. Absent if it would not."""
         field: _builtins.str
@@ -295,19 +295,24 @@ class ImportJob(_message.Message):
             email: _builtins.str = ...,
             first_name: _builtins.str = ...,
             last_name: _builtins.str = ...,
-            status: _subscribers_pb2.Subscriber.Status.ValueType = ...,
+            status: _subscribers_pb2.Subscriber.Status.ValueType | None = ...,
             tags: _abc.Iterable[_builtins.str] | None = ...,
             custom_fields: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
             reason: _rows_pb2.Row.Reason.ValueType | None = ...,
             field: _builtins.str = ...,
         ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "reason", b"reason"]  # noqa: Y015
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "_status", b"_status", "reason", b"reason", "status", b"status"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "custom_fields", b"custom_fields", "email", b"email", "field", b"field", "first_name", b"first_name", "last_name", b"last_name", "line", b"line", "reason", b"reason", "status", b"status", "tags", b"tags"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "_status", b"_status", "custom_fields", b"custom_fields", "email", b"email", "field", b"field", "first_name", b"first_name", "last_name", b"last_name", "line", b"line", "reason", b"reason", "status", b"status", "tags", b"tags"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
         _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
+        _WhichOneofReturnType__status: _TypeAlias = _typing.Literal["status"]  # noqa: Y015
+        _WhichOneofArgType__status: _TypeAlias = _typing.Literal["_status", b"_status"]  # noqa: Y015
+        @_typing.overload
         def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
+        @_typing.overload
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__status) -> _WhichOneofReturnType__status | None: ...
 
     @_typing.final
     class StatusCount(_message.Message):

@@ -419,11 +419,11 @@ export declare type ImportJob_Sample = Message<"roster.v1.ImportJob.Sample"> & {
   lastName: string;
 
   /**
-   * Status that a new subscriber gets.
+   * Status that a new subscriber gets. Absent if the row would fail.
    *
-   * @generated from field: roster.v1.Subscriber.Status status = 5;
+   * @generated from field: optional roster.v1.Subscriber.Status status = 5;
    */
-  status: Subscriber_Status;
+  status?: Subscriber_Status | undefined;
 
   /**
    * Tags.
