@@ -86,6 +86,7 @@ def test_all_methods_except_deletes_imports_and_sign_in_are_retried() -> None:
         "SignIn",
         "SignOut",
         "SignOutEverywhere",
+        "UpdateImport",
     }
 
 

@@ -142,11 +142,8 @@ def _count(database_url: str, files: int) -> Counter[str]:
         rows = select(
             f"SELECT email_key, status FROM subscriber WHERE account_id = '{account}'", tx
         )
-        events = select(
-            "SELECT subscriber_id, event_type FROM event WHERE account_id ="
-            f" '{account}' AND event_type LIKE 'subscriber.%'",
-            tx,
-        )
+        sql = f"SELECT subscriber_id, event_type FROM event WHERE account_id = '{account}'"
+        events = [row for row in select(sql, tx) if row[1].startswith("subscriber.")]
     by_file: dict[str, list[tuple[str, int]]] = {}
     for email, status in rows:
         name, _, row = email.partition("-")

@@ -104,17 +104,17 @@ func (ImportJob_State) EnumDescriptor() ([]byte, []int) {
 type ImportOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Action for a row if a subscriber already has its email address. Default: FAIL.
-	OnConflict Row_OnConflict `protobuf:"varint,1,opt,name=on_conflict,json=onConflict,proto3,enum=roster.v1.Row_OnConflict" json:"on_conflict,omitempty"`
+	OnConflict *Row_OnConflict `protobuf:"varint,1,opt,name=on_conflict,json=onConflict,proto3,enum=roster.v1.Row_OnConflict,oneof" json:"on_conflict,omitempty"`
 	// The character encoding of the file, such as windows-1252. Default: UTF-8. UTF-16 with a byte
 	// order mark is detected.
 	Charset string `protobuf:"bytes,5,opt,name=charset,proto3" json:"charset,omitempty"`
 	// The service that exported the CSV file. Default: detected from the header.
-	Preset Import_Preset `protobuf:"varint,7,opt,name=preset,proto3,enum=roster.v1.Import_Preset" json:"preset,omitempty"`
+	Preset *Import_Preset `protobuf:"varint,7,opt,name=preset,proto3,enum=roster.v1.Import_Preset,oneof" json:"preset,omitempty"`
 	// Fields of columns of the CSV file, each as COLUMN=FIELD. At most 200.
 	ColumnMap []string `protobuf:"bytes,8,rep,name=column_map,json=columnMap,proto3" json:"column_map,omitempty"`
 	// Action for unknown columns of the CSV file, and for unknown custom fields of JSON rows.
 	// Default: FAIL, but IGNORE if a preset other than ROSTER applies.
-	UnknownColumns UnknownColumns_Action `protobuf:"varint,9,opt,name=unknown_columns,json=unknownColumns,proto3,enum=roster.v1.UnknownColumns_Action" json:"unknown_columns,omitempty"`
+	UnknownColumns *UnknownColumns_Action `protobuf:"varint,9,opt,name=unknown_columns,json=unknownColumns,proto3,enum=roster.v1.UnknownColumns_Action,oneof" json:"unknown_columns,omitempty"`
 	// Tags to add to every subscriber that is created or updated. At most 100.
 	AddTags []string `protobuf:"bytes,10,rep,name=add_tags,json=addTags,proto3" json:"add_tags,omitempty"`
 	// Imports only rows that match this expression.
@@ -128,7 +128,7 @@ type ImportOptions struct {
 	IgnoreColumns []string `protobuf:"bytes,16,rep,name=ignore_columns,json=ignoreColumns,proto3" json:"ignore_columns,omitempty"`
 	// Order of the day, the month and the year in numeric dates. Default: such dates are not
 	// accepted.
-	DateFormat DateFormat_Order `protobuf:"varint,17,opt,name=date_format,json=dateFormat,proto3,enum=roster.v1.DateFormat_Order" json:"date_format,omitempty"`
+	DateFormat *DateFormat_Order `protobuf:"varint,17,opt,name=date_format,json=dateFormat,proto3,enum=roster.v1.DateFormat_Order,oneof" json:"date_format,omitempty"`
 	// Cells of the CSV file that have no value, such as NULL or n/a. Default: none. At most 20.
 	NullTokens []string `protobuf:"bytes,18,rep,name=null_tokens,json=nullTokens,proto3" json:"null_tokens,omitempty"`
 	// Imports only rows whose email address, full name or last name starts with this text.
@@ -168,8 +168,8 @@ func (*ImportOptions) Descriptor() ([]byte, []int) {
 }
 
 func (x *ImportOptions) GetOnConflict() Row_OnConflict {
-	if x != nil {
-		return x.OnConflict
+	if x != nil && x.OnConflict != nil {
+		return *x.OnConflict
 	}
 	return Row_ON_CONFLICT_UNSPECIFIED
 }
@@ -182,8 +182,8 @@ func (x *ImportOptions) GetCharset() string {
 }
 
 func (x *ImportOptions) GetPreset() Import_Preset {
-	if x != nil {
-		return x.Preset
+	if x != nil && x.Preset != nil {
+		return *x.Preset
 	}
 	return Import_PRESET_UNSPECIFIED
 }
@@ -196,8 +196,8 @@ func (x *ImportOptions) GetColumnMap() []string {
 }
 
 func (x *ImportOptions) GetUnknownColumns() UnknownColumns_Action {
-	if x != nil {
-		return x.UnknownColumns
+	if x != nil && x.UnknownColumns != nil {
+		return *x.UnknownColumns
 	}
 	return UnknownColumns_ACTION_UNSPECIFIED
 }
@@ -238,8 +238,8 @@ func (x *ImportOptions) GetIgnoreColumns() []string {
 }
 
 func (x *ImportOptions) GetDateFormat() DateFormat_Order {
-	if x != nil {
-		return x.DateFormat
+	if x != nil && x.DateFormat != nil {
+		return *x.DateFormat
 	}
 	return DateFormat_ORDER_UNSPECIFIED
 }
@@ -273,8 +273,8 @@ type ImportJob struct {
 	Received float64 `protobuf:"fixed64,5,opt,name=received,proto3" json:"received,omitempty"`
 	// Options of the import.
 	Options *ImportOptions `protobuf:"bytes,6,opt,name=options,proto3" json:"options,omitempty"`
-	// Preset that applies. PRESET_UNSPECIFIED if none does, or before the inspection.
-	Preset Import_Preset `protobuf:"varint,7,opt,name=preset,proto3,enum=roster.v1.Import_Preset" json:"preset,omitempty"`
+	// Preset that applies. Absent if none does, and before the inspection.
+	Preset *Import_Preset `protobuf:"varint,7,opt,name=preset,proto3,enum=roster.v1.Import_Preset,oneof" json:"preset,omitempty"`
 	// Format of the file: "csv" or "json". Empty before the inspection.
 	Format string `protobuf:"bytes,8,opt,name=format,proto3" json:"format,omitempty"`
 	// Delimiter of the CSV file. Empty for JSON.
@@ -391,8 +391,8 @@ func (x *ImportJob) GetOptions() *ImportOptions {
 }
 
 func (x *ImportJob) GetPreset() Import_Preset {
-	if x != nil {
-		return x.Preset
+	if x != nil && x.Preset != nil {
+		return *x.Preset
 	}
 	return Import_PRESET_UNSPECIFIED
 }
@@ -1888,8 +1888,8 @@ type ImportJob_Sample struct {
 	FirstName string `protobuf:"bytes,3,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
 	// Last name; empty if the row has none.
 	LastName string `protobuf:"bytes,4,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
-	// Status that a new subscriber gets.
-	Status Subscriber_Status `protobuf:"varint,5,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
+	// Status that a new subscriber gets. Absent if the row would fail.
+	Status *Subscriber_Status `protobuf:"varint,5,opt,name=status,proto3,enum=roster.v1.Subscriber_Status,oneof" json:"status,omitempty"`
 	// Tags.
 	Tags []string `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Custom field values by key, as text.
@@ -1961,8 +1961,8 @@ func (x *ImportJob_Sample) GetLastName() string {
 }
 
 func (x *ImportJob_Sample) GetStatus() Subscriber_Status {
-	if x != nil {
-		return x.Status
+	if x != nil && x.Status != nil {
+		return *x.Status
 	}
 	return Subscriber_STATUS_UNSPECIFIED
 }
@@ -2054,16 +2054,16 @@ var File_roster_v1_imports_proto protoreflect.FileDescriptor
 
 const file_roster_v1_imports_proto_rawDesc = "" +
 	"\n" +
-	"\x17roster/v1/imports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x1droster/v1/custom_fields.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xe3\x06\n" +
-	"\rImportOptions\x12P\n" +
-	"\von_conflict\x18\x01 \x01(\x0e2\x19.roster.v1.Row.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01R\n" +
-	"onConflict\x121\n" +
-	"\acharset\x18\x05 \x01(\tB\x17\xbaH\x04r\x02\x18(\xaa\xb5\x18\fwindows-1252R\acharset\x12K\n" +
-	"\x06preset\x18\a \x01(\x0e2\x18.roster.v1.Import.PresetB\x19\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tMAILCHIMP\xe0\xb5\x18\x01R\x06preset\x12F\n" +
+	"\x17roster/v1/imports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x1droster/v1/custom_fields.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xb6\a\n" +
+	"\rImportOptions\x12U\n" +
+	"\von_conflict\x18\x01 \x01(\x0e2\x19.roster.v1.Row.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01H\x00R\n" +
+	"onConflict\x88\x01\x01\x121\n" +
+	"\acharset\x18\x05 \x01(\tB\x17\xbaH\x04r\x02\x18(\xaa\xb5\x18\fwindows-1252R\acharset\x12P\n" +
+	"\x06preset\x18\a \x01(\x0e2\x18.roster.v1.Import.PresetB\x19\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tMAILCHIMP\xe0\xb5\x18\x01H\x01R\x06preset\x88\x01\x01\x12F\n" +
 	"\n" +
 	"column_map\x18\b \x03(\tB'\xbaH\r\x92\x01\n" +
-	"\x10\xc8\x01\"\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x13[\"First=firstName\"]R\tcolumnMap\x12a\n" +
-	"\x0funknown_columns\x18\t \x01(\x0e2 .roster.v1.UnknownColumns.ActionB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06IGNORE\xe0\xb5\x18\x01R\x0eunknownColumns\x129\n" +
+	"\x10\xc8\x01\"\x05r\x03\x18\xf4\x03\xaa\xb5\x18\x13[\"First=firstName\"]R\tcolumnMap\x12f\n" +
+	"\x0funknown_columns\x18\t \x01(\x0e2 .roster.v1.UnknownColumns.ActionB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06IGNORE\xe0\xb5\x18\x01H\x02R\x0eunknownColumns\x88\x01\x01\x129\n" +
 	"\badd_tags\x18\n" +
 	" \x03(\tB\x1e\xbaH\x05\x92\x01\x02\x10d\xaa\xb5\x18\x12[\"from Mailchimp\"]R\aaddTags\x12:\n" +
 	"\x06filter\x18\f \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
@@ -2073,20 +2073,24 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"status_map\x18\x0f \x03(\tB/\xbaH\r\x92\x01\n" +
 	"\x10\xc8\x01\"\x05r\x03\x18\xc8\x01\xaa\xb5\x18\x1b[\"abgemeldet=UNSUBSCRIBED\"]R\tstatusMap\x12D\n" +
 	"\x0eignore_columns\x18\x10 \x03(\tB\x1d\xbaH\r\x92\x01\n" +
-	"\x10\xc8\x01\"\x05r\x03\x18\xf4\x03\xaa\xb5\x18\t[\"notes\"]R\rignoreColumns\x12Q\n" +
-	"\vdate_format\x18\x11 \x01(\x0e2\x1b.roster.v1.DateFormat.OrderB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03DMY\xe0\xb5\x18\x01R\n" +
-	"dateFormat\x12:\n" +
+	"\x10\xc8\x01\"\x05r\x03\x18\xf4\x03\xaa\xb5\x18\t[\"notes\"]R\rignoreColumns\x12V\n" +
+	"\vdate_format\x18\x11 \x01(\x0e2\x1b.roster.v1.DateFormat.OrderB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03DMY\xe0\xb5\x18\x01H\x03R\n" +
+	"dateFormat\x88\x01\x01\x12:\n" +
 	"\vnull_tokens\x18\x12 \x03(\tB\x19\xbaH\v\x92\x01\b\x10\x14\"\x04r\x02\x18d\xaa\xb5\x18\a[\"n/a\"]R\n" +
 	"nullTokens\x12\x1a\n" +
-	"\x01q\x18\x13 \x01(\tB\f\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01R\x01q\"\x96\x13\n" +
+	"\x01q\x18\x13 \x01(\tB\f\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01R\x01qB\x0e\n" +
+	"\f_on_conflictB\t\n" +
+	"\a_presetB\x12\n" +
+	"\x10_unknown_columnsB\x0e\n" +
+	"\f_date_format\"\xb6\x13\n" +
 	"\tImportJob\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x04name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vmembers.csvR\x04name\x12;\n" +
 	"\x05state\x18\x03 \x01(\x0e2\x1a.roster.v1.ImportJob.StateB\t\xaa\xb5\x18\x05READYR\x05state\x12!\n" +
 	"\x04size\x18\x04 \x01(\x01B\r\xaa\xb5\x18\x0552428ȵ\x18\x01R\x04size\x12)\n" +
 	"\breceived\x18\x05 \x01(\x01B\r\xaa\xb5\x18\x0552428ȵ\x18\x01R\breceived\x12:\n" +
-	"\aoptions\x18\x06 \x01(\v2\x18.roster.v1.ImportOptionsB\x06\xbaH\x03\xc8\x01\x01R\aoptions\x12?\n" +
-	"\x06preset\x18\a \x01(\x0e2\x18.roster.v1.Import.PresetB\r\xaa\xb5\x18\tMAILCHIMPR\x06preset\x12\x1f\n" +
+	"\aoptions\x18\x06 \x01(\v2\x18.roster.v1.ImportOptionsB\x06\xbaH\x03\xc8\x01\x01R\aoptions\x12D\n" +
+	"\x06preset\x18\a \x01(\x0e2\x18.roster.v1.Import.PresetB\r\xaa\xb5\x18\tMAILCHIMPH\x00R\x06preset\x88\x01\x01\x12\x1f\n" +
 	"\x06format\x18\b \x01(\tB\a\xaa\xb5\x18\x03csvR\x06format\x12#\n" +
 	"\tdelimiter\x18\t \x01(\tB\x05\xaa\xb5\x18\x01,R\tdelimiter\x125\n" +
 	"\acolumns\x18\n" +
@@ -2117,21 +2121,22 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\bexamples\x18\x04 \x03(\tB\x17\xaa\xb5\x18\x13[\"ada@example.com\"]R\bexamples\x12N\n" +
 	"\rproposed_type\x18\x05 \x01(\x0e2\x1f.roster.v1.CustomField.DataTypeB\b\xaa\xb5\x18\x04TEXTR\fproposedType\x127\n" +
 	"\x12looks_like_consent\x18\x06 \x01(\bB\t\xaa\xb5\x18\x05falseR\x10looksLikeConsent\x12#\n" +
-	"\aunknown\x18\a \x01(\bB\t\xaa\xb5\x18\x05falseR\aunknown\x1a\xf1\x03\n" +
+	"\aunknown\x18\a \x01(\bB\t\xaa\xb5\x18\x05falseR\aunknown\x1a\x81\x04\n" +
 	"\x06Sample\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x012R\x04line\x12)\n" +
 	"\x05email\x18\x02 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x05email\x12&\n" +
 	"\n" +
 	"first_name\x18\x03 \x01(\tB\a\xaa\xb5\x18\x03AdaR\tfirstName\x12)\n" +
-	"\tlast_name\x18\x04 \x01(\tB\f\xaa\xb5\x18\bLovelaceR\blastName\x12C\n" +
-	"\x06status\x18\x05 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDR\x06status\x12\x1f\n" +
+	"\tlast_name\x18\x04 \x01(\tB\f\xaa\xb5\x18\bLovelaceR\blastName\x12H\n" +
+	"\x06status\x18\x05 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDH\x00R\x06status\x88\x01\x01\x12\x1f\n" +
 	"\x04tags\x18\x06 \x03(\tB\v\xaa\xb5\x18\a[\"vip\"]R\x04tags\x12R\n" +
 	"\rcustom_fields\x18\a \x03(\v2-.roster.v1.ImportJob.Sample.CustomFieldsEntryR\fcustomFields\x122\n" +
-	"\x06reason\x18\b \x01(\x0e2\x15.roster.v1.Row.ReasonH\x00R\x06reason\x88\x01\x01\x12\x14\n" +
+	"\x06reason\x18\b \x01(\x0e2\x15.roster.v1.Row.ReasonH\x01R\x06reason\x88\x01\x01\x12\x14\n" +
 	"\x05field\x18\t \x01(\tR\x05field\x1a?\n" +
 	"\x11CustomFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\t\n" +
+	"\a_statusB\t\n" +
 	"\a_reason\x1ap\n" +
 	"\vStatusCount\x12C\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDR\x06status\x12\x1c\n" +
@@ -2146,7 +2151,8 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\tSUCCEEDED\x10\x05\x12\r\n" +
 	"\tCANCELLED\x10\x06\x12\n" +
 	"\n" +
-	"\x06FAILED\x10\a\"\xb3\x02\n" +
+	"\x06FAILED\x10\aB\t\n" +
+	"\a_preset\"\xb3\x02\n" +
 	"\x13CreateImportRequest\x122\n" +
 	"\x04name\x18\x01 \x01(\tB\x1e\xbaH\b\xc8\x01\x01r\x03\x18\xff\x01\x90\xb5\x18\x01\xaa\xb5\x18\vmembers.csvR\x04name\x12;\n" +
 	"\x04size\x18\x02 \x01(\x01B'\xbaH\x17\xc8\x01\x01\x12\x12\x19\x00\x00\x00\x00\x00\x00\xe0A)\x00\x00\x00\x00\x00\x00\xf0?\xaa\xb5\x18\x0552428ȵ\x18\x01R\x04size\x12w\n" +
@@ -2155,12 +2161,14 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\x14CreateImportResponse\x128\n" +
 	"\n" +
 	"import_job\x18\x01 \x01(\v2\x14.roster.v1.ImportJobB\x06\xbaH\x03\xc8\x01\x01R\x06import\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x9b\x03\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xc5\x03\n" +
 	"\x17UploadImportPartRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x128\n" +
 	"\x06offset\x18\x02 \x01(\x01B \xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xe0A)\x00\x00\x00\x00\x00\x00\x00\x00\xaa\xb5\x18\x010ȵ\x18\x01R\x06offset\x12w\n" +
-	"\x06sha256\x18\x03 \x01(\tB_\xbaH\x18r\x162\x14^([0-9a-fA-F]{64})?$\xaa\xb5\x18@9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08R\x06sha256\x12(\n" +
-	"\x04part\x18\x04 \x01(\v2\x14.google.api.HttpBodyR\x04part\x12j\n" +
+	"\x06sha256\x18\x03 \x01(\tB_\xbaH\x18r\x162\x14^([0-9a-fA-F]{64})?$\xaa\xb5\x18@9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08R\x06sha256\x12R\n" +
+	"\x04part\x18\x04 \x01(\v2\x14.google.api.HttpBodyB(\xaa\xb5\x18$email,firstName\n" +
+	"ada@example.com,Ada\n" +
+	"R\x04part\x12j\n" +
 	"\x04etag\x18\x05 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x88\x01\n" +
 	"\x18UploadImportPartResponse\x128\n" +
@@ -2231,7 +2239,7 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
 	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x16\n" +
-	"\x14DeleteImportResponse2\xc2\v\n" +
+	"\x14DeleteImportResponse2\xaa\v\n" +
 	"\rImportService\x12\x91\x01\n" +
 	"\fCreateImport\x12\x1e.roster.v1.CreateImportRequest\x1a\x1f.roster.v1.CreateImportResponse\"@\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\\µ\x18\x10\n" +
@@ -2241,10 +2249,10 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\vListImports\x12\x1d.roster.v1.ListImportsRequest\x1a\x1e.roster.v1.ListImportsResponse\"\x1e\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\x0e\x12\f/api/imports\x12p\n" +
 	"\tGetImport\x12\x1b.roster.v1.GetImportRequest\x1a\x1c.roster.v1.GetImportResponse\"(\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01[\x82\xd3\xe4\x93\x02\x13\x12\x11/api/imports/{id}\x12\xaa\x01\n" +
-	"\fUpdateImport\x12\x1e.roster.v1.UpdateImportRequest\x1a\x1f.roster.v1.UpdateImportResponse\"Y\x92\xb5\x18\a\n" +
+	"\x04read\x9a\xb5\x18\x01[\x82\xd3\xe4\x93\x02\x13\x12\x11/api/imports/{id}\x12\x92\x01\n" +
+	"\fUpdateImport\x12\x1e.roster.v1.UpdateImportRequest\x1a\x1f.roster.v1.UpdateImportResponse\"A\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02[]µ\x18\x10\n" +
-	"\x0eimport.updated\x82\xd3\xe4\x93\x02.:\x01*Z\x16:\x01*2\x11/api/imports/{id}\x1a\x11/api/imports/{id}\x12\xa2\x01\n" +
+	"\x0eimport.updated\x82\xd3\xe4\x93\x02\x16:\x01*2\x11/api/imports/{id}\x12\xa2\x01\n" +
 	"\vStartImport\x12\x1d.roster.v1.StartImportRequest\x1a\x1e.roster.v1.StartImportResponse\"T\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x06[]\x03\"%(µ\x18\x10\n" +
 	"\x0eimport.startedȵ\x18\x01\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/api/imports/{id}/start\x12\x96\x01\n" +
@@ -2396,6 +2404,8 @@ func file_roster_v1_imports_proto_init() {
 	file_roster_v1_http_proto_init()
 	file_roster_v1_rows_proto_init()
 	file_roster_v1_subscribers_proto_init()
+	file_roster_v1_imports_proto_msgTypes[0].OneofWrappers = []any{}
+	file_roster_v1_imports_proto_msgTypes[1].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[4].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[7].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[10].OneofWrappers = []any{}

@@ -93,25 +93,40 @@ class ImportOptions(_message.Message):
     def __init__(
         self,
         *,
-        on_conflict: _rows_pb2.Row.OnConflict.ValueType = ...,
+        on_conflict: _rows_pb2.Row.OnConflict.ValueType | None = ...,
         charset: _builtins.str = ...,
-        preset: _rows_pb2.Import.Preset.ValueType = ...,
+        preset: _rows_pb2.Import.Preset.ValueType | None = ...,
         column_map: _abc.Iterable[_builtins.str] | None = ...,
-        unknown_columns: _subscribers_pb2.UnknownColumns.Action.ValueType = ...,
+        unknown_columns: _subscribers_pb2.UnknownColumns.Action.ValueType | None = ...,
         add_tags: _abc.Iterable[_builtins.str] | None = ...,
         filter: _builtins.str = ...,
         segment_id: _builtins.str = ...,
         status_map: _abc.Iterable[_builtins.str] | None = ...,
         ignore_columns: _abc.Iterable[_builtins.str] | None = ...,
-        date_format: _rows_pb2.DateFormat.Order.ValueType = ...,
+        date_format: _rows_pb2.DateFormat.Order.ValueType | None = ...,
         null_tokens: _abc.Iterable[_builtins.str] | None = ...,
         q: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_date_format", b"_date_format", "_on_conflict", b"_on_conflict", "_preset", b"_preset", "_unknown_columns", b"_unknown_columns", "date_format", b"date_format", "on_conflict", b"on_conflict", "preset", b"preset", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "charset", b"charset", "column_map", b"column_map", "date_format", b"date_format", "filter", b"filter", "ignore_columns", b"ignore_columns", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "q", b"q", "segment_id", b"segment_id", "status_map", b"status_map", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_date_format", b"_date_format", "_on_conflict", b"_on_conflict", "_preset", b"_preset", "_unknown_columns", b"_unknown_columns", "add_tags", b"add_tags", "charset", b"charset", "column_map", b"column_map", "date_format", b"date_format", "filter", b"filter", "ignore_columns", b"ignore_columns", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "q", b"q", "segment_id", b"segment_id", "status_map", b"status_map", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__date_format: _TypeAlias = _typing.Literal["date_format"]  # noqa: Y015
+    _WhichOneofArgType__date_format: _TypeAlias = _typing.Literal["_date_format", b"_date_format"]  # noqa: Y015
+    _WhichOneofReturnType__on_conflict: _TypeAlias = _typing.Literal["on_conflict"]  # noqa: Y015
+    _WhichOneofArgType__on_conflict: _TypeAlias = _typing.Literal["_on_conflict", b"_on_conflict"]  # noqa: Y015
+    _WhichOneofReturnType__preset: _TypeAlias = _typing.Literal["preset"]  # noqa: Y015
+    _WhichOneofArgType__preset: _TypeAlias = _typing.Literal["_preset", b"_preset"]  # noqa: Y015
+    _WhichOneofReturnType__unknown_columns: _TypeAlias = _typing.Literal["unknown_columns"]  # noqa: Y015
+    _WhichOneofArgType__unknown_columns: _TypeAlias = _typing.Literal["_unknown_columns", b"_unknown_columns"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__date_format) -> _WhichOneofReturnType__date_format | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__on_conflict) -> _WhichOneofReturnType__on_conflict | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__preset) -> _WhichOneofReturnType__preset | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__unknown_columns) -> _WhichOneofReturnType__unknown_columns | None: ...
 
 Global___ImportOptions: _TypeAlias = ImportOptions  # noqa: Y015
 
@@ -260,7 +275,7 @@ class ImportJob(_message.Message):
         last_name: _builtins.str
         """Last name; empty if the row has none."""
         status: _subscribers_pb2.Subscriber.Status.ValueType
-        """Status that a new subscriber gets."""
+        """Status that a new subscriber gets. Absent if the row would fail."""
         reason: _rows_pb2.Row.Reason.ValueType
         """Why the row would fail. Absent if it would not."""
         field: _builtins.str
@@ -280,19 +295,24 @@ class ImportJob(_message.Message):
             email: _builtins.str = ...,
             first_name: _builtins.str = ...,
             last_name: _builtins.str = ...,
-            status: _subscribers_pb2.Subscriber.Status.ValueType = ...,
+            status: _subscribers_pb2.Subscriber.Status.ValueType | None = ...,
             tags: _abc.Iterable[_builtins.str] | None = ...,
             custom_fields: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
             reason: _rows_pb2.Row.Reason.ValueType | None = ...,
             field: _builtins.str = ...,
         ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "reason", b"reason"]  # noqa: Y015
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "_status", b"_status", "reason", b"reason", "status", b"status"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "custom_fields", b"custom_fields", "email", b"email", "field", b"field", "first_name", b"first_name", "last_name", b"last_name", "line", b"line", "reason", b"reason", "status", b"status", "tags", b"tags"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "_status", b"_status", "custom_fields", b"custom_fields", "email", b"email", "field", b"field", "first_name", b"first_name", "last_name", b"last_name", "line", b"line", "reason", b"reason", "status", b"status", "tags", b"tags"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
         _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
+        _WhichOneofReturnType__status: _TypeAlias = _typing.Literal["status"]  # noqa: Y015
+        _WhichOneofArgType__status: _TypeAlias = _typing.Literal["_status", b"_status"]  # noqa: Y015
+        @_typing.overload
         def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
+        @_typing.overload
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__status) -> _WhichOneofReturnType__status | None: ...
 
     @_typing.final
     class StatusCount(_message.Message):
@@ -354,7 +374,7 @@ class ImportJob(_message.Message):
     received: _builtins.float
     """Number of bytes that have arrived: the offset of the next part."""
     preset: _rows_pb2.Import.Preset.ValueType
-    """Preset that applies. PRESET_UNSPECIFIED if none does, or before the inspection."""
+    """Preset that applies. Absent if none does, and before the inspection."""
     format: _builtins.str
     """Format of the file: "csv" or "json". Empty before the inspection."""
     delimiter: _builtins.str
@@ -434,7 +454,7 @@ class ImportJob(_message.Message):
         size: _builtins.float = ...,
         received: _builtins.float = ...,
         options: Global___ImportOptions | None = ...,
-        preset: _rows_pb2.Import.Preset.ValueType = ...,
+        preset: _rows_pb2.Import.Preset.ValueType | None = ...,
         format: _builtins.str = ...,
         delimiter: _builtins.str = ...,
         columns: _abc.Iterable[Global___ImportJob.Column] | None = ...,
@@ -454,11 +474,13 @@ class ImportJob(_message.Message):
         ended_at: _timestamp_pb2.Timestamp | None = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "created_at", b"created_at", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "options", b"options", "started_at", b"started_at", "summary", b"summary"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "actor", b"actor", "created_at", b"created_at", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "options", b"options", "preset", b"preset", "started_at", b"started_at", "summary", b"summary"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "columns", b"columns", "created_at", b"created_at", "delimiter", b"delimiter", "dry_run", b"dry_run", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "format", b"format", "id", b"id", "invalid", b"invalid", "name", b"name", "operation_id", b"operation_id", "options", b"options", "preset", b"preset", "problems", b"problems", "processed", b"processed", "received", b"received", "rows", b"rows", "sample", b"sample", "size", b"size", "started_at", b"started_at", "state", b"state", "statuses", b"statuses", "summary", b"summary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "actor", b"actor", "columns", b"columns", "created_at", b"created_at", "delimiter", b"delimiter", "dry_run", b"dry_run", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "format", b"format", "id", b"id", "invalid", b"invalid", "name", b"name", "operation_id", b"operation_id", "options", b"options", "preset", b"preset", "problems", b"problems", "processed", b"processed", "received", b"received", "rows", b"rows", "sample", b"sample", "size", b"size", "started_at", b"started_at", "state", b"state", "statuses", b"statuses", "summary", b"summary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__preset: _TypeAlias = _typing.Literal["preset"]  # noqa: Y015
+    _WhichOneofArgType__preset: _TypeAlias = _typing.Literal["_preset", b"_preset"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__preset) -> _WhichOneofReturnType__preset | None: ...
 
 Global___ImportJob: _TypeAlias = ImportJob  # noqa: Y015
 

@@ -29,9 +29,9 @@ export declare type ImportOptions = Message<"roster.v1.ImportOptions"> & {
   /**
    * Action for a row if a subscriber already has its email address. Default: FAIL.
    *
-   * @generated from field: roster.v1.Row.OnConflict on_conflict = 1;
+   * @generated from field: optional roster.v1.Row.OnConflict on_conflict = 1;
    */
-  onConflict: Row_OnConflict;
+  onConflict?: Row_OnConflict | undefined;
 
   /**
    * The character encoding of the file, such as windows-1252. Default: UTF-8. UTF-16 with a byte
@@ -44,9 +44,9 @@ export declare type ImportOptions = Message<"roster.v1.ImportOptions"> & {
   /**
    * The service that exported the CSV file. Default: detected from the header.
    *
-   * @generated from field: roster.v1.Import.Preset preset = 7;
+   * @generated from field: optional roster.v1.Import.Preset preset = 7;
    */
-  preset: Import_Preset;
+  preset?: Import_Preset | undefined;
 
   /**
    * Fields of columns of the CSV file, each as COLUMN=FIELD. At most 200.
@@ -59,9 +59,9 @@ export declare type ImportOptions = Message<"roster.v1.ImportOptions"> & {
    * Action for unknown columns of the CSV file, and for unknown custom fields of JSON rows.
    * Default: FAIL, but IGNORE if a preset other than ROSTER applies.
    *
-   * @generated from field: roster.v1.UnknownColumns.Action unknown_columns = 9;
+   * @generated from field: optional roster.v1.UnknownColumns.Action unknown_columns = 9;
    */
-  unknownColumns: UnknownColumns_Action;
+  unknownColumns?: UnknownColumns_Action | undefined;
 
   /**
    * Tags to add to every subscriber that is created or updated. At most 100.
@@ -103,9 +103,9 @@ export declare type ImportOptions = Message<"roster.v1.ImportOptions"> & {
    * Order of the day, the month and the year in numeric dates. Default: such dates are not
    * accepted.
    *
-   * @generated from field: roster.v1.DateFormat.Order date_format = 17;
+   * @generated from field: optional roster.v1.DateFormat.Order date_format = 17;
    */
-  dateFormat: DateFormat_Order;
+  dateFormat?: DateFormat_Order | undefined;
 
   /**
    * Cells of the CSV file that have no value, such as NULL or n/a. Default: none. At most 20.
@@ -177,11 +177,11 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
   options?: ImportOptions | undefined;
 
   /**
-   * Preset that applies. PRESET_UNSPECIFIED if none does, or before the inspection.
+   * Preset that applies. Absent if none does, and before the inspection.
    *
-   * @generated from field: roster.v1.Import.Preset preset = 7;
+   * @generated from field: optional roster.v1.Import.Preset preset = 7;
    */
-  preset: Import_Preset;
+  preset?: Import_Preset | undefined;
 
   /**
    * Format of the file: "csv" or "json". Empty before the inspection.
@@ -419,11 +419,11 @@ export declare type ImportJob_Sample = Message<"roster.v1.ImportJob.Sample"> & {
   lastName: string;
 
   /**
-   * Status that a new subscriber gets.
+   * Status that a new subscriber gets. Absent if the row would fail.
    *
-   * @generated from field: roster.v1.Subscriber.Status status = 5;
+   * @generated from field: optional roster.v1.Subscriber.Status status = 5;
    */
-  status: Subscriber_Status;
+  status?: Subscriber_Status | undefined;
 
   /**
    * Tags.

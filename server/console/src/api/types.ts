@@ -355,7 +355,7 @@ export interface ImportJob {
   size: number | "NaN" | "Infinity" | "-Infinity";
   received: number | "NaN" | "Infinity" | "-Infinity";
   options: ImportOptionsOutput;
-  preset: "ROSTER" | "MAILCHIMP" | "KIT" | "BUTTONDOWN" | "EMAILOCTOPUS" | "SUBSTACK" | "BEEHIIV" | "LISTMONK" | "GHOST" | "MAILERLITE" | "BREVO" | "HUBSPOT" | "KLAVIYO" | "ACTIVECAMPAIGN";
+  preset?: "ROSTER" | "MAILCHIMP" | "KIT" | "BUTTONDOWN" | "EMAILOCTOPUS" | "SUBSTACK" | "BEEHIIV" | "LISTMONK" | "GHOST" | "MAILERLITE" | "BREVO" | "HUBSPOT" | "KLAVIYO" | "ACTIVECAMPAIGN";
   format: string;
   delimiter: string;
   columns: ImportJobColumn[];
@@ -377,17 +377,17 @@ export interface ImportJob {
 }
 
 export interface ImportOptionsOutput {
-  onConflict: "FAIL" | "SKIP" | "UPDATE";
+  onConflict?: "FAIL" | "SKIP" | "UPDATE";
   charset: string;
-  preset: "ROSTER" | "MAILCHIMP" | "KIT" | "BUTTONDOWN" | "EMAILOCTOPUS" | "SUBSTACK" | "BEEHIIV" | "LISTMONK" | "GHOST" | "MAILERLITE" | "BREVO" | "HUBSPOT" | "KLAVIYO" | "ACTIVECAMPAIGN";
+  preset?: "ROSTER" | "MAILCHIMP" | "KIT" | "BUTTONDOWN" | "EMAILOCTOPUS" | "SUBSTACK" | "BEEHIIV" | "LISTMONK" | "GHOST" | "MAILERLITE" | "BREVO" | "HUBSPOT" | "KLAVIYO" | "ACTIVECAMPAIGN";
   columnMap: string[];
-  unknownColumns: "FAIL" | "IGNORE" | "CREATE_FIELDS";
+  unknownColumns?: "FAIL" | "IGNORE" | "CREATE_FIELDS";
   addTags: string[];
   filter: string;
   segmentId: string;
   statusMap: string[];
   ignoreColumns: string[];
-  dateFormat: "MDY" | "DMY" | "YMD";
+  dateFormat?: "MDY" | "DMY" | "YMD";
   nullTokens: string[];
   q: string;
 }
@@ -407,7 +407,7 @@ export interface ImportJobSample {
   email: string;
   firstName: string;
   lastName: string;
-  status: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED";
+  status?: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED";
   tags: string[];
   customFields: Record<string, string>;
   reason?: "DUPLICATE_IN_REQUEST" | "ALREADY_EXISTS" | "MISSING_EMAIL" | "INVALID_EMAIL" | "INVALID_FIELD" | "INVALID_TAG" | "INVALID_ROW" | "UNKNOWN_CUSTOM_FIELD" | "INVALID_CUSTOM_FIELD" | "SUPPRESSED" | "FILTERED";
@@ -1388,12 +1388,6 @@ export interface Operations {
     query: {  };
     body: undefined;
     response: GetImportResponse;
-  };
-  "PUT /api/imports/{id}": {
-    path: { id: string; };
-    query: {  };
-    body: UpdateImportRequest;
-    response: UpdateImportResponse;
   };
   "PATCH /api/imports/{id}": {
     path: { id: string; };

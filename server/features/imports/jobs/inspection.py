@@ -80,7 +80,7 @@ class Inspection:
         columns = self._by_position or list(self._columns.values())
         date_format = self._options.columns.date_format
         return {
-            "preset": rows_pb2.Import.Preset.Value(preset or "PRESET_UNSPECIFIED"),
+            **({"preset": rows_pb2.Import.Preset.Value(preset)} if preset else {}),
             "format": file_format,
             "delimiter": delimiter,
             # Of the file of failed rows.
