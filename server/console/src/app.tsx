@@ -10,7 +10,7 @@ import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
 import { session } from "./session.ts";
 import { clock, t } from "./texts.ts";
-import { START, type View, VIEWS } from "./views.ts";
+import { type View, VIEWS } from "./views.ts";
 import { SignIn } from "./views/signin.tsx";
 import { findPasted, startSearch } from "./views/subscribers/start_search.ts";
 
@@ -24,9 +24,6 @@ export function App() {
 function Console() {
   const { path } = address.value;
   const showsKeys = useSignal(false);
-  useEffect(() => {
-    if (path === "/") go(START, { replace: true });
-  }, [path]);
   useEffect(() => {
     document.addEventListener("paste", findPasted);
     return () => document.removeEventListener("paste", findPasted);
@@ -51,7 +48,7 @@ function Console() {
       >
         {t("navigation.skip")}
       </a>
-      <Navigation path={path} />
+      <Navigation current={found?.view} />
       <Main view={found?.view} parameters={found?.parameters ?? {}} />
       <Notice />
       {showsKeys.value && <KeysDialog onClose={() => (showsKeys.value = false)} />}
@@ -75,7 +72,7 @@ function viewAt(path: string): { view: View; parameters: Parameters } | null {
   return null;
 }
 
-function Navigation({ path }: { path: string }) {
+function Navigation({ current }: { current: View | undefined }) {
   return (
     <nav aria-label={t("navigation.label")}>
       <a class="home" href={href("/")}>
@@ -83,9 +80,10 @@ function Navigation({ path }: { path: string }) {
       </a>
       <ul>
         {VIEWS.filter((view) => view.icon).map((view) => {
+          const isCurrent = current && (current === view || current.within === view.path);
           return (
             <li>
-              <a href={href(startOf(view))} aria-current={match(view.path, path) ? "page" : undefined}>
+              <a href={href(startOf(view))} aria-current={isCurrent ? "page" : undefined}>
                 {view.icon && <Icon name={view.icon} />}
                 {t(view.title)}
               </a>

@@ -2,8 +2,9 @@
 
 import type { FunctionComponent } from "preact";
 import type { IconName } from "./components/icon.tsx";
-import type { Parameters } from "./routes.ts";
+import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
+import { Home } from "./views/home.tsx";
 import { Subscribers } from "./views/subscribers.tsx";
 
 export interface View {
@@ -15,11 +16,16 @@ export interface View {
   /** Its icon in the navigation, and the letter that opens it after `g`. */
   icon?: IconName;
   letter?: string;
+  /** The path of the view whose place in the navigation it shares. */
+  within?: string;
 }
 
 export const VIEWS: View[] = [
+  { path: "/", title: "home.title", component: Home, icon: "home", letter: "h" },
   { path: "/subscribers/:id?", title: "subscribers.title", component: Subscribers, icon: "people", letter: "s" },
 ];
 
-/** The address that is shown instead of /. */
-export const START = "/subscribers";
+/** Returns whether a view has this path. */
+export function hasView(path: string): boolean {
+  return VIEWS.some((view) => match(view.path, path));
+}

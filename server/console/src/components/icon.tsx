@@ -1,6 +1,7 @@
 // Icons: paths in a square of 16 units, drawn in the color of the text.
 
 const PATHS = {
+  home: "M2.5 7.5L8 3l5.5 4.5M4 6.5v7h8v-7M6.8 13.5V10h2.4v3.5",
   people: "M6 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5ZM1.5 13c.3-2.3 2-3.5 4.5-3.5s4.2 1.2 4.5 3.5M10.5 3.2a2.5 2.5 0 0 1 0 4.6M12.5 10c1.2.5 1.9 1.5 2 3",
   person: "M8 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5ZM3 13.5c.4-2.5 2.2-4 5-4s4.6 1.5 5 4",
   search: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.5 10.5l3 3",
