@@ -16,7 +16,7 @@ export interface Loaded<Data> {
 /** Loads data, and again if the key changes or the connection is restored. */
 export function useLoaded<Data>(load: (signal: AbortSignal) => Promise<Data>, key = ""): Loaded<Data> {
   const loaded = useSignal<{ key: string; data: Data } | null>(null);
-  const error = useSignal<unknown>(null);
+  const failed = useSignal<{ key: string; error: unknown } | null>(null);
   const version = useSignal(0);
   useEffect(() => {
     const request = new AbortController();
@@ -24,18 +24,18 @@ export function useLoaded<Data>(load: (signal: AbortSignal) => Promise<Data>, ke
       .then((data) => {
         if (request.signal.aborted) return;
         loaded.value = { key, data };
-        error.value = null;
+        failed.value = null;
       })
-      .catch((problem: unknown) => {
-        if (!request.signal.aborted) error.value = problem;
+      .catch((error: unknown) => {
+        if (!request.signal.aborted) failed.value = { key, error };
       });
     return () => request.abort();
   }, [key, version.value, restored.value]);
   return {
     data: loaded.value?.key === key ? loaded.value.data : undefined,
-    error: error.value,
+    error: failed.value?.key === key ? failed.value.error : null,
     reload: () => {
-      error.value = null;
+      failed.value = null;
       version.value += 1;
     },
     replace: (data) => (loaded.value = { key, data }),

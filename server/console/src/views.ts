@@ -5,6 +5,7 @@ import type { IconName } from "./components/icon.tsx";
 import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
 import { Home } from "./views/home.tsx";
+import { Segments } from "./views/segments.tsx";
 import { Subscribers } from "./views/subscribers.tsx";
 
 export interface View {
@@ -23,6 +24,7 @@ export interface View {
 export const VIEWS: View[] = [
   { path: "/", title: "home.title", component: Home, icon: "home", letter: "h" },
   { path: "/subscribers/:id?", title: "subscribers.title", component: Subscribers, icon: "people", letter: "s" },
+  { path: "/segments/:id?", title: "segments.title", component: Segments, icon: "filter", letter: "e" },
 ];
 
 /** Returns whether a view has this path. */

@@ -101,7 +101,7 @@ export function SearchBox({
 }
 
 /** The expression up to the error, the place of the error, and what is wrong there. */
-function Explained({ detail, text }: { detail: ErrorDetail; text: string }) {
+export function Explained({ detail, text }: { detail: ErrorDetail; text: string }) {
   const column = columnOf(detail.message);
   return (
     <>
@@ -119,7 +119,7 @@ function Explained({ detail, text }: { detail: ErrorDetail; text: string }) {
   );
 }
 
-function filterError(error: unknown): ErrorDetail | undefined {
+export function filterError(error: unknown): ErrorDetail | undefined {
   if (!(error instanceof ApiError) || error.status !== 400) return undefined;
   return error.details.find((each) => ["filter", "q"].includes(each.field));
 }
