@@ -4,9 +4,11 @@ import type { FunctionComponent } from "preact";
 import type { IconName } from "./components/icon.tsx";
 import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
+import { Fields } from "./views/fields.tsx";
 import { Home } from "./views/home.tsx";
 import { Segments } from "./views/segments.tsx";
 import { Subscribers } from "./views/subscribers.tsx";
+import { Tags } from "./views/tags.tsx";
 
 export interface View {
   /** A pattern of paths below the console, such as /subscribers/:id?. */
@@ -25,6 +27,8 @@ export const VIEWS: View[] = [
   { path: "/", title: "home.title", component: Home, icon: "home", letter: "h" },
   { path: "/subscribers/:id?", title: "subscribers.title", component: Subscribers, icon: "people", letter: "s" },
   { path: "/segments/:id?", title: "segments.title", component: Segments, icon: "filter", letter: "e" },
+  { path: "/tags", title: "attributes.title", component: Tags, icon: "tag", letter: "t" },
+  { path: "/fields", title: "fields.title", component: Fields, letter: "f", within: "/tags" },
 ];
 
 /** Returns whether a view has this path. */

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { notify } from "../../announce.ts";
 import { ApiError, call, callTagged } from "../../api/client.ts";
 import type { Segment } from "../../api/types.ts";
-import { Confirm } from "../../components/confirm.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
 import { FilterField } from "../../components/filter_field.tsx";
 import { Part } from "../../components/part.tsx";
 import { UsesLost } from "../../components/used_by.tsx";
@@ -75,7 +75,8 @@ export function EditSegment({ id }: { id: string }) {
               </button>
             </Form>
             {deletes.value && (
-              <Confirm
+              <FormDialog
+                isRisky
                 title={parts("segment.delete", { name: <bdi dir="auto">{segment.name}</bdi> })}
                 action={t("segment.deleteAction")}
                 onClose={() => (deletes.value = false)}
@@ -87,7 +88,7 @@ export function EditSegment({ id }: { id: string }) {
               >
                 <p>{t("segment.deleteText")}</p>
                 <UsesLost uses={segment.usedBy} />
-              </Confirm>
+              </FormDialog>
             )}
           </>
         )}

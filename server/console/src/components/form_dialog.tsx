@@ -3,16 +3,20 @@ import type { ComponentChildren } from "preact";
 import { errorText, t } from "../texts.ts";
 import { Dialog } from "./dialog.tsx";
 
-/** A dialog about an action that cannot be undone: the verb is on its button. */
-export function Confirm({
+/** A dialog with fields or a question, which is closed when its action succeeds. */
+export function FormDialog({
   title,
   action,
+  isRisky = false,
   run,
   onClose,
   children,
 }: {
   title: ComponentChildren;
+  /** The verb on the button. */
   action: ComponentChildren;
+  /** Whether the action cannot be undone. */
+  isRisky?: boolean;
   run: (form: FormData) => Promise<void>;
   onClose: () => void;
   children: ComponentChildren;
@@ -25,7 +29,9 @@ export function Confirm({
         class="form"
         onSubmit={(event) => {
           event.preventDefault();
+          if (busy.value) return;
           busy.value = true;
+          error.value = null;
           run(new FormData(event.currentTarget))
             .then(onClose)
             .catch((problem: unknown) => (error.value = problem))
@@ -40,13 +46,18 @@ export function Confirm({
         ) : null}
         <div class="actions">
           <button type="button" onClick={onClose}>
-            {t("keep")}
+            {t(isRisky ? "keep" : "cancel")}
           </button>
-          <button class="main danger" disabled={busy.value}>
+          <button class={isRisky ? "main danger" : "main"} disabled={busy.value}>
             {action}
           </button>
         </div>
       </form>
     </Dialog>
   );
+}
+
+/** Returns the text of a field of a form. */
+export function textOf(form: FormData, name: string): string {
+  return String(form.get(name) ?? "").trim();
 }
