@@ -57,11 +57,20 @@ export async function call<K extends Operation>(
   return (await callTagged(operation, ...([request] as Arguments<K>))).body;
 }
 
-/** Calls an operation and returns the body and the entity tag of its response. */
+export interface Tagged<Body> {
+  body: Body;
+  etag: string;
+  /** Identifies the call in the log of the server. */
+  requestId: string;
+  /** The token of the next page of a list; empty on the last one. */
+  nextPage: string;
+}
+
+/** Calls an operation and returns the body of its response, and what its headers state. */
 export async function callTagged<K extends Operation>(
   operation: K,
   ...[request]: Arguments<K>
-): Promise<{ body: Operations[K]["response"]; etag: string }> {
+): Promise<Tagged<Operations[K]["response"]>> {
   const { path, query, body, etag, idempotencyKey, signal } = (request ?? {}) as {
     path?: Record<string, string>;
     query?: Record<string, unknown>;
@@ -83,7 +92,13 @@ export async function callTagged<K extends Operation>(
   });
   const text = await response.text();
   if (response.ok) {
-    return { body: text ? JSON.parse(text) : undefined, etag: response.headers.get("ETag") ?? "" };
+    const link = /<([^>]+)>; rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? "";
+    return {
+      body: text ? JSON.parse(text) : undefined,
+      etag: response.headers.get("ETag") ?? "",
+      requestId: response.headers.get("X-Request-Id") ?? "",
+      nextPage: new URLSearchParams(link.split("?")[1]).get("pageToken") ?? "",
+    };
   }
   const error = errorOf(text);
   if (!error) {

@@ -12,14 +12,17 @@ import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { session } from "../session.ts";
 import { errorText, plural, t } from "../texts.ts";
+import { Person } from "./person/person.tsx";
 import { allColumns, DEFAULT_COLUMNS, EMAIL } from "./subscribers/columns.tsx";
 import { Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
 import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from "./subscribers/list.ts";
-import { Person } from "./subscribers/person.tsx";
 import { SearchBox } from "./subscribers/search_box.tsx";
 import { isAddress, readSearch } from "./subscribers/search_text.ts";
 import { Empty, SelectionBar, StatusTabs } from "./subscribers/toolbar.tsx";
 import { useRowHeight } from "./subscribers/use_row_height.ts";
+
+/** The columns for which there is room next to a person. */
+const NEXT_TO_PANEL = ["name", "status"];
 
 /** The list of subscribers, and the person of the address in a panel. */
 export function Subscribers({ id = "" }: Parameters) {
@@ -40,6 +43,8 @@ export function Subscribers({ id = "" }: Parameters) {
   const anchor = useRef(0);
   const opensSingle = useRef(false);
   const rowHeight = useRowHeight();
+  // Rises when people left the list.
+  const reloads = useSignal(0);
   const text = wanted.filter || wanted.q;
 
   const key = JSON.stringify(wanted);
@@ -65,13 +70,15 @@ export function Subscribers({ id = "" }: Parameters) {
         if (!request.signal.aborted) isLoading.value = false;
       });
     return () => request.abort();
-  }, [key, restored.value]);
+  }, [key, restored.value, reloads.value]);
   useEffect(() => {
     void loadFields().then((all) => (fields.value = all), () => {});
   }, [restored.value]);
 
+  const hasPanel = useSignal(false);
+  hasPanel.value = id !== "";
   const columns = useComputed(() => {
-    const chosen = chosenColumns();
+    const chosen = chosenColumns().filter((name) => !hasPanel.value || NEXT_TO_PANEL.includes(name));
     const shown = allColumns(fields.value).filter((column) => chosen.includes(column.name));
     return [EMAIL(), ...shown];
   });
@@ -173,8 +180,8 @@ export function Subscribers({ id = "" }: Parameters) {
   const isDimmed = error.value !== null || (isLoading.value && rows !== null);
   return (
     <div class={id ? "subscribers with-panel" : "subscribers"}>
+      <h1 class="unseen">{t("subscribers.title")}</h1>
       <section class="list" aria-label={t("subscribers.title")}>
-        <h1 class="unseen">{t("subscribers.title")}</h1>
         <StatusTabs counts={rows?.counts} status={wanted.status} />
         <div class="toolbar">
           <SearchBox
@@ -226,11 +233,13 @@ export function Subscribers({ id = "" }: Parameters) {
         <Person
           key={id}
           id={id}
+          known={rows?.row(rows.indexOf(id))}
           fields={fields.value}
           onClose={close}
           onChange={(changed) => list.value?.replace(changed)}
-          onGone={() => {
-            notify(t("person.gone"));
+          onGone={(text) => {
+            notify(text);
+            reloads.value += 1;
             close();
           }}
         />

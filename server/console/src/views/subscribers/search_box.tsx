@@ -28,21 +28,23 @@ export function SearchBox({
   const input = useRef<HTMLInputElement>(null);
   const text = useSignal(value);
   const typing = useRef<ReturnType<typeof setTimeout>>(undefined);
+  /** The text of the last search from here. */
+  const sent = useRef(value);
   const detail = filterError(error);
 
   useEffect(() => {
-    if (document.activeElement !== input.current || !value) text.value = value;
+    // Typing goes on while a search for its beginning is shown.
+    if (value !== sent.current.trim()) text.value = value;
+    sent.current = value;
   }, [value]);
   useEffect(() => {
-    if (!wantsSearch.value) return;
+    if (wantsSearch.value) input.current?.focus();
     wantsSearch.value = false;
-    text.value = value;
-    input.current?.focus();
-    input.current?.select();
-  }, [wantsSearch.value, value]);
+  }, []);
 
   function run(action: (text: string) => void): void {
     clearTimeout(typing.current);
+    sent.current = text.value;
     action(text.value);
   }
 
@@ -65,7 +67,7 @@ export function SearchBox({
         onInput={(event) => {
           text.value = event.currentTarget.value;
           clearTimeout(typing.current);
-          typing.current = setTimeout(() => onType(text.value), TYPING);
+          typing.current = setTimeout(() => run(onType), TYPING);
         }}
         onKeyDown={(event) => {
           if (event.key === "Enter") run(onEnter);

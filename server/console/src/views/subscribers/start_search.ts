@@ -7,7 +7,7 @@ import { pastedAddress } from "./search_text.ts";
 /** Shows the list with the cursor in its search box. */
 export function startSearch(): void {
   if (!address.value.path.startsWith("/subscribers")) go("/subscribers");
-  wantsSearch.value = true;
+  focus();
 }
 
 /** Searches for an address that is pasted outside of fields. */
@@ -18,5 +18,14 @@ export function findPasted(event: ClipboardEvent): void {
   if (!found) return;
   event.preventDefault();
   go(`/subscribers?q=${encodeURIComponent(found)}`);
-  wantsSearch.value = true;
+  focus();
+}
+
+/** Shows the cursor in the box: at once, so that it gets the next keys, or when it is shown. */
+function focus(): void {
+  const box = document.getElementById("search");
+  if (box instanceof HTMLInputElement) {
+    box.focus();
+    box.select();
+  } else wantsSearch.value = true;
 }
