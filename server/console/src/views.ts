@@ -8,6 +8,7 @@ import { Fields } from "./views/fields.tsx";
 import { Home } from "./views/home.tsx";
 import { Segments } from "./views/segments.tsx";
 import { Subscribers } from "./views/subscribers.tsx";
+import { Suppressions } from "./views/suppressions.tsx";
 import { Tags } from "./views/tags.tsx";
 
 export interface View {
@@ -29,6 +30,13 @@ export const VIEWS: View[] = [
   { path: "/segments/:id?", title: "segments.title", component: Segments, icon: "filter", letter: "e" },
   { path: "/tags", title: "attributes.title", component: Tags, icon: "tag", letter: "t" },
   { path: "/fields", title: "fields.title", component: Fields, letter: "f", within: "/tags" },
+  {
+    path: "/suppressions",
+    title: "suppressions.title",
+    component: Suppressions,
+    letter: "b",
+    within: "/subscribers/:id?",
+  },
 ];
 
 /** Returns whether a view has this path. */

@@ -8,6 +8,7 @@ export function FormDialog({
   title,
   action,
   isRisky = false,
+  leave = t(isRisky ? "keep" : "cancel"),
   run,
   onClose,
   children,
@@ -17,7 +18,10 @@ export function FormDialog({
   action: ComponentChildren;
   /** Whether the action cannot be undone. */
   isRisky?: boolean;
-  run: (form: FormData) => Promise<void>;
+  /** The text of the button that does nothing. */
+  leave?: string;
+  /** With false as its result, the dialog stays. */
+  run: (form: FormData) => Promise<void | boolean>;
   onClose: () => void;
   children: ComponentChildren;
 }) {
@@ -33,7 +37,7 @@ export function FormDialog({
           busy.value = true;
           error.value = null;
           run(new FormData(event.currentTarget))
-            .then(onClose)
+            .then((isDone) => isDone !== false && onClose())
             .catch((problem: unknown) => (error.value = problem))
             .finally(() => (busy.value = false));
         }}
@@ -46,7 +50,7 @@ export function FormDialog({
         ) : null}
         <div class="actions">
           <button type="button" onClick={onClose}>
-            {t(isRisky ? "keep" : "cancel")}
+            {leave}
           </button>
           <button class={isRisky ? "main danger" : "main"} disabled={busy.value}>
             {action}
