@@ -14,6 +14,7 @@ from rosterd.server.features.statistics.rules import day_of, quarter_of
 
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver, Reply
+from .actions import Actions
 from .conftest import Person
 from .people import add_people, add_person
 
@@ -49,6 +50,19 @@ def test_numbers_lead_to_the_people_they_count(person: Person) -> None:
 
     expect(person.page.get_by_role("link", name="All 2", exact=True)).to_be_visible()
     expect(person.page.get_by_role("grid")).to_contain_text("p0002@example.com")
+
+
+def test_address_that_is_pasted_leads_to_the_person_in_two_actions(person: Person) -> None:
+    add_people(person.account, 3)
+    person.sign_in()
+    person.page.get_by_role("link", name="2 Can be mailed").wait_for()
+    actions = Actions(person.page)
+
+    actions.paste("p0001@example.com")
+    actions.press("Enter")
+
+    expect(person.page.locator(".sentence")).to_contain_text("Can be mailed.")
+    assert actions.count <= 2
 
 
 def test_chart_and_its_table_show_the_days(person: Person) -> None:
@@ -119,11 +133,13 @@ def test_person_is_added_to_an_empty_account_in_three_actions(person: Person) ->
     person.sign_in()
     expect(page.get_by_role("heading", name="Import a file")).to_be_visible()
 
-    page.get_by_role("button", name="Add a person").click()
-    page.keyboard.type("Ada@example.com")
-    page.keyboard.press("Enter")
+    actions = Actions(page)
+    actions.click(page.get_by_role("button", name="Add a person"))
+    actions.type("Ada@example.com")
+    actions.press("Enter")
 
     expect(page.get_by_role("link", name="1 Unconfirmed")).to_be_visible()
+    assert actions.count <= 3
     expect(page.get_by_role("heading", name="Import a file")).to_have_count(0)
     page.get_by_role("button", name="Open").click()
     expect(page).to_have_url(re.compile("/subscribers/0"))
@@ -139,7 +155,7 @@ def test_person_with_consent_is_confirmed_with_its_source(person: Person) -> Non
     page.get_by_label("has agreed").check()
     page.get_by_label("How did the person agree?").fill("Paper form")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("This address is blocked.")
+    expect(page.get_by_role("alert")).to_contain_text("The address is blocked")
 
     page.get_by_label("Email").fill("eve@example.com")
     page.keyboard.press("Enter")

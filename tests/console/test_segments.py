@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from .actions import Actions
 from .conftest import Person
 from .people import add_people
 
@@ -21,19 +22,41 @@ def create(person: Person, name: str, filter: str) -> dict[str, Any]:
     return segment
 
 
-def test_filter_is_saved_as_a_segment_and_opened_as_a_list(person: Person) -> None:
+def test_filter_is_saved_as_a_segment_in_three_actions(person: Person) -> None:
+    page = person.page
     add_people(person.account, 30)
     person.sign_in()
-    person.open("/segments/new?filter=tags:%22vip%22")
-    expect(person.page.get_by_text("10 people match")).to_be_visible()
+    person.open("/subscribers?filter=tags:%22vip%22&status=CONFIRMED")
+    actions = Actions(page)
 
-    person.page.keyboard.type("VIPs")
-    person.page.keyboard.press("Enter")
+    actions.click(page.get_by_role("link", name="Save as segment"))
+    actions.type("VIPs")
+    actions.press("Enter")
 
-    row = person.page.get_by_role("row", name="VIPs")
+    row = page.get_by_role("row", name="VIPs")
+    expect(row).to_contain_text('(tags:"vip") AND status = CONFIRMED0')
+    assert actions.count <= 3
+
+
+def test_segment_is_opened_as_a_list(person: Person) -> None:
+    page = person.page
+    add_people(person.account, 30)
+    create(person, "VIPs", 'tags:"vip"')
+    person.sign_in()
+    page.keyboard.press("g")
+    page.keyboard.press("e")
+    row = page.get_by_role("row", name="VIPs")
     expect(row).to_contain_text('tags:"vip"10')
+
     row.get_by_role("link", name="VIPs", exact=True).click()
-    expect(person.page.get_by_role("link", name="All 10", exact=True)).to_be_visible()
+
+    expect(page.get_by_role("link", name="All 10", exact=True)).to_be_visible()
+    person.check_accessibility()
+    page.get_by_role("link", name="Edit VIPs").click()
+    expect(page.get_by_text("10 people match")).to_be_visible()
+    page.get_by_role("link", name="Open as list").click()
+    page.get_by_role("link", name="Show all people").click()
+    expect(page.get_by_role("link", name="All 30", exact=True)).to_be_visible()
 
 
 def test_filter_shows_its_matches_and_errors_while_it_is_typed(person: Person) -> None:

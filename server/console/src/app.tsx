@@ -5,6 +5,7 @@ import { AccountMenu } from "./components/account_menu.tsx";
 import { Icon } from "./components/icon.tsx";
 import { KeysDialog } from "./components/keys_dialog.tsx";
 import { lostSince } from "./connection.ts";
+import { focusMain } from "./focus.ts";
 import { useShortcuts } from "./keys.ts";
 import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
@@ -97,16 +98,14 @@ function Navigation({ current }: { current: View | undefined }) {
 }
 
 function Main({ view, parameters }: { view: View | undefined; parameters: Parameters }) {
-  const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
     document.title = `${t(view?.title ?? "missing.title")} · Roster`;
-    // Screen readers and keyboards begin at the new view.
-    if (!isFirst.current) main.current?.focus();
+    if (!isFirst.current) focusMain();
     isFirst.current = false;
   }, [view]);
   return (
-    <main id="main" ref={main} tabIndex={-1}>
+    <main id="main" tabIndex={-1}>
       <LostConnection />
       {view ? <view.component {...parameters} /> : <Missing />}
     </main>

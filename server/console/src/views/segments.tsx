@@ -4,6 +4,7 @@ import type { Segment } from "../api/types.ts";
 import { Icon } from "../components/icon.tsx";
 import { Part } from "../components/part.tsx";
 import { UsedBy } from "../components/used_by.tsx";
+import { focusMain } from "../focus.ts";
 import { useLoaded } from "../load.ts";
 import { pages } from "../pages.ts";
 import { href } from "../router.ts";
@@ -15,8 +16,7 @@ import { EditSegment, NewSegment } from "./segments/edit.tsx";
 
 /** The segments, or the segment of the address with its filter. */
 export function Segments({ id }: Parameters) {
-  // Keyboards begin at the new page.
-  useEffect(() => document.getElementById("main")?.focus(), [id]);
+  useEffect(focusMain, [id]);
   if (id === "new") return <NewSegment />;
   return id ? <EditSegment key={id} id={id} /> : <List />;
 }

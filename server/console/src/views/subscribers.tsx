@@ -17,6 +17,7 @@ import { allColumns, DEFAULT_COLUMNS, EMAIL } from "./subscribers/columns.tsx";
 import { Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
 import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from "./subscribers/list.ts";
 import { SearchBox } from "./subscribers/search_box.tsx";
+import { SaveAsSegment, SegmentBar } from "./subscribers/segment_bar.tsx";
 import { isAddress, readSearch } from "./subscribers/search_text.ts";
 import { Empty, SelectionBar, StatusTabs } from "./subscribers/toolbar.tsx";
 import { useRowHeight } from "./subscribers/use_row_height.ts";
@@ -192,8 +193,10 @@ export function Subscribers({ id = "" }: Parameters) {
             onEnter={(value) => search(value, true)}
             onLeave={() => move(Math.max(0, active.value))}
           />
+          {!wanted.q && !wanted.segmentId && <SaveAsSegment filter={wanted.filter} status={wanted.status} />}
           <ColumnMenu fields={fields.value} />
         </div>
+        {wanted.segmentId && <SegmentBar id={wanted.segmentId} />}
         <SelectionBar
           selected={selected.value}
           addresses={() => rows?.loaded().filter((each) => selected.value.has(each.id)).map((each) => each.email) ?? []}

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { notify } from "../../announce.ts";
 import { ApiError, call, callTagged } from "../../api/client.ts";
 import type { Segment } from "../../api/types.ts";
@@ -129,8 +129,8 @@ function Form({
   const error = useSignal<unknown>(null);
   const readOnly = !canWrite.value;
   const first = useRef<HTMLInputElement>(null);
-  // After the focus of the new page.
-  useEffect(() => void (name || setTimeout(() => first.current?.focus())), []);
+  // The name can be typed at once.
+  useLayoutEffect(() => void (name || first.current?.focus()), []);
 
   async function submit(): Promise<void> {
     busy.value = true;

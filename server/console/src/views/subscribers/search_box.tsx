@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "../../api/client.ts";
 import type { ErrorDetail } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
@@ -39,7 +39,8 @@ export function SearchBox({
     if (value !== sent.current?.trim()) text.value = value;
     sent.current = value;
   }, [value]);
-  useEffect(() => {
+  // Enter can follow at once.
+  useLayoutEffect(() => {
     if (wantsSearch.value) input.current?.focus();
     wantsSearch.value = false;
   }, []);
