@@ -74,12 +74,17 @@ function viewAt(path: string): { view: View; parameters: Parameters } | null {
 }
 
 function Navigation({ current }: { current: View | undefined }) {
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    // On a phone, not all views fit into the navigation.
+    list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current]);
   return (
     <nav aria-label={t("navigation.label")}>
       <a class="home" href={href("/")}>
         Roster
       </a>
-      <ul>
+      <ul ref={list}>
         {VIEWS.filter((view) => view.icon).map((view) => {
           const isCurrent = current && (current === view || current.within === view.path);
           return (

@@ -3,7 +3,7 @@ import { notify } from "../announce.ts";
 import { call } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
 import { CopyButton } from "../components/copy_button.tsx";
-import { FormDialog, textOf } from "../components/form_dialog.tsx";
+import { ActionDialog, textOf } from "../components/action_dialog.tsx";
 import { Part } from "../components/part.tsx";
 import { UsedBy, UsesLost } from "../components/used_by.tsx";
 import { useLoaded } from "../load.ts";
@@ -32,7 +32,7 @@ export function Fields() {
 
   return (
     <div class="page">
-      <header class="head">
+      <header class="page-head">
         <h1>{t("fields.title")}</h1>
         {mayChange && (
           <button type="button" class="main" onClick={() => (open.value = { what: "edit" })}>
@@ -47,7 +47,7 @@ export function Fields() {
           fields.length === 0 ? (
             <p class="hint">{t("fields.none")}</p>
           ) : (
-            <table>
+            <table class="records">
               <thead>
                 <tr>
                   <th scope="col">{t("column.name")}</th>
@@ -113,7 +113,7 @@ function EditField({
   onSaved: () => void;
 }) {
   return (
-    <FormDialog
+    <ActionDialog
       title={t(field ? "field.rename" : "field.new")}
       action={t("save")}
       onClose={onClose}
@@ -149,7 +149,7 @@ function EditField({
         <input name="fallback" maxLength={1000} dir="auto" autocomplete="off" value={field?.fallback ?? ""} />
         <small>{t("field.fallbackText")}</small>
       </label>
-    </FormDialog>
+    </ActionDialog>
   );
 }
 
@@ -167,7 +167,7 @@ function DeleteField({
     return (await call("GET /api/statistics", { query, signal })).total;
   });
   return (
-    <FormDialog
+    <ActionDialog
       isRisky
       title={parts("field.delete", { name: <bdi dir="auto">{field.label}</bdi> })}
       action={t("field.deleteAction")}
@@ -183,6 +183,6 @@ function DeleteField({
         {(count) => <p>{plural("field.deleteText", count)}</p>}
       </Part>
       <UsesLost uses={field.usedBy} />
-    </FormDialog>
+    </ActionDialog>
   );
 }

@@ -21,7 +21,7 @@ export function Home() {
   const isEmpty = totals.data?.total === 0;
   return (
     <div class="page">
-      <header class="head">
+      <header class="page-head">
         <h1>
           <bdi dir="auto">{account?.displayName || account?.email}</bdi>
         </h1>

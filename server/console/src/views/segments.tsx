@@ -31,7 +31,7 @@ function List() {
   const counts = useSegmentCounts(loaded.data);
   return (
     <div class="page">
-      <header class="head">
+      <header class="page-head">
         <h1>{t("segments.title")}</h1>
         {canWrite.value && (
           <a class="button main" href={href("/segments/new")}>
@@ -43,7 +43,7 @@ function List() {
       <Part of={loaded} bars={6}>
         {(segments) =>
           segments.length > 0 && (
-            <table>
+            <table class="records">
               <thead>
                 <tr>
                   <th scope="col">{t("column.name")}</th>

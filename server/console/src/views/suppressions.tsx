@@ -48,7 +48,7 @@ export function Suppressions() {
 
   return (
     <div class="page">
-      <header class="head">
+      <header class="page-head">
         <h1>{t("suppressions.title")}</h1>
         {canWrite.value && (
           <button type="button" onClick={() => (blocks.value = "")}>
@@ -112,7 +112,7 @@ function short(hash: string): string {
 
 function Table({ shown, onLift }: { shown: Suppression[]; onLift: (hash: string) => void }) {
   return (
-    <table>
+    <table class="records">
       <thead>
         <tr>
           <th scope="col">{t("suppressions.reason")}</th>

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { notify } from "../announce.ts";
 import { call } from "../api/client.ts";
 import type { Tag } from "../api/types.ts";
-import { FormDialog, textOf } from "../components/form_dialog.tsx";
+import { ActionDialog, textOf } from "../components/action_dialog.tsx";
 import { Part } from "../components/part.tsx";
 import { UsedBy, UsesLost } from "../components/used_by.tsx";
 import { useLoaded } from "../load.ts";
@@ -35,7 +35,7 @@ export function Tags() {
 
   return (
     <div class="page">
-      <header class="head">
+      <header class="page-head">
         <h1>{t("tags.title")}</h1>
         {canWrite.value && (
           <button type="button" class="main" onClick={() => (open.value = { what: "edit" })}>
@@ -49,7 +49,7 @@ export function Tags() {
           tags.length === 0 ? (
             <p class="hint">{t("tags.none")}</p>
           ) : (
-            <table>
+            <table class="records">
               <thead>
                 <tr>
                   <th scope="col">{t("column.name")}</th>
@@ -112,7 +112,7 @@ function tagFilter(name: string): string {
 
 function EditTag({ tag, onClose, onSaved }: { tag: Tag | undefined; onClose: () => void; onSaved: () => void }) {
   return (
-    <FormDialog
+    <ActionDialog
       title={t(tag ? "tag.rename" : "tag.new")}
       onClose={onClose}
       action={t("save")}
@@ -133,7 +133,7 @@ function EditTag({ tag, onClose, onSaved }: { tag: Tag | undefined; onClose: () 
         {t("description")}
         <textarea name="description" rows={2} maxLength={500} dir="auto" value={tag?.description ?? ""} />
       </label>
-    </FormDialog>
+    </ActionDialog>
   );
 }
 
@@ -149,7 +149,7 @@ function DeleteTag({
   onDeleted: () => void;
 }) {
   return (
-    <FormDialog
+    <ActionDialog
                 isRisky
       title={parts("tag.delete", { name: <bdi dir="auto">{tag.name}</bdi> })}
       action={t("tag.deleteAction")}
@@ -164,6 +164,6 @@ function DeleteTag({
     >
       <p>{plural("tag.deleteText", total)}</p>
       <UsesLost uses={tag.usedBy} />
-    </FormDialog>
+    </ActionDialog>
   );
 }

@@ -29,7 +29,7 @@ export function LastOperations({ onEnd }: { onEnd: () => void }) {
   const before = useRef(0);
   useEffect(() => {
     if (running < before.current) {
-      announce(t("operation.ended"));
+      announce(t("doing.ended"));
       onEnd();
     }
     before.current = running;
@@ -47,7 +47,7 @@ export function LastOperations({ onEnd }: { onEnd: () => void }) {
           operations.length === 0 ? (
             <p class="hint">{t("operations.none")}</p>
           ) : (
-            <ul class="lines">
+            <ul class="entries">
               {operations.map((operation) => (
                 <Line key={operation.id} operation={operation} />
               ))}
@@ -64,7 +64,7 @@ function Line({ operation }: { operation: Operation }) {
   const { state, processed, total } = operation;
   return (
     <li class="operation">
-      <span class={`state ${state.toLowerCase()}`} title={named("state", state)}>
+      <span class={`outcome ${state.toLowerCase()}`} title={named("state", state)}>
         <Icon name={ICONS[state]} />
         <span class="unseen">{named("state", state)}</span>
       </span>

@@ -22,7 +22,7 @@ export function LargestSegments() {
             <p class="hint">{t("segments.none")}</p>
           ) : (
             <>
-              <ul class="lines">
+              <ul class="entries">
                 {segments.map((segment) => (
                   <li key={segment.id}>
                     <a class="cut" href={href(`/subscribers?segment=${segment.id}`)}>

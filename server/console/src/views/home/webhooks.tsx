@@ -31,7 +31,7 @@ export function FailingWebhooks() {
                 {plural("webhooks.failing", failing.length)}
               </h2>
             </header>
-            <ul class="lines">
+            <ul class="entries">
               {failing.map((each) => (
                 <Line key={each.webhook.id} {...each} />
               ))}

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { notify } from "../../announce.ts";
 import { ApiError, call, callTagged } from "../../api/client.ts";
 import type { Segment } from "../../api/types.ts";
-import { FormDialog } from "../../components/form_dialog.tsx";
+import { ActionDialog } from "../../components/action_dialog.tsx";
 import { FilterField } from "../../components/filter_field.tsx";
 import { Part } from "../../components/part.tsx";
 import { UsesLost } from "../../components/used_by.tsx";
@@ -61,7 +61,7 @@ export function EditSegment({ id }: { id: string }) {
       <Part of={loaded} bars={5}>
         {({ segment }) => (
           <>
-            <header class="head">
+            <header class="page-head">
               <h1>
                 <bdi dir="auto">{segment.name}</bdi>
               </h1>
@@ -75,7 +75,7 @@ export function EditSegment({ id }: { id: string }) {
               </button>
             </Form>
             {deletes.value && (
-              <FormDialog
+              <ActionDialog
                 isRisky
                 title={parts("segment.delete", { name: <bdi dir="auto">{segment.name}</bdi> })}
                 action={t("segment.deleteAction")}
@@ -88,7 +88,7 @@ export function EditSegment({ id }: { id: string }) {
               >
                 <p>{t("segment.deleteText")}</p>
                 <UsesLost uses={segment.usedBy} />
-              </FormDialog>
+              </ActionDialog>
             )}
           </>
         )}
@@ -146,7 +146,7 @@ function Form({
 
   return (
     <form
-      class="form narrow"
+      class="form segment-form"
       onSubmit={(event) => {
         event.preventDefault();
         void submit();

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { Suppression } from "../../api/types.ts";
-import { FormDialog } from "../../components/form_dialog.tsx";
+import { ActionDialog } from "../../components/action_dialog.tsx";
 import { named, plural, t } from "../../texts.ts";
 import { addressesIn } from "./addresses.ts";
 
@@ -37,7 +37,7 @@ export function BlockDialog({ start, onClose, onBlocked }: { start: string; onCl
   }
 
   return (
-    <FormDialog
+    <ActionDialog
       isRisky
       title={t("block.title")}
       action={addresses.length ? plural("block.button", addresses.length) : t("block.title")}
@@ -76,6 +76,6 @@ export function BlockDialog({ start, onClose, onBlocked }: { start: string; onCl
           ))}
         </select>
       </label>
-    </FormDialog>
+    </ActionDialog>
   );
 }

@@ -4,7 +4,7 @@ import { errorText, t } from "../texts.ts";
 import { Dialog } from "./dialog.tsx";
 
 /** A dialog with fields or a question, which is closed when its action succeeds. */
-export function FormDialog({
+export function ActionDialog({
   title,
   action,
   isRisky = false,
