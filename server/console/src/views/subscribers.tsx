@@ -99,9 +99,11 @@ export function Subscribers({ id = "" }: Parameters) {
     // An expression is sent when it is complete.
     if (filter && !entered) return;
     const isSame = filter === wanted.filter && q === wanted.q;
+    // A list for the previous text can still be there.
+    const shown = JSON.stringify(list.value?.query) === key ? list.value : null;
     opensSingle.current = entered && value.trim() !== "";
     if (isSame && entered && error.value) reloads.value += 1;
-    else if (isSame && entered && list.value && !isLoading.value) openSingle(list.value);
+    else if (isSame && entered && shown && !isLoading.value) openSingle(shown);
     else if (!isSame) go(withQuery({ filter, q }), { replace: !entered });
   }
 
