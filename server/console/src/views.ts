@@ -2,9 +2,14 @@
 
 import type { FunctionComponent } from "preact";
 import type { IconName } from "./components/icon.tsx";
-import type { Parameters } from "./routes.ts";
+import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
+import { Fields } from "./views/fields.tsx";
+import { Home } from "./views/home.tsx";
+import { Segments } from "./views/segments.tsx";
 import { Subscribers } from "./views/subscribers.tsx";
+import { Suppressions } from "./views/suppressions.tsx";
+import { Tags } from "./views/tags.tsx";
 
 export interface View {
   /** A pattern of paths below the console, such as /subscribers/:id?. */
@@ -15,11 +20,26 @@ export interface View {
   /** Its icon in the navigation, and the letter that opens it after `g`. */
   icon?: IconName;
   letter?: string;
+  /** The path of the view whose place in the navigation it shares. */
+  within?: string;
 }
 
 export const VIEWS: View[] = [
+  { path: "/", title: "home.title", component: Home, icon: "home", letter: "h" },
   { path: "/subscribers/:id?", title: "subscribers.title", component: Subscribers, icon: "people", letter: "s" },
+  { path: "/segments/:id?", title: "segments.title", component: Segments, icon: "filter", letter: "e" },
+  { path: "/tags", title: "attributes.title", component: Tags, icon: "tag", letter: "t" },
+  { path: "/fields", title: "fields.title", component: Fields, letter: "f", within: "/tags" },
+  {
+    path: "/suppressions",
+    title: "suppressions.title",
+    component: Suppressions,
+    letter: "b",
+    within: "/subscribers/:id?",
+  },
 ];
 
-/** The address that is shown instead of /. */
-export const START = "/subscribers";
+/** Returns whether a view has this path. */
+export function hasView(path: string): boolean {
+  return VIEWS.some((view) => match(view.path, path));
+}

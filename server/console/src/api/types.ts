@@ -1239,7 +1239,7 @@ export interface CustomFieldEvent {
 
 export interface OperationEvent {
   id: string;
-  type: "operation.completed";
+  type: "doing.completed";
   timestamp: string;
   accountId?: string;
   sequence: number;

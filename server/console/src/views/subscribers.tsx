@@ -17,6 +17,7 @@ import { allColumns, DEFAULT_COLUMNS, EMAIL } from "./subscribers/columns.tsx";
 import { Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
 import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from "./subscribers/list.ts";
 import { SearchBox } from "./subscribers/search_box.tsx";
+import { SaveAsSegment, SegmentBar } from "./subscribers/segment_bar.tsx";
 import { isAddress, readSearch } from "./subscribers/search_text.ts";
 import { Empty, SelectionBar, StatusTabs } from "./subscribers/toolbar.tsx";
 import { useRowHeight } from "./subscribers/use_row_height.ts";
@@ -98,9 +99,11 @@ export function Subscribers({ id = "" }: Parameters) {
     // An expression is sent when it is complete.
     if (filter && !entered) return;
     const isSame = filter === wanted.filter && q === wanted.q;
+    // A list for the previous text can still be there.
+    const shown = JSON.stringify(list.value?.query) === key ? list.value : null;
     opensSingle.current = entered && value.trim() !== "";
     if (isSame && entered && error.value) reloads.value += 1;
-    else if (isSame && entered && list.value && !isLoading.value) openSingle(list.value);
+    else if (isSame && entered && shown && !isLoading.value) openSingle(shown);
     else if (!isSame) go(withQuery({ filter, q }), { replace: !entered });
   }
 
@@ -192,8 +195,10 @@ export function Subscribers({ id = "" }: Parameters) {
             onEnter={(value) => search(value, true)}
             onLeave={() => move(Math.max(0, active.value))}
           />
+          {!wanted.q && !wanted.segmentId && <SaveAsSegment filter={wanted.filter} status={wanted.status} />}
           <ColumnMenu fields={fields.value} />
         </div>
+        {wanted.segmentId && <SegmentBar id={wanted.segmentId} />}
         <SelectionBar
           selected={selected.value}
           addresses={() => rows?.loaded().filter((each) => selected.value.has(each.id)).map((each) => each.email) ?? []}

@@ -1,0 +1,45 @@
+import { call } from "../../api/client.ts";
+import { Icon } from "../../components/icon.tsx";
+import { useLoaded } from "../../load.ts";
+import { href, withQuery } from "../../router.ts";
+import { canWrite } from "../../session.ts";
+import { t } from "../../texts.ts";
+
+/** The segment whose people the list shows, with ways to change its filter and to show all. */
+export function SegmentBar({ id }: { id: string }) {
+  const path = { id };
+  const loaded = useLoaded((signal) => call("GET /api/segments/{id}", { path, signal }), id);
+  const segment = loaded.data?.segment;
+  if (!segment) return null;
+  return (
+    <p class="segment-bar">
+      <Icon name="filter" />
+      <bdi class="cut" dir="auto" title={segment.filter}>
+        {segment.name}
+      </bdi>
+      <a
+        class="button"
+        href={href(`/segments/${id}`)}
+        aria-label={t(canWrite.value ? "segment.edit" : "segment.view", { name: segment.name })}
+      >
+        <Icon name="edit" />
+      </a>
+      <a class="button" href={href(withQuery({ segment: "" }, "/subscribers"))} aria-label={t("segment.leave")}>
+        <Icon name="close" />
+      </a>
+    </p>
+  );
+}
+
+/** Leads to a new segment with the filter and the status of the list. */
+export function SaveAsSegment({ filter, status }: { filter: string; status: string }) {
+  if (!canWrite.value || !(filter || status)) return null;
+  const conditions = [filter && status ? `(${filter})` : filter, status && `status = ${status}`];
+  const whole = conditions.filter(Boolean).join(" AND ");
+  return (
+    <a class="button outlined" href={href(`/segments/new?filter=${encodeURIComponent(whole)}`)} title={t("segment.save")}>
+      <Icon name="filter" />
+      <span class="wide">{t("segment.save")}</span>
+    </a>
+  );
+}
