@@ -5,6 +5,7 @@ import type { IconName } from "./components/icon.tsx";
 import type { Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
 import { Start } from "./views/start.tsx";
+import { Webhooks } from "./views/webhooks.tsx";
 
 export interface View {
   /** A pattern of paths below the console, such as /subscribers/:id?. */
@@ -17,4 +18,13 @@ export interface View {
   letter?: string;
 }
 
-export const VIEWS: View[] = [{ path: "/", title: "start.title", component: Start }];
+export const VIEWS: View[] = [
+  { path: "/", title: "start.title", component: Start },
+  {
+    path: "/webhooks/:id?/:part?/:delivery?",
+    title: "webhooks.title",
+    component: Webhooks,
+    icon: "webhook",
+    letter: "w",
+  },
+];

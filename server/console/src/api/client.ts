@@ -57,11 +57,11 @@ export async function call<K extends Operation>(
   return (await callTagged(operation, ...([request] as Arguments<K>))).body;
 }
 
-/** Calls an operation and returns the body and the entity tag of its response. */
+/** Calls an operation and returns the body, the entity tag and the token of the next page. */
 export async function callTagged<K extends Operation>(
   operation: K,
   ...[request]: Arguments<K>
-): Promise<{ body: Operations[K]["response"]; etag: string }> {
+): Promise<{ body: Operations[K]["response"]; etag: string; nextPage: string }> {
   const { path, query, body, etag, idempotencyKey, signal } = (request ?? {}) as {
     path?: Record<string, string>;
     query?: Record<string, unknown>;
@@ -83,15 +83,13 @@ export async function callTagged<K extends Operation>(
   });
   const text = await response.text();
   if (response.ok) {
-    return { body: text ? JSON.parse(text) : undefined, etag: response.headers.get("ETag") ?? "" };
+    return {
+      body: text ? JSON.parse(text) : undefined,
+      etag: response.headers.get("ETag") ?? "",
+      nextPage: nextPageOf(response.headers.get("Link") ?? ""),
+    };
   }
-  const error = errorOf(text);
-  if (!error) {
-    connectionLost();
-    throw new ConnectionError(`HTTP ${response.status}`);
-  }
-  if (response.status === 401 && template !== "/api/session") onSignedOut();
-  throw new ApiError(response.status, error);
+  throw failure(response.status, text, template);
 }
 
 async function send(target: string, options: RequestInit): Promise<Response> {
@@ -122,6 +120,44 @@ export function url(
   }
   const text = parameters.toString();
   return new URL(`..${filled}`, location.origin + base).pathname + (text ? `?${text}` : "");
+}
+
+/** Returns the token of the next page from the header Link; empty on the last page. */
+function nextPageOf(links: string): string {
+  const target = /<([^>]*)>;\s*rel="?next"?/.exec(links)?.[1] ?? "";
+  return new URLSearchParams(target.slice(target.indexOf("?") + 1)).get("pageToken") ?? "";
+}
+
+/** Calls an operation that streams records, and gives each to `take` until the stream ends. */
+export async function callStream<Value>(
+  operation: Operation,
+  request: { path?: Record<string, string>; query?: Record<string, string>; signal: AbortSignal },
+  take: (record: Value) => void,
+): Promise<void> {
+  const [, template] = operation.split(" ") as [string, string];
+  const headers = { Accept: "application/x-ndjson" };
+  const { path, query, signal } = request;
+  const response = await send(url(template, path, query), { method: "GET", headers, signal });
+  if (!response.ok || !response.body) throw failure(response.status, await response.text(), template);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line.trim()) take(JSON.parse(line) as Value);
+  }
+}
+
+function failure(status: number, text: string, template: string): Error {
+  const error = errorOf(text);
+  if (!error) {
+    connectionLost();
+    return new ConnectionError(`HTTP ${status}`);
+  }
+  if (status === 401 && template !== "/api/session") onSignedOut();
+  return new ApiError(status, error);
 }
 
 function errorOf(text: string): ErrorBody | null {
