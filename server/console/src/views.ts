@@ -5,6 +5,7 @@ import type { IconName } from "./components/icon.tsx";
 import type { Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
 import { Start } from "./views/start.tsx";
+import { Settings } from "./views/settings.tsx";
 import { Webhooks } from "./views/webhooks.tsx";
 
 export interface View {
@@ -27,4 +28,5 @@ export const VIEWS: View[] = [
     icon: "webhook",
     letter: "w",
   },
+  { path: "/settings/:part?", title: "settings.title", component: Settings, icon: "settings" },
 ];

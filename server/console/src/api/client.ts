@@ -18,7 +18,7 @@ export type Request<K extends Operation> = Part<"path", Operations[K]["path"]> &
     etag?: string;
     /** Identifies the request, so that it has no second effect if it is sent again. */
     idempotencyKey?: string;
-    signal?: AbortSignal;
+    signal?: AbortSignal | undefined;
   };
 type Arguments<K extends Operation> =
   Record<never, never> extends Request<K> ? [request?: Request<K>] : [request: Request<K>];

@@ -1,8 +1,8 @@
-import { useSignal } from "@preact/signals";
 import { callTagged } from "../../api/client.ts";
 import type { Operations, Webhook, WebhookDelivery } from "../../api/types.ts";
 import { Icon, type IconName } from "../../components/icon.tsx";
-import { Shown, useLoaded } from "../../components/loaded.tsx";
+import { Shown } from "../../components/loaded.tsx";
+import { More, usePaged } from "../../components/paged.tsx";
 import { Time } from "../../components/time.tsx";
 import { address, go, href, withQuery } from "../../router.ts";
 import { named, number, t } from "../../texts.ts";
@@ -18,6 +18,7 @@ const ICONS: Record<State, [IconName, string]> = {
   FAILED: ["warning", "bad"],
 };
 const PAGE = 50;
+const REFRESH = 10;
 
 /** The state of a delivery as a color, a shape and a word. */
 export function DeliveryLabel({ state }: { state: State }) {
@@ -45,32 +46,17 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
     subscriberId: value("person"),
     ...(value("status") ? { httpStatus: Number(value("status")) } : {}),
   };
-  const more = useSignal<WebhookDelivery[]>([]);
-  const next = useSignal("");
-  const loaded = useLoaded(
+  const paged = usePaged(
     JSON.stringify(request),
-    async (signal) => {
+    async (pageToken, signal) => {
       const { body, nextPage } = await callTagged("GET /api/webhook-deliveries", {
-        query: request,
+        query: { ...request, pageToken },
         signal,
       });
-      more.value = [];
-      next.value = nextPage;
-      return body;
+      return { items: body.deliveries, nextPage };
     },
-    // Pages that a person added would be lost.
-    (data) => (more.value.length || !data ? 0 : 10),
+    () => REFRESH,
   );
-
-  async function showMore(): Promise<void> {
-    const pageToken = next.value;
-    const { body, nextPage } = await callTagged("GET /api/webhook-deliveries", {
-      query: { ...request, pageToken },
-    });
-    more.value = [...more.value, ...body.deliveries];
-    next.value = nextPage;
-  }
-
   const isFiltered = ["state", "type", "event", "person", "status"].some((name) => query.has(name));
   return (
     <section aria-labelledby="deliveries">
@@ -92,10 +78,9 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
         <Filter name="person" label={t("person")} placeholder="ada@example.com" />
         <Filter name="status" label={t("http.status")} placeholder="503" pattern="[1-5][0-9][0-9]" />
       </div>
-      <Shown loaded={loaded} rows={6}>
-        {(data) => {
-          const deliveries = [...data.deliveries, ...more.value];
-          if (!deliveries.length && !next.value) {
+      <Shown loaded={paged} rows={6}>
+        {(deliveries) => {
+          if (!deliveries.length && !paged.more) {
             return (
               <p class="none">
                 {t(isFiltered ? "deliveries.none" : "deliveries.empty")}{" "}
@@ -104,7 +89,7 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
             );
           }
           return (
-            <table class="table" aria-busy={loaded.isBusy}>
+            <table class="table" aria-busy={paged.isBusy}>
               <thead>
                 <tr>
                   <th>{t("state")}</th>
@@ -145,11 +130,7 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
           );
         }}
       </Shown>
-      {next.value && (
-        <button type="button" onClick={() => void showMore().catch(loaded.reload)}>
-          {t("more")}
-        </button>
-      )}
+      <More paged={paged} />
     </section>
   );
 }
