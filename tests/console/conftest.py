@@ -57,7 +57,7 @@ class Person:
         url = self.account.ok("CreateSignInLink", name=name, scope=scope)["url"]
         token = url.partition("#")[2]
         self.page.goto(f"{self.url}/signin#{token}")
-        self.page.get_by_role("navigation").wait_for()
+        self.page.locator("#main").wait_for()
 
     def open(self, path: str) -> None:
         """Opens an address of the console, such as /subscribers."""

@@ -47,7 +47,7 @@ def test_change_of_another_person_is_not_overwritten(person: Person) -> None:
 
     page.get_by_role("button", name="Save").click()
 
-    expect(page.get_by_role("alert")).to_contain_text("Someone else changed this")
+    expect(page.get_by_role("alert")).to_contain_text("This was changed meanwhile.")
     assert account.ok("GetAccount")["account"]["displayName"] == "Theirs"
 
 

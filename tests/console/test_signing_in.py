@@ -92,7 +92,7 @@ def test_theme_can_be_chosen(person: Person) -> None:
     person.page.get_by_label("Appearance").select_option("Dark")
     person.page.reload()
 
-    person.page.get_by_role("navigation").wait_for()
+    person.page.locator("#main").wait_for()
     assert person.page.evaluate(background) == "rgb(15, 18, 23)"
 
 

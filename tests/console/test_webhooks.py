@@ -43,7 +43,7 @@ def test_failed_delivery_is_sent_again_in_four_actions(
     page.get_by_role("button", name="Retry").click()
 
     expect(page.get_by_text("Attempt 2")).to_be_visible()
-    expect(page.locator("header .state")).to_have_text("Succeeded")
+    expect(page.locator(".page-head .state")).to_have_text("Succeeded")
     assert [request.event["type"] for request in receiver.received] == ["webhook.test"] * 2
 
 

@@ -1,20 +1,43 @@
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { announced, notice } from "./announce.ts";
 import { AccountMenu } from "./components/account_menu.tsx";
 import { Icon } from "./components/icon.tsx";
+import { KeysDialog } from "./components/keys_dialog.tsx";
 import { lostSince } from "./connection.ts";
-import { address, href } from "./router.ts";
+import { useShortcuts } from "./keys.ts";
+import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
 import { session } from "./session.ts";
 import { clock, t } from "./texts.ts";
-import { type View, VIEWS } from "./views.ts";
+import { START, type View, VIEWS } from "./views.ts";
 import { SignIn } from "./views/signin.tsx";
+import { findPasted, startSearch } from "./views/subscribers/start_search.ts";
 
 /** The navigation with the view of the address, or the view that begins a session. */
 export function App() {
   if (session.value === undefined) return <LostConnection />;
   if (session.value === null) return <SignIn />;
+  return <Console />;
+}
+
+function Console() {
   const { path } = address.value;
+  const showsKeys = useSignal(false);
+  useEffect(() => {
+    if (path === "/") go(START, { replace: true });
+  }, [path]);
+  useEffect(() => {
+    document.addEventListener("paste", findPasted);
+    return () => document.removeEventListener("paste", findPasted);
+  }, []);
+  useShortcuts([
+    { keys: ["/"], text: "keys.search", run: startSearch },
+    { keys: ["?"], text: "keys.help", run: () => (showsKeys.value = true) },
+    ...VIEWS.flatMap((view) =>
+      view.letter ? [{ keys: [`g ${view.letter}`], run: () => go(startOf(view)) }] : [],
+    ),
+  ]);
   const found = viewAt(path);
   return (
     <div class="console">
@@ -31,11 +54,17 @@ export function App() {
       <Navigation path={path} />
       <Main view={found?.view} parameters={found?.parameters ?? {}} />
       <Notice />
+      {showsKeys.value && <KeysDialog onClose={() => (showsKeys.value = false)} />}
       <p class="unseen" role="status">
         {announced.value}
       </p>
     </div>
   );
+}
+
+/** Returns the address of a view without values. */
+function startOf(view: View): string {
+  return view.path.split("/:")[0] || "/";
 }
 
 function viewAt(path: string): { view: View; parameters: Parameters } | null {
@@ -54,10 +83,9 @@ function Navigation({ path }: { path: string }) {
       </a>
       <ul>
         {VIEWS.filter((view) => view.icon).map((view) => {
-          const to = view.path.split("/:")[0] ?? "/";
           return (
             <li>
-              <a href={href(to)} aria-current={match(view.path, path) ? "page" : undefined}>
+              <a href={href(startOf(view))} aria-current={match(view.path, path) ? "page" : undefined}>
                 {view.icon && <Icon name={view.icon} />}
                 {t(view.title)}
               </a>

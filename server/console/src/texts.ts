@@ -81,6 +81,11 @@ export function errorText(error: unknown): string {
   return known === error.code ? error.message : known;
 }
 
+/** The language with the region of the browser, for the order of days and months. */
+function locale(): string {
+  return navigator.languages.find((tag) => tag.startsWith(language.value)) ?? language.value;
+}
+
 const formats = new Map<string, unknown>();
 
 function format<Format>(name: string, make: () => Format): Format {
@@ -90,22 +95,22 @@ function format<Format>(name: string, make: () => Format): Format {
 }
 
 export function number(value: number): string {
-  return format("number", () => new Intl.NumberFormat(language.value)).format(value);
+  return format("number", () => new Intl.NumberFormat(locale())).format(value);
 }
 
 export function date(value: string | number): string {
   const options = { dateStyle: "medium" } as const;
-  return format("date", () => new Intl.DateTimeFormat(language.value, options)).format(new Date(value));
+  return format("date", () => new Intl.DateTimeFormat(locale(), options)).format(new Date(value));
 }
 
 export function dateTime(value: string | number): string {
   const options = { dateStyle: "medium", timeStyle: "short" } as const;
-  return format("time", () => new Intl.DateTimeFormat(language.value, options)).format(new Date(value));
+  return format("time", () => new Intl.DateTimeFormat(locale(), options)).format(new Date(value));
 }
 
 export function clock(value: number): string {
   const options = { timeStyle: "short" } as const;
-  return format("clock", () => new Intl.DateTimeFormat(language.value, options)).format(value);
+  return format("clock", () => new Intl.DateTimeFormat(locale(), options)).format(value);
 }
 
 /** Returns the time of a day with its seconds. */

@@ -4,7 +4,7 @@ import type { FunctionComponent } from "preact";
 import type { IconName } from "./components/icon.tsx";
 import type { Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
-import { Start } from "./views/start.tsx";
+import { Subscribers } from "./views/subscribers.tsx";
 import { Settings } from "./views/settings.tsx";
 import { Webhooks } from "./views/webhooks.tsx";
 
@@ -20,7 +20,7 @@ export interface View {
 }
 
 export const VIEWS: View[] = [
-  { path: "/", title: "start.title", component: Start },
+  { path: "/subscribers/:id?", title: "subscribers.title", component: Subscribers, icon: "people", letter: "s" },
   {
     path: "/webhooks/:id?/:part?/:delivery?",
     title: "webhooks.title",
@@ -30,3 +30,6 @@ export const VIEWS: View[] = [
   },
   { path: "/settings/:part?", title: "settings.title", component: Settings, icon: "settings" },
 ];
+
+/** The address that is shown instead of /. */
+export const START = "/subscribers";

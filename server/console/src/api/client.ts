@@ -57,11 +57,20 @@ export async function call<K extends Operation>(
   return (await callTagged(operation, ...([request] as Arguments<K>))).body;
 }
 
-/** Calls an operation and returns the body, the entity tag and the token of the next page. */
+export interface Tagged<Body> {
+  body: Body;
+  etag: string;
+  /** Identifies the call in the log of the server. */
+  requestId: string;
+  /** The token of the next page of a list; empty on the last one. */
+  nextPage: string;
+}
+
+/** Calls an operation and returns the body of its response, and what its headers state. */
 export async function callTagged<K extends Operation>(
   operation: K,
   ...[request]: Arguments<K>
-): Promise<{ body: Operations[K]["response"]; etag: string; nextPage: string }> {
+): Promise<Tagged<Operations[K]["response"]>> {
   const { path, query, body, etag, idempotencyKey, signal } = (request ?? {}) as {
     path?: Record<string, string>;
     query?: Record<string, unknown>;
@@ -83,10 +92,12 @@ export async function callTagged<K extends Operation>(
   });
   const text = await response.text();
   if (response.ok) {
+    const link = /<([^>]+)>; rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? "";
     return {
       body: text ? JSON.parse(text) : undefined,
       etag: response.headers.get("ETag") ?? "",
-      nextPage: nextPageOf(response.headers.get("Link") ?? ""),
+      requestId: response.headers.get("X-Request-Id") ?? "",
+      nextPage: new URLSearchParams(link.split("?")[1]).get("pageToken") ?? "",
     };
   }
   throw failure(response.status, text, template);
@@ -120,12 +131,6 @@ export function url(
   }
   const text = parameters.toString();
   return new URL(`..${filled}`, location.origin + base).pathname + (text ? `?${text}` : "");
-}
-
-/** Returns the token of the next page from the header Link; empty on the last page. */
-function nextPageOf(links: string): string {
-  const target = /<([^>]*)>;\s*rel="?next"?/.exec(links)?.[1] ?? "";
-  return new URLSearchParams(target.slice(target.indexOf("?") + 1)).get("pageToken") ?? "";
 }
 
 /** Calls an operation that streams records, and gives each to `take` until the stream ends. */

@@ -55,7 +55,7 @@ function Endpoints() {
   const webhooks = loaded.data?.webhooks;
   return (
     <div class="page wide-page">
-      <header class="head">
+      <header class="page-head">
         <h1>{t("webhooks.title")}</h1>
         <span class="space" />
         {Boolean(webhooks?.length) && (
@@ -73,7 +73,7 @@ function Endpoints() {
       <Shown loaded={loaded}>
         {({ webhooks, health }) => (
           <>
-            {!webhooks.length && <p class="none">{t("webhooks.empty")}</p>}
+            {!webhooks.length && <p class="nothing">{t("webhooks.empty")}</p>}
             <ul class="cards">
               {webhooks.map((webhook) => (
                 <EndpointCard key={webhook.id} webhook={webhook} health={health.get(webhook.id)} />

@@ -141,7 +141,7 @@ export function AuditLog() {
               </tbody>
             </table>
           ) : (
-            <p class="none">{t("audit.none")}</p>
+            <p class="nothing">{t("audit.none")}</p>
           )
         }
       </Shown>
@@ -175,7 +175,7 @@ function Actors({ value, entries }: { value: string; entries: AuditEntry[] }) {
       ...sessions.map(({ id, name }) => [id, name] as const),
     ];
   });
-  const names = new Map<string, string>([["COMMAND_LINE", t("actor.COMMAND_LINE")]]);
+  const names = new Map<string, string>([["COMMAND_LINE", t("actor.COMMAND_LINE", { name: "roster" })]]);
   if (value && !names.has(value)) names.set(value, value);
   for (const { actor } of entries) if (actor.id) names.set(actor.id, actor.name ?? actor.id);
   for (const [id, name] of loaded.data ?? []) names.set(id, name);

@@ -37,7 +37,7 @@ export function Keys() {
   const asked = question.value;
   return (
     <>
-      <header class="head">
+      <header class="page-head">
         <p>{t("apiKeys.text")}</p>
         <span class="space" />
         <button type="button" class="main" onClick={() => (question.value = { type: "create" })}>
@@ -52,7 +52,7 @@ export function Keys() {
               <thead>
                 <tr>
                   <th>{t("name")}</th>
-                  <th>{t("scope.title")}</th>
+                  <th class="wide">{t("scope.title")}</th>
                   <th class="wide">{t("createdBy")}</th>
                   <th>{t("lastUsed")}</th>
                   <th class="wide">{t("expires")}</th>
@@ -66,11 +66,12 @@ export function Keys() {
                   <tr key={key.id}>
                     <td class="name">
                       <bdi dir="auto">{key.name}</bdi>
+                      <small class="below phone">{named("scope", key.scope)}</small>
                       <OldSecret until={key.previousSecretExpiresAt} />
                     </td>
-                    <td>
+                    <td class="wide">
                       {named("scope", key.scope)}
-                      <small class="below wide">{named("scopeMeaning", key.scope)}</small>
+                      <small class="below">{named("scopeMeaning", key.scope)}</small>
                     </td>
                     <td class="wide">
                       <ActorName actor={key.createdBy} />{" "}
@@ -110,7 +111,7 @@ export function Keys() {
               </tbody>
             </table>
           ) : (
-            <p class="none">{t("apiKeys.empty")}</p>
+            <p class="nothing">{t("apiKeys.empty")}</p>
           )
         }
       </Shown>

@@ -9,7 +9,7 @@ import { More, usePaged } from "../../components/paged.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
 import { Time } from "../../components/time.tsx";
 import { session, signOut, signOutEverywhere } from "../../session.ts";
-import { parts, t } from "../../texts.ts";
+import { named, parts, t } from "../../texts.ts";
 import { Scope, ScopeChoices } from "./scopes.tsx";
 
 type LinkScope = CreateSignInLinkRequest["scope"];
@@ -41,7 +41,7 @@ export function Sessions() {
 
   return (
     <>
-      <header class="head">
+      <header class="page-head">
         <p>{t("sessions.text")}</p>
         <span class="space" />
         <button type="button" onClick={() => (question.value = { type: "everywhere" })}>
@@ -61,7 +61,7 @@ export function Sessions() {
                 <thead>
                   <tr>
                     <th>{t("name")}</th>
-                    <th>{t("scope.title")}</th>
+                    <th class="wide">{t("scope.title")}</th>
                     <th class="wide">{t("sessions.began")}</th>
                     <th>{t("lastUsed")}</th>
                     <th class="wide">{t("sessions.ends")}</th>
@@ -75,9 +75,10 @@ export function Sessions() {
                     <tr key={each.id}>
                       <td class="name">
                         <bdi dir="auto">{each.name}</bdi>
+                        <small class="below phone">{named("scope", each.scope)}</small>
                         {each.id === own && <small> {t("sessions.own")}</small>}
                       </td>
-                      <td>
+                      <td class="wide">
                         <Scope scope={each.scope} />
                       </td>
                       <td class="wide">
@@ -104,7 +105,7 @@ export function Sessions() {
                 </tbody>
               </table>
             ) : (
-              <p class="none">{t("sessions.empty")}</p>
+              <p class="nothing">{t("sessions.empty")}</p>
             )
           }
         </Shown>
@@ -119,7 +120,7 @@ export function Sessions() {
                 <thead>
                   <tr>
                     <th>{t("name")}</th>
-                    <th>{t("scope.title")}</th>
+                    <th class="wide">{t("scope.title")}</th>
                     <th class="wide">{t("created")}</th>
                     <th>{t("expires")}</th>
                     <th>
@@ -132,8 +133,9 @@ export function Sessions() {
                     <tr key={link.id}>
                       <td class="name">
                         <bdi dir="auto">{link.name}</bdi>
+                        <small class="below phone">{named("scope", link.scope)}</small>
                       </td>
-                      <td>
+                      <td class="wide">
                         <Scope scope={link.scope} />
                       </td>
                       <td class="wide">
@@ -156,7 +158,7 @@ export function Sessions() {
                 </tbody>
               </table>
             ) : (
-              <p class="none">{t("links.empty")}</p>
+              <p class="nothing">{t("links.empty")}</p>
             )
           }
         </Shown>

@@ -82,7 +82,7 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
         {(deliveries) => {
           if (!deliveries.length && !paged.more) {
             return (
-              <p class="none">
+              <p class="nothing">
                 {t(isFiltered ? "deliveries.none" : "deliveries.empty")}{" "}
                 {isFiltered && <a href={href(address.value.path)}>{t("filters.clear")}</a>}
               </p>
@@ -112,7 +112,7 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
                       </a>
                     </td>
                     {!webhookId && (
-                      <td class="wide cut">
+                      <td class="wide clip">
                         <bdi dir="auto">{urls.get(delivery.webhookId)}</bdi>
                       </td>
                     )}

@@ -55,7 +55,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
       <Shown loaded={loaded} rows={6}>
         {({ delivery, attempts, webhook }) => (
           <>
-            <header class="head">
+            <header class="page-head">
               <h1>{delivery.eventType}</h1>
               <DeliveryLabel state={delivery.state} />
               <span class="space" />
@@ -99,7 +99,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
             </dl>
             <section aria-labelledby="attempts">
               <h2 id="attempts">{t("attempts")}</h2>
-              {!attempts.length && <p class="none">{t("attempts.none")}</p>}
+              {!attempts.length && <p class="nothing">{t("attempts.none")}</p>}
               {attempts.toReversed().map((attempt, index) => (
                 <Attempt key={attempt.number} attempt={attempt} isOpen={index === 0} />
               ))}
@@ -113,7 +113,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
                       {JSON.stringify(found, null, 2)}
                     </pre>
                   ) : found === null ? (
-                    <p class="none">{t("request.noBody")}</p>
+                    <p class="nothing">{t("request.noBody")}</p>
                   ) : null
                 }
               </Shown>
@@ -176,7 +176,7 @@ function Attempt({ attempt, isOpen }: { attempt: WebhookAttempt; isOpen: boolean
           {attempt.responseBody}
         </pre>
       ) : (
-        <p class="none">{t("response.none")}</p>
+        <p class="nothing">{t("response.none")}</p>
       )}
       <h3>{t("request.headers")}</h3>
       {headers.length ? (
@@ -189,7 +189,7 @@ function Attempt({ attempt, isOpen }: { attempt: WebhookAttempt; isOpen: boolean
           ))}
         </dl>
       ) : (
-        <p class="none">{t("request.noHeaders")}</p>
+        <p class="nothing">{t("request.noHeaders")}</p>
       )}
     </details>
   );

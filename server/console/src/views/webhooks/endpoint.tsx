@@ -55,7 +55,7 @@ export function Endpoint({ id }: { id: string }) {
       <Shown loaded={loaded} rows={4}>
         {({ webhook, health }) => (
           <>
-            <header class="head">
+            <header class="page-head">
               <h1>
                 <bdi dir="auto">{webhook.url}</bdi>
               </h1>

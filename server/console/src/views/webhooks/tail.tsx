@@ -68,7 +68,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
           {t("webhooks.title")}
         </a>
       </p>
-      <header class="head">
+      <header class="page-head">
         <h1>{t("tail.title")}</h1>
         <span class={`state ${isPaused.value ? "paused" : isConnected.value ? "good" : "bad"}`}>
           <Icon name={isPaused.value ? "stop" : isConnected.value ? "check" : "warning"} />
@@ -99,7 +99,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
         </p>
       )}
       {held.value.length > 0 && <p role="status">{plural("tail.held", held.value.length)}</p>}
-      {attempts.value.length === 0 && held.value.length === 0 && <p class="none">{t("tail.empty")}</p>}
+      {attempts.value.length === 0 && held.value.length === 0 && <p class="nothing">{t("tail.empty")}</p>}
       {attempts.value.length > 0 && (
         <table class="table">
           <thead>
@@ -132,7 +132,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
                 </td>
                 <td class="wide number">{number(attempt.number)}</td>
                 {!webhookId && (
-                  <td class="wide cut">
+                  <td class="wide clip">
                     <bdi dir="auto">{urls.get(delivery.webhookId)}</bdi>
                   </td>
                 )}

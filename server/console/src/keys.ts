@@ -1,0 +1,75 @@
+// Shortcuts: single letters outside fields, and sequences such as `g s`. They can be switched off.
+
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { preference, setPreference } from "./preferences.ts";
+import type { Key } from "./texts.ts";
+
+export interface Shortcut {
+  /** Names of keys as of KeyboardEvent, with Shift+ or Ctrl+ before; sequences have a space. */
+  keys: string[];
+  /** What it does, for the list of shortcuts; absent for a second way. */
+  text?: Key;
+  run: (event: KeyboardEvent) => void;
+}
+
+const SEQUENCE_TIME = 1_500;
+const active: { current: Shortcut[] }[] = [];
+/** Whether single letters are shortcuts. */
+export const hasLetters = signal(preference("letters") !== "off");
+let first = "";
+let firstAt = 0;
+
+export function setLetters(on: boolean): void {
+  hasLetters.value = on;
+  setPreference("letters", on ? "" : "off");
+}
+
+/** Adds shortcuts while a component is shown; those added later come first. */
+export function useShortcuts(shortcuts: Shortcut[]): void {
+  const latest = useRef(shortcuts);
+  latest.current = shortcuts;
+  useEffect(() => {
+    active.unshift(latest);
+    return () => {
+      active.splice(active.indexOf(latest), 1);
+    };
+  }, []);
+}
+
+/** Returns the shortcuts that work now and have a text. */
+export function currentShortcuts(): Shortcut[] {
+  return active.flatMap((each) => each.current).filter((each) => each.text);
+}
+
+export function listenForKeys(): void {
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.isComposing || event.altKey || event.metaKey) return;
+    const target = event.target instanceof Element ? event.target : document.body;
+    if (target.closest("input:not([type=checkbox]), select, textarea, dialog, [popover]")) return;
+    const name = nameOf(event);
+    const sequence = Date.now() - firstAt < SEQUENCE_TIME ? `${first} ${name}` : "";
+    first = name;
+    firstAt = Date.now();
+    const isLetter = event.key.length === 1 && !event.ctrlKey;
+    if (isLetter && !hasLetters.value) return;
+    // These keys have a meaning for a button or a link with the focus.
+    if (["Enter", " "].includes(event.key) && target.closest("button, a, input")) return;
+    for (const wanted of [sequence, name]) {
+      const found = active.flatMap((each) => each.current).find((each) => each.keys.includes(wanted));
+      if (wanted && found) {
+        event.preventDefault();
+        first = "";
+        found.run(event);
+        return;
+      }
+    }
+  });
+}
+
+function nameOf(event: KeyboardEvent): string {
+  const key = event.key.length === 1 && event.ctrlKey ? event.key.toLowerCase() : event.key;
+  const shift = event.shiftKey && (key.length > 1 || /[A-Z]/.test(key)) ? "Shift+" : "";
+  const lower = key.length === 1 ? key.toLowerCase() : key;
+  return `${event.ctrlKey ? "Ctrl+" : ""}${shift}${lower}`;
+}

@@ -1,0 +1,205 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useId } from "preact/hooks";
+import { announce } from "../../announce.ts";
+import { ApiError } from "../../api/client.ts";
+import type { CustomField } from "../../api/types.ts";
+import { Icon } from "../../components/icon.tsx";
+import { errorText, parts, t } from "../../texts.ts";
+import { type Changes, Conflict, type PersonData } from "./person_data.ts";
+
+const SAVED_TIME = 3_000;
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+/** A field of a person, edited in place: Enter saves, Escape restores. */
+export function FieldEditor({
+  name,
+  ...props
+}: {
+  data: PersonData;
+  label: string;
+  name: "email" | "firstName" | "lastName";
+  value: string;
+  hint?: string;
+  isReadOnly: boolean;
+}) {
+  return (
+    <Editor
+      {...props}
+      type="text"
+      save={(text) => props.data.change({ [name]: text }, (subscriber) => subscriber[name], props.value)}
+    />
+  );
+}
+
+/** A custom field, edited by its type. */
+export function CustomFieldEditor({
+  data,
+  field,
+  value,
+  isReadOnly,
+}: {
+  data: PersonData;
+  field: CustomField;
+  value: unknown;
+  isReadOnly: boolean;
+}) {
+  const text = value === undefined || value === null ? "" : String(value);
+  const isDay = field.dataType === "DATE" && (!text || DATE.test(text));
+  const types = { TEXT: "text", NUMBER: "number", BOOLEAN: "boolean", DATE: isDay ? "date" : "text" } as const;
+  return (
+    <Editor
+      label={field.label}
+      isLabelCustom
+      value={text}
+      type={types[field.dataType]}
+      isReadOnly={isReadOnly}
+      save={(changed) => {
+        const changes: Changes = { customFields: { [field.key]: valueOf(changed, field.dataType) } };
+        return data.change(changes, (subscriber) => subscriber.customFields?.[field.key], value);
+      }}
+    />
+  );
+}
+
+function valueOf(text: string, type: CustomField["dataType"]): unknown {
+  if (text === "") return null;
+  if (type === "NUMBER") return Number(text);
+  if (type === "BOOLEAN") return text === "true";
+  return text;
+}
+
+function Editor({
+  label,
+  isLabelCustom = false,
+  value,
+  type,
+  hint,
+  isReadOnly,
+  save,
+}: {
+  label: string;
+  isLabelCustom?: boolean;
+  value: string;
+  type: "text" | "number" | "date" | "boolean";
+  hint?: string;
+  isReadOnly: boolean;
+  save: (text: string) => Promise<void>;
+}) {
+  const id = useId();
+  const text = useSignal(value);
+  const isBusy = useSignal(false);
+  const isSaved = useSignal(false);
+  const error = useSignal("");
+  const theirs = useSignal<string | null>(null);
+  const isChanged = text.value !== value;
+
+  useEffect(() => {
+    // A value that changed elsewhere replaces one that is not being edited.
+    if (theirs.value === null && !isBusy.value) text.value = value;
+  }, [value]);
+
+  async function store(changed: string): Promise<void> {
+    if (changed === value && theirs.value === null) return;
+    isBusy.value = true;
+    error.value = "";
+    theirs.value = null;
+    try {
+      await save(changed);
+      isSaved.value = true;
+      announce(t("field.saved"));
+      setTimeout(() => (isSaved.value = false), SAVED_TIME);
+    } catch (problem) {
+      if (problem instanceof Conflict) theirs.value = String(problem.theirs ?? "");
+      else error.value = problem instanceof ApiError ? (problem.details[0]?.message ?? errorText(problem)) : errorText(problem);
+    }
+    isBusy.value = false;
+  }
+
+  function restore(): void {
+    text.value = value;
+    error.value = "";
+    theirs.value = null;
+  }
+
+  const common = {
+    id,
+    disabled: isBusy.value,
+    "aria-invalid": error.value ? ("true" as const) : undefined,
+    "aria-describedby": error.value ? `${id}-error` : undefined,
+  };
+  return (
+    <form
+      class="editor"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void store(text.value);
+      }}
+    >
+      <label for={isReadOnly ? undefined : id}>
+        {isLabelCustom ? <bdi class="cut">{label}</bdi> : label}
+      </label>
+      {isReadOnly ? (
+        <bdi class="value">{type === "boolean" ? yesOrNo(value) : value || "–"}</bdi>
+      ) : type === "boolean" ? (
+        <select {...common} value={text.value} onChange={(event) => {
+          text.value = event.currentTarget.value;
+          void store(text.value);
+        }}>
+          <option value="">–</option>
+          <option value="true">{t("yes")}</option>
+          <option value="false">{t("no")}</option>
+        </select>
+      ) : (
+        <input
+          {...common}
+          // The types of Preact want one type of input per element.
+          type={type as "text"}
+          step={type === "number" ? "any" : undefined}
+          dir={type === "text" ? "auto" : undefined}
+          autocomplete="off"
+          value={text.value}
+          onInput={(event) => (text.value = event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "Escape") return;
+            if (isChanged) restore();
+            else event.currentTarget.blur();
+          }}
+        />
+      )}
+      {isSaved.value && !isChanged && (
+        <span class="saved" title={t("field.saved")}>
+          <Icon name="check" />
+        </span>
+      )}
+      {isChanged && type !== "boolean" && theirs.value === null && (
+        <div class="below">
+          {hint && <small>{hint}</small>}
+          <button class="main" disabled={isBusy.value}>
+            {t("field.save")}
+          </button>
+          <button type="button" onClick={restore}>
+            {t("field.restore")}
+          </button>
+        </div>
+      )}
+      {theirs.value !== null && (
+        <div class="below" role="alert">
+          <small>{parts("field.conflict", { theirs: <bdi>{theirs.value || "–"}</bdi>, mine: <bdi>{text.value || "–"}</bdi> })}</small>
+          <button class="main">{t("field.keepMine")}</button>
+          <button type="button" onClick={restore}>
+            {t("field.takeTheirs")}
+          </button>
+        </div>
+      )}
+      {error.value && (
+        <p id={`${id}-error`} class="below error" role="alert">
+          {error.value}
+        </p>
+      )}
+    </form>
+  );
+}
+
+function yesOrNo(value: string): string {
+  return value === "true" ? t("yes") : value === "false" ? t("no") : "–";
+}

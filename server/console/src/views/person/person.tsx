@@ -1,0 +1,183 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { CustomField, Subscriber } from "../../api/types.ts";
+import { Icon } from "../../components/icon.tsx";
+import { StatusLabel } from "../../components/status.tsx";
+import { Time } from "../../components/time.tsx";
+import { restored } from "../../connection.ts";
+import { useShortcuts } from "../../keys.ts";
+import { href } from "../../router.ts";
+import { canWrite } from "../../session.ts";
+import { errorText, parts, t } from "../../texts.ts";
+import { copyText, copyCurl } from "./copy.ts";
+import { DeleteDialog, EraseDialog, LiftDialog } from "./ending_dialogs.tsx";
+import { CustomFieldEditor, FieldEditor } from "./field_editor.tsx";
+import { PersonData } from "./person_data.ts";
+import { PersonMenu } from "./person_menu.tsx";
+import { Sentence } from "./sentence.tsx";
+import { StatusDialog } from "./status_dialog.tsx";
+import { TagEditor } from "./tag_editor.tsx";
+import { Timeline } from "./timeline.tsx";
+
+/** Fields without a value beyond these are shown on request. */
+const FEW_FIELDS = 8;
+export type DialogName = "" | "status" | "delete" | "erase" | "lift";
+
+/** A person by identifier or address: whether they may be mailed, their data and their history. */
+export function Person({
+  id,
+  known,
+  fields,
+  onClose,
+  onChange,
+  onGone,
+}: {
+  id: string;
+  /** The person as the list shows it. */
+  known: Subscriber | undefined;
+  fields: CustomField[];
+  onClose: () => void;
+  onChange: (subscriber: Subscriber) => void;
+  /** The person was deleted. */
+  onGone: (text: string) => void;
+}) {
+  const data = useMemo(() => new PersonData(id, known, onChange), [id]);
+  const dialog = useSignal<DialogName>("");
+  const panel = useRef<HTMLElement>(null);
+  const subscriber = data.subscriber.value;
+  const mailability = data.mailability.value;
+  const email = subscriber?.email ?? (id.includes("@") ? id : "");
+  const isChangeable = canWrite.value && mailability !== null && subscriber !== null;
+
+  useEffect(() => {
+    void data.load();
+  }, [data, restored.value]);
+  useEffect(() => {
+    // On a phone the panel replaces the list.
+    if (!document.getElementById("grid")?.offsetParent) panel.current?.focus();
+  }, []);
+  useShortcuts([
+    { keys: ["u"], text: "keys.status", run: () => isChangeable && (dialog.value = "status") },
+    { keys: ["e"], text: "keys.edit", run: () => panel.current?.querySelector("input")?.focus() },
+    { keys: ["t"], text: "keys.tag", run: () => panel.current?.querySelector<HTMLElement>("#new-tag")?.focus() },
+    { keys: ["c"], text: "keys.copyAddress", run: () => email && copyText(email) },
+    { keys: ["y"], text: "keys.copyCurl", run: () => copyCurl(subscriber?.id ?? id) },
+    { keys: ["."], text: "keys.more", run: () => panel.current?.querySelector<HTMLElement>(".more")?.click() },
+  ]);
+
+  return (
+    <aside class="panel" ref={panel} tabIndex={-1} aria-label={t("person.title")}>
+      <header>
+        <h2>
+          <bdi dir="auto">{email || id}</bdi>
+        </h2>
+        <PersonMenu data={data} email={email} onDialog={(name) => (dialog.value = name)} />
+        <button type="button" class="plain" aria-label={t("close")} title={t("close")} onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      {data.error.value ? (
+        <p class="error" role="alert">
+          {errorText(data.error.value)}
+        </p>
+      ) : null}
+      {mailability && (
+        <Sentence mailability={mailability} subscriber={subscriber} data={data} onLift={() => (dialog.value = "lift")} />
+      )}
+      {subscriber && (
+        <>
+          <div class="status-line">
+            <StatusLabel status={subscriber.status} />
+            {canWrite.value && (
+              <button type="button" disabled={!isChangeable} onClick={() => (dialog.value = "status")}>
+                {t("status.change")}…
+              </button>
+            )}
+          </div>
+          <Fields data={data} subscriber={subscriber} fields={fields} isReadOnly={!isChangeable} />
+          <TagEditor data={data} tags={subscriber.tags} isReadOnly={!isChangeable} />
+          <Segments data={data} />
+          <Timeline data={data} fields={fields} />
+          <p class="hint">
+            {parts("person.created", { time: <Time value={subscriber.createdAt} /> })}{" "}
+            {subscriber.consent?.source &&
+              parts("person.consent", { source: <bdi>{subscriber.consent.source}</bdi> })}{" "}
+            <code>{subscriber.id}</code>
+          </p>
+        </>
+      )}
+      {dialog.value === "status" && subscriber && mailability && (
+        <StatusDialog data={data} subscriber={subscriber} mailability={mailability} onClose={() => (dialog.value = "")} />
+      )}
+      {dialog.value === "lift" && <LiftDialog data={data} email={email} onClose={() => (dialog.value = "")} />}
+      {dialog.value === "delete" && subscriber && (
+        <DeleteDialog data={data} subscriber={subscriber} onClose={() => (dialog.value = "")} onGone={onGone} />
+      )}
+      {dialog.value === "erase" && subscriber && (
+        <EraseDialog data={data} subscriber={subscriber} onClose={() => (dialog.value = "")} onGone={onGone} />
+      )}
+    </aside>
+  );
+}
+
+function Fields({
+  data,
+  subscriber,
+  fields,
+  isReadOnly,
+}: {
+  data: PersonData;
+  subscriber: Subscriber;
+  fields: CustomField[];
+  isReadOnly: boolean;
+}) {
+  const showsAll = useSignal(false);
+  const shown =
+    showsAll.value || fields.length <= FEW_FIELDS
+      ? fields
+      : fields.filter((field) => subscriber.customFields?.[field.key] !== undefined);
+  return (
+    <div class="fields">
+      <FieldEditor
+        data={data}
+        label={t("column.email")}
+        name="email"
+        value={subscriber.email}
+        hint={t("person.newAddress")}
+        isReadOnly={isReadOnly}
+      />
+      <FieldEditor data={data} label={t("person.firstName")} name="firstName" value={subscriber.firstName} isReadOnly={isReadOnly} />
+      <FieldEditor data={data} label={t("person.lastName")} name="lastName" value={subscriber.lastName} isReadOnly={isReadOnly} />
+      {shown.map((field) => (
+        <CustomFieldEditor
+          key={field.key}
+          data={data}
+          field={field}
+          value={subscriber.customFields?.[field.key]}
+          isReadOnly={isReadOnly}
+        />
+      ))}
+      {shown.length < fields.length && (
+        <button type="button" class="plain" onClick={() => (showsAll.value = true)}>
+          {t("person.emptyFields", { count: fields.length - shown.length })}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Segments({ data }: { data: PersonData }) {
+  if (!data.segments.value.length) return null;
+  return (
+    <section class="field">
+      <h3>{t("person.segments")}</h3>
+      <p class="tags wrap">
+        {data.segments.value.map((segment) => (
+          <a class="tag" key={segment.id} href={href(`/subscribers?segment=${segment.id}`)}>
+            <bdi>{segment.name}</bdi>
+          </a>
+        ))}
+      </p>
+    </section>
+  );
+}

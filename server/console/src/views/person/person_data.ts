@@ -1,0 +1,155 @@
+// Reads and changes one person, and keeps what the server returned last.
+
+import { signal } from "@preact/signals";
+import { ApiError, call, callTagged } from "../../api/client.ts";
+import type {
+  GetSubscriberMailabilityResponse,
+  Operations,
+  Segment,
+  Subscriber,
+  SubscriberHistoryEntry,
+} from "../../api/types.ts";
+
+export type Changes = Operations["PATCH /api/subscribers/{id}"]["body"];
+
+/** Another change of the same field was stored meanwhile. */
+export class Conflict extends Error {
+  /** The value that is stored now. */
+  readonly theirs: unknown;
+
+  constructor(theirs: unknown) {
+    super();
+    this.theirs = theirs;
+  }
+}
+
+export class PersonData {
+  readonly id: string;
+  readonly subscriber = signal<Subscriber | null>(null);
+  readonly mailability = signal<GetSubscriberMailabilityResponse | null>(null);
+  readonly history = signal<SubscriberHistoryEntry[]>([]);
+  readonly moreHistory = signal("");
+  readonly segments = signal<Segment[]>([]);
+  readonly error = signal<unknown>(null);
+  readonly #onChange: (subscriber: Subscriber) => void;
+  #etag = "";
+
+  constructor(id: string, known: Subscriber | undefined, onChange: (subscriber: Subscriber) => void) {
+    this.id = id;
+    this.subscriber.value = known ?? null;
+    this.#onChange = onChange;
+  }
+
+  get #path() {
+    return { path: { id: this.subscriber.value?.id ?? this.id } };
+  }
+
+  /** Reads everything. An address without a subscriber has a mailability only. */
+  async load(): Promise<void> {
+    try {
+      const [mailability] = await Promise.all([
+        call("GET /api/subscribers/{id}/mailability", this.#path),
+        this.#loadSubscriber(),
+      ]);
+      this.mailability.value = mailability;
+      this.error.value = null;
+    } catch (error) {
+      this.error.value = error;
+    }
+  }
+
+  async #loadSubscriber(): Promise<void> {
+    try {
+      const found = await callTagged("GET /api/subscribers/{id}", { ...this.#path, query: { view: "FULL" } });
+      this.subscriber.value = found.body.subscriber;
+      this.#etag = found.etag;
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === "SubscriberNotFound" && this.id.includes("@"))) throw error;
+      this.subscriber.value = null;
+      return;
+    }
+    const [history, segments] = await Promise.all([
+      callTagged("GET /api/subscribers/{id}/history", this.#path),
+      call("GET /api/subscribers/{id}/segments", { ...this.#path, query: { limit: 100 } }),
+    ]);
+    this.history.value = history.body.history;
+    this.moreHistory.value = history.nextPage;
+    this.segments.value = segments.segments;
+  }
+
+  async loadMoreHistory(): Promise<void> {
+    const query = { pageToken: this.moreHistory.value };
+    const page = await callTagged("GET /api/subscribers/{id}/history", { ...this.#path, query });
+    this.history.value = [...this.history.value, ...page.body.history];
+    this.moreHistory.value = page.nextPage;
+  }
+
+  /** Changes one field. Raises Conflict if it is not `before` anymore, or ApiError. */
+  async change(changes: Changes, read: (subscriber: Subscriber) => unknown, before: unknown): Promise<void> {
+    try {
+      await call("PATCH /api/subscribers/{id}", { ...this.#path, body: changes, etag: this.#etag });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === "PreconditionFailed")) throw error;
+      await this.load();
+      const theirs = this.subscriber.value ? read(this.subscriber.value) : undefined;
+      if (theirs !== before) throw new Conflict(theirs);
+      // Another field changed: this change does not affect it.
+      await call("PATCH /api/subscribers/{id}", { ...this.#path, body: changes, etag: this.#etag });
+    }
+    await this.#changed();
+  }
+
+  async addTag(tag: string): Promise<void> {
+    await call("POST /api/subscribers/{id}/tags", { ...this.#path, body: { tags: [tag] } });
+    await this.#changed();
+  }
+
+  async removeTag(tag: string): Promise<void> {
+    await call("POST /api/subscribers/{id}/tags/remove", { ...this.#path, body: { tags: [tag] } });
+    await this.#changed();
+  }
+
+  async changeStatus(status: Subscriber["status"], consentSource: string): Promise<void> {
+    const body = { status, ...(consentSource ? { consentSource } : {}) };
+    await call("PUT /api/subscribers/{id}/status", { ...this.#path, body, etag: this.#etag });
+    await this.#changed();
+  }
+
+  async liftSuppression(email: string, reason: string): Promise<void> {
+    await call("DELETE /api/suppressions/{id}", { path: { id: email }, query: { reason } });
+    await this.load();
+  }
+
+  async link(purpose: "CONFIRM" | "UNSUBSCRIBE"): Promise<string> {
+    const body = { purposes: [purpose] };
+    const { links } = await call("POST /api/subscribers/{id}/links", { ...this.#path, body });
+    return links[0]?.url ?? "";
+  }
+
+  async erasurePreview() {
+    return await call("GET /api/subscribers/{id}/erasure-preview", this.#path);
+  }
+
+  /** Deletes the person, and returns the identifier of the request. */
+  async delete(erase: boolean): Promise<string> {
+    const query = erase ? { erase } : {};
+    return (await callTagged("DELETE /api/subscribers/{id}", { ...this.#path, query })).requestId;
+  }
+
+  /** Returns all stored data about the person, with all pages of events. */
+  async personalData(): Promise<unknown> {
+    const pages = [];
+    let pageToken = "";
+    do {
+      const page = await callTagged("GET /api/subscribers/{id}/personal-data", { ...this.#path, query: { pageToken } });
+      pages.push(page.body);
+      pageToken = page.nextPage;
+    } while (pageToken);
+    return pages.length === 1 ? pages[0] : pages;
+  }
+
+  async #changed(): Promise<void> {
+    await this.load();
+    if (this.subscriber.value) this.#onChange(this.subscriber.value);
+  }
+}

@@ -1,0 +1,68 @@
+import { notify } from "../../announce.ts";
+import { Icon } from "../../components/icon.tsx";
+import { Menu } from "../../components/menu.tsx";
+import { canWrite } from "../../session.ts";
+import { errorText, t } from "../../texts.ts";
+import { copyCurl, copyLater, copyText, saveJson } from "./copy.ts";
+import type { DialogName } from "./person.tsx";
+import type { PersonData } from "./person_data.ts";
+
+/** Everything else that can be done with a person. */
+export function PersonMenu({
+  data,
+  email,
+  onDialog,
+}: {
+  data: PersonData;
+  email: string;
+  onDialog: (name: DialogName) => void;
+}) {
+  const subscriber = data.subscriber.value;
+
+  async function savePersonalData(): Promise<void> {
+    try {
+      saveJson(await data.personalData(), `personal-data-${subscriber?.id}.json`);
+    } catch (error) {
+      notify(errorText(error));
+    }
+  }
+
+  return (
+    <Menu class="plain more" title={t("person.more")} label={<Icon name="more" />}>
+      <button type="button" onClick={() => copyText(email)}>
+        {t("keys.copyAddress")}
+      </button>
+      <button type="button" onClick={() => copyCurl(subscriber?.id ?? data.id)}>
+        {t("keys.copyCurl")}
+      </button>
+      {subscriber && canWrite.value && (
+        <>
+          {subscriber.status === "UNCONFIRMED" && (
+            <button type="button" onClick={() => void copyLater(() => data.link("CONFIRM"))}>
+              {t("person.copyConfirm")}
+            </button>
+          )}
+          <button type="button" onClick={() => void copyLater(() => data.link("UNSUBSCRIBE"))}>
+            {t("person.copyUnsubscribe")}
+          </button>
+        </>
+      )}
+      {subscriber && (
+        <button type="button" onClick={() => void savePersonalData()}>
+          {t("person.data")}
+        </button>
+      )}
+      {subscriber && canWrite.value && (
+        <>
+          <hr />
+          <button type="button" onClick={() => onDialog("delete")}>
+            {t("delete.button")}…
+          </button>
+          <button type="button" class="danger" onClick={() => onDialog("erase")}>
+            {t("erase.button")}…
+          </button>
+        </>
+      )}
+    </Menu>
+  );
+}

@@ -1,0 +1,53 @@
+import type { GetSubscriberMailabilityResponse, Subscriber } from "../../api/types.ts";
+import { Icon, type IconName } from "../../components/icon.tsx";
+import { Time } from "../../components/time.tsx";
+import { canWrite, isAdmin } from "../../session.ts";
+import { named, parts, t } from "../../texts.ts";
+import { actorText } from "./actor.tsx";
+import { copyLater } from "./copy.ts";
+import type { PersonData } from "./person_data.ts";
+
+/** Whether the person may be mailed and why, in words. */
+export function Sentence({
+  mailability,
+  subscriber,
+  data,
+  onLift,
+}: {
+  mailability: GetSubscriberMailabilityResponse;
+  subscriber: Subscriber | null;
+  data: PersonData;
+  onLift: () => void;
+}) {
+  const { reason, since, actor, suppressed, mayBeMailed } = mailability;
+  const kind = mayBeMailed ? "yes" : reason === "UNCONFIRMED" ? "wait" : reason === "NOT_SUBSCRIBED" ? "none" : "no";
+  const icons: Record<string, IconName> = { yes: "check", wait: "clock", no: "stop", none: "person" };
+  const isGone = subscriber === null && suppressed;
+  return (
+    <div class={`sentence ${kind}`} role="status">
+      <Icon name={icons[kind] ?? "person"} />
+      <div>
+        <p>
+          <strong>{isGone ? t("mail.blocked") : t(`mail.${kind as "yes" | "wait" | "no" | "none"}`)}</strong>{" "}
+          {isGone ? named("blockedWhy", reason) : named("why", reason)}
+          {since && <> {parts(kind === "wait" ? "why.since" : "why.on", { date: <Time value={since} as="date" /> })}</>}
+          {actor && <> {parts("why.by", { actor: actorText(actor) })}</>}.
+        </p>
+        {subscriber && suppressed && reason !== "SUPPRESSED" && <p>{t("mail.alsoBlocked")}</p>}
+        <div class="actions start">
+          {reason === "UNCONFIRMED" && canWrite.value && (
+            <button type="button" onClick={() => void copyLater(() => data.link("CONFIRM"))}>
+              <Icon name="link" />
+              {t("person.copyConfirm")}
+            </button>
+          )}
+          {suppressed && isAdmin.value && (
+            <button type="button" onClick={onLift}>
+              {t("lift.button")}…
+            </button>
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,112 @@
+import { useSignal } from "@preact/signals";
+import { useId } from "preact/hooks";
+import { notify } from "../../announce.ts";
+import type { GetSubscriberMailabilityResponse, Subscriber } from "../../api/types.ts";
+import { Dialog } from "../../components/dialog.tsx";
+import { StatusLabel } from "../../components/status.tsx";
+import { Time } from "../../components/time.tsx";
+import { errorText, named, parts, t } from "../../texts.ts";
+import type { PersonData } from "./person_data.ts";
+
+type Status = Subscriber["status"];
+const SUBSCRIBED: readonly Status[] = ["CONFIRMED", "UNCONFIRMED"];
+const OPTED_OUT: readonly Status[] = ["UNSUBSCRIBED", "COMPLAINED", "BOUNCED"];
+/** The first of these that is allowed is selected. */
+const USUAL: readonly Status[] = ["UNSUBSCRIBED", "CONFIRMED", "UNCONFIRMED", "BOUNCED", "COMPLAINED"];
+
+/** Changes the status. Subscribing a person who opted out requires how the person asked for it. */
+export function StatusDialog({
+  data,
+  subscriber,
+  mailability,
+  onClose,
+}: {
+  data: PersonData;
+  subscriber: Subscriber;
+  mailability: GetSubscriberMailabilityResponse;
+  onClose: () => void;
+}) {
+  const id = useId();
+  const allowed = USUAL.filter((status) => mailability.allowedStatuses.includes(status));
+  const chosen = useSignal<Status | undefined>(allowed[0]);
+  const source = useSignal("");
+  const error = useSignal("");
+  const isBusy = useSignal(false);
+  const hasOptedOut = OPTED_OUT.includes(subscriber.status);
+  const subscribes = chosen.value !== undefined && SUBSCRIBED.includes(chosen.value);
+  const needsConsent = hasOptedOut && subscribes;
+
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault();
+    if (!chosen.value) return;
+    isBusy.value = true;
+    try {
+      await data.changeStatus(chosen.value, source.value.trim());
+      notify(t("status.changed", { status: named("status", chosen.value) }));
+      onClose();
+    } catch (problem) {
+      error.value = errorText(problem);
+    }
+    isBusy.value = false;
+  }
+
+  return (
+    <Dialog title={t("status.change")} onClose={onClose}>
+      <form class="dialog-form" onSubmit={(event) => void submit(event)}>
+        <p>
+          <bdi dir="auto">{subscriber.email}</bdi>
+        </p>
+        {hasOptedOut && (
+          <p>
+            {named("status.optedOut", subscriber.status)}{" "}
+            {mailability.since && <Time value={mailability.since} as="date" />}. {t("status.onlyIfAsked")}
+          </p>
+        )}
+        {!allowed.length && <p>{t("status.noneAllowed")}</p>}
+        <div class="options" role="radiogroup" aria-label={t("column.status")}>
+          {allowed.map((status) => (
+            <label class="option" key={status}>
+              <input
+                type="radio"
+                name={id}
+                value={status}
+                checked={chosen.value === status}
+                onChange={() => (chosen.value = status)}
+              />
+              <StatusLabel status={status} />
+              <small>{named("statusMeaning", status)}</small>
+            </label>
+          ))}
+        </div>
+        {allowed.length > 0 && (
+          <label class="field">
+            {t("status.source")} {!needsConsent && <small>{t("optional")}</small>}
+            <input
+              dir="auto"
+              maxLength={200}
+              required={needsConsent}
+              placeholder={t("status.sourceExample")}
+              value={source.value}
+              onInput={(event) => (source.value = event.currentTarget.value)}
+            />
+          </label>
+        )}
+        {error.value && (
+          <p class="error" role="alert">
+            {error.value}
+          </p>
+        )}
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            {t("cancel")}
+          </button>
+          {chosen.value && (
+            <button class={subscribes ? "main" : "main danger"} disabled={isBusy.value}>
+              {needsConsent ? t("status.recordConsent") : parts(`status.do.${chosen.value}`, {})}
+            </button>
+          )}
+        </div>
+      </form>
+    </Dialog>
+  );
+}

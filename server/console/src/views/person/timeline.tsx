@@ -1,0 +1,107 @@
+import type { ComponentChildren } from "preact";
+import { notify } from "../../announce.ts";
+import type { CustomField, SubscriberHistoryEntry } from "../../api/types.ts";
+import { StatusLabel } from "../../components/status.tsx";
+import { Time } from "../../components/time.tsx";
+import { errorText, named, parts, t } from "../../texts.ts";
+import { actorText } from "./actor.tsx";
+import type { PersonData } from "./person_data.ts";
+
+/** The changes of a person, newest first: when, who, and the values before and after. */
+export function Timeline({ data, fields }: { data: PersonData; fields: CustomField[] }) {
+  return (
+    <section class="field">
+      <h3>{t("history.title")}</h3>
+      <ol class="timeline">
+        {data.history.value.map((entry) => (
+          <li key={entry.id}>
+            <p>
+              {what(entry)}
+              {entry.statusChange && (
+                <>
+                  {" "}
+                  {entry.statusChange.from && (
+                    <>
+                      <StatusLabel status={entry.statusChange.from} /> →{" "}
+                    </>
+                  )}
+                  <StatusLabel status={entry.statusChange.to} />
+                </>
+              )}
+            </p>
+            <Values entry={entry} fields={fields} />
+            {(entry.consentSource || entry.reason) && (
+              <p>
+                „<bdi>{entry.consentSource || entry.reason}</bdi>“
+              </p>
+            )}
+            <small>
+              <Time value={entry.createdAt} /> · {who(entry)}
+              {entry.ip && ` · ${entry.ip}`}
+            </small>
+          </li>
+        ))}
+      </ol>
+      {data.moreHistory.value && (
+        <button
+          type="button"
+          class="plain"
+          onClick={() => void data.loadMoreHistory().catch((error) => notify(errorText(error)))}
+        >
+          {t("history.more")}
+        </button>
+      )}
+    </section>
+  );
+}
+
+function what(entry: SubscriberHistoryEntry): string {
+  return t(`history.${entry.type}`);
+}
+
+function who(entry: SubscriberHistoryEntry): ComponentChildren {
+  if (entry.source === "IMPORT") return parts("history.byImport", { actor: actorText(entry.actor) });
+  if (entry.source === "EMAIL_CHANGED") return parts("history.byAddress", { actor: actorText(entry.actor) });
+  return actorText(entry.actor);
+}
+
+function Values({ entry, fields }: { entry: SubscriberHistoryEntry; fields: CustomField[] }) {
+  if (entry.tagsChange) {
+    return (
+      <p class="tags wrap">
+        {entry.tagsChange.added.map((tag) => (
+          <ins class="tag" key={tag}>
+            + <bdi>{tag}</bdi>
+          </ins>
+        ))}
+        {entry.tagsChange.removed.map((tag) => (
+          <del class="tag" key={tag}>
+            − <bdi>{tag}</bdi>
+          </del>
+        ))}
+      </p>
+    );
+  }
+  const names = Object.keys(entry.after ?? {});
+  return (
+    <>
+      {names.map((name) => (
+        <p key={name} class="values">
+          <span>{fieldName(name, fields)}:</span> <bdi>{shown(entry.before?.[name])}</bdi> →{" "}
+          <bdi>{shown(entry.after?.[name])}</bdi>
+        </p>
+      ))}
+    </>
+  );
+}
+
+function fieldName(name: string, fields: CustomField[]): ComponentChildren {
+  const key = name.replace(/^customFields\./, "");
+  if (key === name) return named("person", name);
+  return <bdi>{fields.find((field) => field.key === key)?.label ?? key}</bdi>;
+}
+
+function shown(value: unknown): string {
+  if (value === null || value === undefined || value === "") return "–";
+  return typeof value === "boolean" ? t(value ? "yes" : "no") : String(value);
+}

@@ -1,0 +1,297 @@
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { announce, notify } from "../announce.ts";
+import { call } from "../api/client.ts";
+import type { CustomField } from "../api/types.ts";
+import { Icon } from "../components/icon.tsx";
+import { Menu } from "../components/menu.tsx";
+import { restored } from "../connection.ts";
+import { useShortcuts } from "../keys.ts";
+import { preference, setPreference } from "../preferences.ts";
+import { address, go, withQuery } from "../router.ts";
+import type { Parameters } from "../routes.ts";
+import { session } from "../session.ts";
+import { errorText, plural, t } from "../texts.ts";
+import { Person } from "./person/person.tsx";
+import { allColumns, DEFAULT_COLUMNS, EMAIL } from "./subscribers/columns.tsx";
+import { Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
+import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from "./subscribers/list.ts";
+import { SearchBox } from "./subscribers/search_box.tsx";
+import { isAddress, readSearch } from "./subscribers/search_text.ts";
+import { Empty, SelectionBar, StatusTabs } from "./subscribers/toolbar.tsx";
+import { useRowHeight } from "./subscribers/use_row_height.ts";
+
+/** The columns for which there is room next to a person. */
+const NEXT_TO_PANEL = ["name", "status"];
+
+/** The list of subscribers, and the person of the address in a panel. */
+export function Subscribers({ id = "" }: Parameters) {
+  const query = address.value.query;
+  const wanted: Query = {
+    filter: query.get("filter") ?? "",
+    q: query.get("q") ?? "",
+    status: (STATUSES.find((each) => each === query.get("status")) ?? "") as Status | "",
+    segmentId: query.get("segment") ?? "",
+    orderBy: (query.get("order") ?? "createdAt desc") as OrderBy,
+  };
+  const list = useSignal<SubscriberList | null>(null);
+  const error = useSignal<unknown>(null);
+  const isLoading = useSignal(true);
+  const fields = useSignal<CustomField[]>([]);
+  const active = useSignal(-1);
+  const selected = useSignal<ReadonlySet<string>>(new Set());
+  const anchor = useRef(0);
+  const opensSingle = useRef(false);
+  const rowHeight = useRowHeight();
+  // Rises when people left the list.
+  const reloads = useSignal(0);
+  const text = wanted.filter || wanted.q;
+
+  const key = JSON.stringify(wanted);
+  useEffect(() => {
+    const request = new AbortController();
+    isLoading.value = true;
+    SubscriberList.load(wanted, startRow(), request.signal)
+      .then((loaded) => {
+        if (list.value && JSON.stringify(list.value.query) !== key) {
+          active.value = -1;
+          selected.value = new Set();
+        }
+        list.value?.abandon();
+        list.value = loaded;
+        error.value = null;
+        announce(plural("subscribers.found", loaded.total));
+        openSingle(loaded);
+      })
+      .catch((problem: unknown) => {
+        if (!request.signal.aborted) error.value = problem;
+      })
+      .finally(() => {
+        if (!request.signal.aborted) isLoading.value = false;
+      });
+    return () => request.abort();
+  }, [key, restored.value, reloads.value]);
+  useEffect(() => {
+    void loadFields().then((all) => (fields.value = all), () => {});
+  }, [restored.value]);
+
+  const hasPanel = useSignal(false);
+  hasPanel.value = id !== "";
+  const columns = useComputed(() => {
+    const chosen = chosenColumns().filter((name) => !hasPanel.value || NEXT_TO_PANEL.includes(name));
+    const shown = allColumns(fields.value).filter((column) => chosen.includes(column.name));
+    return [EMAIL(), ...shown];
+  });
+
+  /** Opens the person if Enter was pressed and exactly one matches. */
+  function openSingle(loaded: SubscriberList): void {
+    if (!opensSingle.current) return;
+    opensSingle.current = false;
+    const only = loaded.total === 1 ? loaded.row(0) : undefined;
+    if (only) open(0);
+    else if (isAddress(wanted.q) && loaded.total === 0) showPerson(wanted.q);
+    else if (loaded.total) move(0);
+  }
+
+  function search(value: string, entered: boolean): void {
+    const { filter, q } = readSearch(value);
+    // An expression is sent when it is complete.
+    if (filter && !entered) return;
+    const isSame = filter === wanted.filter && q === wanted.q;
+    opensSingle.current = entered && value.trim() !== "";
+    if (isSame && entered && list.value && !isLoading.value) openSingle(list.value);
+    else if (!isSame) go(withQuery({ filter, q }), { replace: !entered });
+  }
+
+  function showPerson(person: string): void {
+    go(withQuery({}, `/subscribers/${encodeURIComponent(person)}`) + location.hash);
+  }
+
+  function close(): void {
+    go(withQuery({}, "/subscribers") + location.hash);
+    document.getElementById("grid")?.focus();
+  }
+
+  function open(index: number): void {
+    const subscriber = list.value?.row(index);
+    active.value = index;
+    if (subscriber) showPerson(subscriber.id);
+  }
+
+  function move(to: number, range = false): void {
+    const last = (list.value?.total ?? 0) - 1;
+    if (last < 0) return;
+    active.value = Math.max(0, Math.min(to, last));
+    if (range) select(active.value, true);
+    document.getElementById("grid")?.focus({ preventScroll: true });
+    if (id) open(active.value);
+  }
+
+  function select(index: number, range = false): void {
+    const rows = list.value;
+    if (!rows) return;
+    const from = range ? Math.min(anchor.current, index) : index;
+    const to = range ? Math.max(anchor.current, index) : index;
+    const changed = new Set(selected.value);
+    for (let each = from; each <= to; each += 1) {
+      const found = rows.row(each)?.id;
+      if (!found) continue;
+      if (!range && changed.has(found)) changed.delete(found);
+      else changed.add(found);
+    }
+    if (!range) anchor.current = index;
+    selected.value = changed;
+    announce(plural("selection.count", changed.size));
+  }
+
+  function escape(): void {
+    if (id) close();
+    else if (selected.value.size) selected.value = new Set();
+    else if (text || wanted.status) go("/subscribers");
+  }
+
+  useShortcuts([
+    { keys: ["j", "ArrowDown"], text: "keys.next", run: () => move(active.value + 1) },
+    { keys: ["k", "ArrowUp"], text: "keys.previous", run: () => move(active.value - 1) },
+    { keys: ["Shift+ArrowDown"], text: "keys.range", run: () => move(active.value + 1, true) },
+    { keys: ["Shift+ArrowUp"], run: () => move(active.value - 1, true) },
+    { keys: ["Home"], text: "keys.first", run: () => move(0) },
+    { keys: ["End"], text: "keys.last", run: () => move(list.value?.total ?? 0) },
+    { keys: ["PageDown"], text: "keys.pageDown", run: () => move(active.value + PAGE_ROWS()) },
+    { keys: ["PageUp"], text: "keys.pageUp", run: () => move(active.value - PAGE_ROWS()) },
+    { keys: ["Enter"], text: "keys.open", run: () => open(Math.max(0, active.value)) },
+    { keys: ["Escape"], text: "keys.escape", run: escape },
+    { keys: ["x"], text: "keys.select", run: () => active.value >= 0 && select(active.value) },
+    { keys: ["Shift+x"], run: () => active.value >= 0 && select(active.value, true) },
+    {
+      keys: ["Ctrl+a"],
+      text: "keys.selectLoaded",
+      run: () => {
+        selected.value = new Set(list.value?.loaded().map((each) => each.id));
+        announce(plural("selection.count", selected.value.size));
+      },
+    },
+    { keys: ["]"], text: "keys.nextPerson", run: () => id && move(active.value + 1) },
+    { keys: ["["], text: "keys.previousPerson", run: () => id && move(active.value - 1) },
+  ]);
+
+  const rows = list.value;
+  const openId = id;
+  const isDimmed = error.value !== null || (isLoading.value && rows !== null);
+  return (
+    <div class={id ? "subscribers with-panel" : "subscribers"}>
+      <h1 class="unseen">{t("subscribers.title")}</h1>
+      <section class="list" aria-label={t("subscribers.title")}>
+        <StatusTabs counts={rows?.counts} status={wanted.status} />
+        <div class="toolbar">
+          <SearchBox
+            value={text}
+            error={error.value}
+            onType={(value) => search(value, false)}
+            onEnter={(value) => search(value, true)}
+            onLeave={() => move(Math.max(0, active.value))}
+          />
+          <ColumnMenu fields={fields.value} />
+        </div>
+        <SelectionBar
+          selected={selected.value}
+          addresses={() => rows?.loaded().filter((each) => selected.value.has(each.id)).map((each) => each.email) ?? []}
+          onClear={() => (selected.value = new Set())}
+        />
+        {rows === null ? (
+          !error.value && <div class="grid" aria-busy="true" />
+        ) : rows.total === 0 ? (
+          <Empty isFiltered={Boolean(text || wanted.status || wanted.segmentId)} address={isAddress(wanted.q) ? wanted.q : ""} />
+        ) : (
+          <Grid
+            list={rows}
+            columns={columns.value}
+            rowHeight={rowHeight}
+            active={active.value}
+            startRow={startRow()}
+            selected={selected.value}
+            openId={openId}
+            orderBy={wanted.orderBy}
+            dimmed={isDimmed}
+            onActive={(index) => (active.value = index)}
+            onOpen={open}
+            onSelect={select}
+            onSort={(order) => go(withQuery({ order: order === "createdAt desc" ? "" : order }))}
+            onRest={rememberRow}
+          />
+        )}
+        {rows?.error.value ? (
+          <p class="error load-error" role="alert">
+            {errorText(rows.error.value)}{" "}
+            <button type="button" onClick={() => (rows.version.value += 1)}>
+              {t("retry")}
+            </button>
+          </p>
+        ) : null}
+      </section>
+      {id && (
+        <Person
+          key={id}
+          id={id}
+          known={rows?.row(rows.indexOf(id))}
+          fields={fields.value}
+          onClose={close}
+          onChange={(changed) => list.value?.replace(changed)}
+          onGone={(text) => {
+            notify(text);
+            reloads.value += 1;
+            close();
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+/** The row in the fragment of the address: `#at=1200`. */
+function startRow(): number {
+  return Number(new URLSearchParams(location.hash.slice(1)).get("at")) || 0;
+}
+
+function rememberRow(row: number): void {
+  const url = location.pathname + location.search + (row ? `#at=${row}` : "");
+  if (url !== location.pathname + location.search + location.hash) history.replaceState(null, "", url);
+}
+
+function preferenceName(): string {
+  return `columns-${session.value?.account.id ?? ""}`;
+}
+
+function chosenColumns(): string[] {
+  const named = address.value.query.get("columns") ?? preference(preferenceName());
+  return named ? named.split(",") : DEFAULT_COLUMNS;
+}
+
+async function loadFields(): Promise<CustomField[]> {
+  return (await call("GET /api/custom-fields", { query: { limit: 100 } })).customFields;
+}
+
+function ColumnMenu({ fields }: { fields: CustomField[] }) {
+  const chosen = chosenColumns();
+  function toggle(name: string): void {
+    const names = allColumns(fields).map((column) => column.name);
+    const kept = names.filter((each) => chosen.includes(each) !== (each === name)).join(",") || "-";
+    setPreference(preferenceName(), kept);
+    go(withQuery({ columns: kept === DEFAULT_COLUMNS.join(",") ? "" : kept }) + location.hash, { replace: true });
+  }
+  return (
+    <Menu class="columns" title={t("columns.title")} label={<Icon name="columns" />}>
+      {allColumns(fields).map((column) => (
+        <label key={column.name}>
+          <bdi class="cut">{column.title}</bdi>
+          <input
+            type="checkbox"
+            checked={chosen.includes(column.name)}
+            onChange={() => toggle(column.name)}
+          />
+        </label>
+      ))}
+    </Menu>
+  );
+}
+

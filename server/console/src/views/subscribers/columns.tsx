@@ -1,0 +1,102 @@
+// The columns of the list: which there are, which are shown, and their cells.
+
+import type { ComponentChildren } from "preact";
+import type { CustomField, Subscriber } from "../../api/types.ts";
+import { StatusLabel } from "../../components/status.tsx";
+import { Time } from "../../components/time.tsx";
+import { number, t } from "../../texts.ts";
+
+export interface Column {
+  name: string;
+  title: string;
+  /** A width of CSS grids. */
+  width: string;
+  /** The field by which the server sorts. */
+  order?: "email" | "lastName" | "createdAt";
+  /** Whether the title is text of a person. */
+  isCustom?: boolean;
+  cell: (subscriber: Subscriber) => ComponentChildren;
+}
+
+export const DEFAULT_COLUMNS = ["name", "status", "tags", "created"];
+const PREFIX = "customFields.";
+
+/** Returns all columns but the address, which is always shown. */
+export function allColumns(fields: CustomField[]): Column[] {
+  return [
+    {
+      name: "name",
+      title: t("column.name"),
+      width: "minmax(120px, 1.2fr)",
+      order: "lastName",
+      cell: ({ firstName, lastName }) => <Text value={`${firstName} ${lastName}`.trim()} />,
+    },
+    {
+      name: "status",
+      title: t("column.status"),
+      width: "136px",
+      cell: ({ status }) => <StatusLabel status={status} />,
+    },
+    {
+      name: "tags",
+      title: t("column.tags"),
+      width: "minmax(120px, 1.2fr)",
+      cell: ({ tags }) => <Tags tags={tags} />,
+    },
+    ...fields.map((field) => ({
+      name: PREFIX + field.key,
+      title: field.label,
+      width: "minmax(96px, 0.8fr)",
+      isCustom: true,
+      cell: ({ customFields }: Subscriber) => <CustomValue value={customFields?.[field.key]} />,
+    })),
+    {
+      name: "created",
+      title: t("column.created"),
+      width: "112px",
+      order: "createdAt",
+      cell: ({ createdAt }) => <Time value={createdAt} as="date" />,
+    },
+  ];
+}
+
+export const EMAIL: () => Column = () => ({
+  name: "email",
+  title: t("column.email"),
+  width: "minmax(160px, 2fr)",
+  order: "email",
+  cell: ({ email }) => <Text value={email} />,
+});
+
+function Text({ value }: { value: string }) {
+  return (
+    <bdi class="cut" title={value.length > 24 ? value : undefined}>
+      {value}
+    </bdi>
+  );
+}
+
+const SHOWN_TAGS = 2;
+
+/** The first tags, and how many more there are. */
+function Tags({ tags }: { tags: string[] }) {
+  const more = tags.length - SHOWN_TAGS;
+  return (
+    <span class="tags" title={tags.join(", ")}>
+      {tags.slice(0, SHOWN_TAGS).map((tag) => (
+        <bdi class="tag cut" key={tag}>
+          {tag}
+        </bdi>
+      ))}
+      {more > 0 && <small>+{more}</small>}
+    </span>
+  );
+}
+
+/** A value of a custom field, by its type. */
+export function CustomValue({ value }: { value: unknown }) {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "boolean") return <>{value ? t("yes") : t("no")}</>;
+  if (typeof value === "number") return <>{number(value)}</>;
+  return <Text value={String(value)} />;
+}

@@ -1,0 +1,236 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { Icon } from "../../components/icon.tsx";
+import { t } from "../../texts.ts";
+import type { Column } from "./columns.tsx";
+import { type OrderBy, PAGE, type SubscriberList } from "./list.ts";
+import { ScrollWindow } from "./scroll_window.ts";
+
+const HEADER = 36;
+/** Rows beyond the visible ones, so that a scroll shows them at once. */
+const MORE_ROWS = 8;
+const REST_TIME = 150;
+/** More than the rows of any screen. */
+const POOL = 256;
+
+export interface GridProps {
+  list: SubscriberList;
+  columns: Column[];
+  rowHeight: number;
+  /** The row with the keyboard focus. */
+  active: number;
+  /** The row at the top when the list is shown. */
+  startRow: number;
+  selected: ReadonlySet<string>;
+  openId: string;
+  orderBy: OrderBy;
+  dimmed: boolean;
+  onActive: (index: number) => void;
+  onOpen: (index: number) => void;
+  onSelect: (index: number, range: boolean) => void;
+  onSort: (order: string) => void;
+  onRest: (topRow: number) => void;
+}
+
+/** A grid of any number of rows. The focus stays on the grid, which names its active row. */
+export function Grid(props: GridProps) {
+  const { list, columns, rowHeight, active } = props;
+  const grid = useRef<HTMLDivElement>(null);
+  const view = useRef<ScrollWindow>(new ScrollWindow(0, rowHeight, 0));
+  const shown = useRef<SubscriberList | null>(null);
+  const render = useSignal(0);
+  const resting = useRef<ReturnType<typeof setTimeout>>(undefined);
+  void render.value;
+  void list.version.value;
+
+  function resize(keep: number): void {
+    const viewport = Math.max(0, (grid.current?.clientHeight ?? 0) - HEADER);
+    view.current = new ScrollWindow(list.total, rowHeight, viewport, keep);
+    correct();
+    render.value += 1;
+  }
+
+  /** Sets the scroll position that belongs to the offset. */
+  function correct(): void {
+    view.current.scrollTop = view.current.proportional();
+    if (grid.current) grid.current.scrollTop = view.current.scrollTop;
+    // Browsers round scroll positions.
+    view.current.scrollTop = grid.current?.scrollTop ?? 0;
+  }
+
+  useLayoutEffect(() => {
+    const isOther = shown.current?.query !== list.query;
+    shown.current = list;
+    resize(isOther ? props.startRow * rowHeight : view.current.offset);
+  }, [list, rowHeight]);
+
+  useEffect(() => {
+    const observer = new ResizeObserver(() => resize(view.current.offset));
+    if (grid.current) observer.observe(grid.current);
+    return () => observer.disconnect();
+  }, [list, rowHeight]);
+
+  useLayoutEffect(() => {
+    if (active >= 0 && view.current.reveal(active)) {
+      correct();
+      render.value += 1;
+    }
+  }, [active]);
+
+  const [first, end] = view.current.rows(MORE_ROWS);
+  useEffect(() => {
+    // Rows that are passed quickly are not loaded.
+    const timer = setTimeout(() => list.show(first, end), list.row(first) ? 0 : 60);
+    return () => clearTimeout(timer);
+  }, [list, first, end]);
+
+  function onScroll(): void {
+    const scrollTop = grid.current?.scrollTop ?? 0;
+    if (scrollTop !== view.current.scrollTop) {
+      view.current.scrollTo(scrollTop);
+      render.value += 1;
+    }
+    clearTimeout(resting.current);
+    resting.current = setTimeout(() => {
+      if (Math.abs(view.current.proportional() - view.current.scrollTop) > 1) {
+        correct();
+        render.value += 1;
+      }
+      props.onRest(Math.round(view.current.offset / rowHeight));
+    }, REST_TIME);
+  }
+
+  const template = `36px ${columns.map((column) => column.width).join(" ")}`;
+  const rows: ComponentChildren[] = [];
+  for (let index = first; index < end; index += 1) {
+    // Elements of rows that are out of sight are used again.
+    rows.push(<Row key={index % POOL} index={index} top={view.current.top(index)} {...props} />);
+  }
+  return (
+    <div
+      ref={grid}
+      id="grid"
+      class={props.dimmed ? "grid dimmed" : "grid"}
+      role="grid"
+      tabIndex={0}
+      aria-label={t("subscribers.title")}
+      aria-rowcount={list.total + 1}
+      aria-colcount={columns.length + 1}
+      aria-multiselectable="true"
+      aria-activedescendant={active >= first && active < end ? `row-${active}` : undefined}
+      style={{ "--columns": template, "--row": `${rowHeight}px` }}
+      onScroll={onScroll}
+    >
+      <div class="head row" role="row" aria-rowindex={1}>
+        <span role="columnheader" aria-colindex={1}>
+          <span class="unseen">{t("column.selected")}</span>
+        </span>
+        {columns.map((column, at) => (
+          <Head key={column.name} column={column} at={at} orderBy={props.orderBy} onSort={props.onSort} />
+        ))}
+      </div>
+      <div class="rows" role="rowgroup" style={{ height: `${view.current.height}px` }}>
+        {rows}
+      </div>
+    </div>
+  );
+}
+
+export const PAGE_ROWS = () =>
+  Math.max(1, Math.floor(((document.getElementById("grid")?.clientHeight ?? PAGE) - HEADER) / 36) - 1);
+
+function Head({
+  column,
+  at,
+  orderBy,
+  onSort,
+}: {
+  column: Column;
+  at: number;
+  orderBy: OrderBy;
+  onSort: (order: string) => void;
+}) {
+  const [field, direction] = (orderBy || "createdAt desc").split(" ");
+  const isSorted = column.order !== undefined && field === column.order;
+  const isDescending = direction === "desc";
+  const title = column.isCustom ? <bdi class="cut">{column.title}</bdi> : column.title;
+  if (!column.order) {
+    return (
+      <span role="columnheader" class={`c-${column.isCustom ? "custom" : column.name}`} aria-colindex={at + 2}>
+        {title}
+      </span>
+    );
+  }
+  return (
+    <span
+      role="columnheader"
+      class={`c-${column.name}`}
+      aria-colindex={at + 2}
+      aria-sort={isSorted ? (isDescending ? "descending" : "ascending") : "none"}
+    >
+      <button
+        type="button"
+        class="sort"
+        tabIndex={-1}
+        onClick={() => onSort(`${column.order} ${isSorted && !isDescending ? "desc" : "asc"}`)}
+      >
+        {title}
+        {isSorted && (
+          <span class={isDescending ? "" : "rising"}>
+            <Icon name="down" />
+          </span>
+        )}
+      </button>
+    </span>
+  );
+}
+
+function Row({
+  list,
+  columns,
+  index,
+  top,
+  active,
+  selected,
+  openId,
+  onActive,
+  onOpen,
+  onSelect,
+}: GridProps & { index: number; top: number }) {
+  const subscriber = list.row(index);
+  const isSelected = subscriber !== undefined && selected.has(subscriber.id);
+  const isOpen = subscriber !== undefined && subscriber.id === openId;
+  const classes = ["row", index === active && "active", isSelected && "selected", isOpen && "open"];
+  return (
+    <div
+      id={`row-${index}`}
+      class={classes.filter(Boolean).join(" ")}
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      aria-busy={subscriber ? undefined : true}
+      style={{ transform: `translateY(${top}px)` }}
+      onClick={(event) => {
+        onActive(index);
+        const isCheck = (event.target as Element).closest(".check");
+        if (isCheck || event.shiftKey || event.ctrlKey || event.metaKey) onSelect(index, event.shiftKey);
+        else onOpen(index);
+      }}
+    >
+      <span class="check" role="gridcell" aria-colindex={1}>
+        <span class="box">{isSelected && <Icon name="check" />}</span>
+      </span>
+      {columns.map((column, at) => (
+        <span
+          key={column.name}
+          class={`c-${column.isCustom ? "custom" : column.name}`}
+          role="gridcell"
+          aria-colindex={at + 2}
+        >
+          {subscriber ? column.cell(subscriber) : <span class="skeleton" />}
+        </span>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,141 @@
+// The subscribers that match a search, in pages that are loaded when they are visible.
+
+import { signal } from "@preact/signals";
+import { call } from "../../api/client.ts";
+import type { Operations, Subscriber } from "../../api/types.ts";
+
+type ListQuery = Operations["GET /api/subscribers"]["query"];
+export type Status = Subscriber["status"];
+export type OrderBy = NonNullable<ListQuery["orderBy"]>;
+
+export interface Query {
+  filter: string;
+  q: string;
+  status: Status | "";
+  segmentId: string;
+  orderBy: OrderBy;
+}
+
+export const PAGE = 100;
+const KEPT = 60;
+const STATUSES: readonly Status[] = ["CONFIRMED", "UNCONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED"];
+export { STATUSES };
+
+export type Counts = Record<Status, number>;
+
+export class SubscriberList {
+  readonly query: Query;
+  readonly total: number;
+  readonly counts: Counts;
+  /** Rises when rows were loaded or changed. */
+  readonly version = signal(0);
+  readonly error = signal<unknown>(null);
+  readonly #pages = new Map<number, Subscriber[]>();
+  readonly #loading = new Map<number, AbortController>();
+
+  private constructor(query: Query, total: number, counts: Counts) {
+    this.query = query;
+    this.total = total;
+    this.counts = counts;
+  }
+
+  /** Loads the page with a row, and the numbers of the list. Raises ApiError. */
+  static async load(query: Query, row: number, signal: AbortSignal): Promise<SubscriberList> {
+    const { filter, q, segmentId } = query;
+    const counted = { query: { filter, q, segmentId, by: "STATUS" as const }, signal };
+    const [statistics, first] = await Promise.all([
+      call("GET /api/statistics", counted),
+      call("GET /api/subscribers", { query: pageQuery(query, pageOf(row), "EXACT"), signal }),
+    ]);
+    const { confirmed, unconfirmed, unsubscribed, bounced, complained } = statistics.byStatus;
+    const list = new SubscriberList(query, first.total ?? 0, {
+      CONFIRMED: confirmed,
+      UNCONFIRMED: unconfirmed,
+      UNSUBSCRIBED: unsubscribed,
+      BOUNCED: bounced,
+      COMPLAINED: complained,
+    });
+    list.#store(pageOf(row), first.subscribers);
+    return list;
+  }
+
+  /** Returns a row, or undefined if it is not loaded. */
+  row(index: number): Subscriber | undefined {
+    return this.#pages.get(pageOf(index))?.[index % PAGE];
+  }
+
+  /** Returns the index of a loaded subscriber; -1 if it is not loaded. */
+  indexOf(id: string): number {
+    for (const [page, rows] of this.#pages) {
+      const at = rows.findIndex((row) => row.id === id);
+      if (at >= 0) return page * PAGE + at;
+    }
+    return -1;
+  }
+
+  loaded(): Subscriber[] {
+    return [...this.#pages.values()].flat();
+  }
+
+  /** Shows a changed subscriber, who keeps the place. */
+  replace(subscriber: Subscriber): void {
+    const index = this.indexOf(subscriber.id);
+    const rows = this.#pages.get(pageOf(index));
+    if (!rows) return;
+    rows[index % PAGE] = subscriber;
+    this.version.value += 1;
+  }
+
+  /** Loads the pages of some rows, and abandons those that are no longer needed. */
+  show(first: number, end: number): void {
+    const from = pageOf(first);
+    const to = pageOf(Math.max(first, end - 1));
+    for (const [page, request] of this.#loading) {
+      if (page < from - 1 || page > to + 1) request.abort();
+    }
+    for (let page = from; page <= to; page += 1) {
+      const rows = this.#pages.get(page);
+      if (rows) {
+        // The pages that were used last are kept.
+        this.#pages.delete(page);
+        this.#pages.set(page, rows);
+      } else if (!this.#loading.has(page) && page * PAGE < this.total) void this.#load(page);
+    }
+  }
+
+  async #load(page: number): Promise<void> {
+    const request = new AbortController();
+    this.#loading.set(page, request);
+    try {
+      const query = pageQuery(this.query, page, "NONE");
+      const { subscribers } = await call("GET /api/subscribers", { query, signal: request.signal });
+      this.error.value = null;
+      this.#store(page, subscribers);
+    } catch (error) {
+      if (!request.signal.aborted) this.error.value = error;
+    }
+    this.#loading.delete(page);
+  }
+
+  #store(page: number, rows: Subscriber[]): void {
+    this.#pages.set(page, rows);
+    for (const old of this.#pages.keys()) {
+      if (this.#pages.size <= KEPT) break;
+      this.#pages.delete(old);
+    }
+    this.version.value += 1;
+  }
+
+  abandon(): void {
+    for (const request of this.#loading.values()) request.abort();
+  }
+}
+
+function pageOf(index: number): number {
+  return Math.floor(index / PAGE);
+}
+
+function pageQuery(query: Query, page: number, total: "EXACT" | "NONE"): ListQuery {
+  const { status, ...others } = query;
+  return { ...others, ...(status ? { status } : {}), limit: PAGE, page: page + 1, total };
+}

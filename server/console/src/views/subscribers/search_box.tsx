@@ -1,0 +1,127 @@
+import { signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { ApiError } from "../../api/client.ts";
+import type { ErrorDetail } from "../../api/types.ts";
+import { Icon } from "../../components/icon.tsx";
+import { errorText, language, named, t } from "../../texts.ts";
+import { columnOf } from "./search_text.ts";
+
+const TYPING = 250;
+/** Set to show the cursor in the box, also before its view is shown. */
+export const wantsSearch = signal(false);
+
+/** One box for an address, a name or an expression, with the error at its column. */
+export function SearchBox({
+  value,
+  error,
+  onType,
+  onEnter,
+  onLeave,
+}: {
+  value: string;
+  error: unknown;
+  /** A pause in typing. */
+  onType: (text: string) => void;
+  onEnter: (text: string) => void;
+  onLeave: () => void;
+}) {
+  const input = useRef<HTMLInputElement>(null);
+  const text = useSignal(value);
+  const typing = useRef<ReturnType<typeof setTimeout>>(undefined);
+  /** The text of the last search from here. */
+  const sent = useRef(value);
+  const detail = filterError(error);
+
+  useEffect(() => {
+    // Typing goes on while a search for its beginning is shown.
+    if (value !== sent.current.trim()) text.value = value;
+    sent.current = value;
+  }, [value]);
+  useEffect(() => {
+    if (wantsSearch.value) input.current?.focus();
+    wantsSearch.value = false;
+  }, []);
+
+  function run(action: (text: string) => void): void {
+    clearTimeout(typing.current);
+    sent.current = text.value;
+    action(text.value);
+  }
+
+  return (
+    <search class="search">
+      <Icon name="search" />
+      <input
+        ref={input}
+        id="search"
+        type="text"
+        dir="auto"
+        autocomplete="off"
+        spellcheck={false}
+        maxLength={4000}
+        aria-label={t("search.label")}
+        aria-invalid={detail ? "true" : undefined}
+        aria-describedby={detail ? "search-error" : undefined}
+        placeholder={t("search.placeholder")}
+        value={text.value}
+        onInput={(event) => {
+          text.value = event.currentTarget.value;
+          clearTimeout(typing.current);
+          typing.current = setTimeout(() => run(onType), TYPING);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") run(onEnter);
+          else if (event.key === "Escape" && text.value) {
+            text.value = "";
+            run(onEnter);
+          } else if (event.key === "Escape" || event.key === "ArrowDown") onLeave();
+          else return;
+          event.preventDefault();
+        }}
+      />
+      {text.value && (
+        <button
+          type="button"
+          class="plain"
+          aria-label={t("search.clear")}
+          onClick={() => {
+            text.value = "";
+            run(onEnter);
+            input.current?.focus();
+          }}
+        >
+          <Icon name="close" />
+        </button>
+      )}
+      {Boolean(error) && (
+        <p id="search-error" class="error" role="alert">
+          {detail ? <Explained detail={detail} text={value} /> : errorText(error)}
+        </p>
+      )}
+    </search>
+  );
+}
+
+/** The expression up to the error, the place of the error, and what is wrong there. */
+function Explained({ detail, text }: { detail: ErrorDetail; text: string }) {
+  const column = columnOf(detail.message);
+  return (
+    <>
+      {column > 0 && (
+        <code class="at" dir="ltr">
+          {text.slice(0, column - 1)}
+          <mark>{/^\w+/.exec(text.slice(column - 1))?.[0] || text[column - 1] || " "}</mark>
+        </code>
+      )}
+      <span>
+        {language.value !== "en" && `${named("detail", detail.code)}: `}
+        <span lang="en">{detail.message.replace(/^./, (first) => first.toUpperCase())}</span>
+      </span>
+    </>
+  );
+}
+
+function filterError(error: unknown): ErrorDetail | undefined {
+  if (!(error instanceof ApiError) || error.status !== 400) return undefined;
+  return error.details.find((each) => ["filter", "q"].includes(each.field));
+}

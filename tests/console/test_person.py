@@ -1,0 +1,296 @@
+"""A person in the panel of the console: mailability, changes, conflicts, history and erasure."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from .conftest import Person
+from .people import add_person
+
+pytestmark = pytest.mark.verify
+
+
+def panel(person: Person) -> Locator:
+    return person.page.get_by_role("complementary", name="Person")
+
+
+def show(person: Person, who: str) -> Locator:
+    """Opens a person by identifier or address, and returns the panel."""
+    person.open(f"/subscribers/{who}")
+    expect(panel(person).locator(".sentence")).to_be_visible()
+    return panel(person)
+
+
+def opted_out(person: Person) -> str:
+    """Creates a person who unsubscribed, and returns the identifier."""
+    subscriber_id: str = add_person(person.account, isConfirmed=True)["id"]
+    person.account.ok("ChangeSubscriberStatus", id=subscriber_id, status="UNSUBSCRIBED")
+    return subscriber_id
+
+
+def test_first_line_states_whether_and_why_the_person_may_be_mailed(person: Person) -> None:
+    account = person.account
+    add_person(account, email="yes@example.com", isConfirmed=True)
+    add_person(account, email="wait@example.com")
+    add_person(account, email="no@example.com")
+    account.ok("ChangeSubscriberStatus", id="no@example.com", status="UNSUBSCRIBED")
+    add_person(account, email="gone@example.com")
+    account.ok("ChangeSubscriberStatus", id="gone@example.com", status="COMPLAINED")
+    account.ok("DeleteSubscriber", id="gone@example.com")
+    person.sign_in()
+
+    for name, text in {
+        "yes": "Can be mailed. Confirmed on .* by key “test”",
+        "wait": "Not yet. Waiting for confirmation since",
+        "no": "Must not be mailed. Unsubscribed on .* by key “test”",
+        "gone": "may not be added. A person with this address reported mail as spam",
+        "unknown": "Not in the list. No one has this address",
+    }.items():
+        sentence = show(person, f"{name}@example.com").locator(".sentence")
+        expect(sentence).to_have_text(re.compile(text))
+
+
+def test_field_is_changed_with_enter_and_restored_with_escape(person: Person) -> None:
+    subscriber_id = add_person(person.account, firstName="Ada")["id"]
+    person.sign_in()
+    field = show(person, subscriber_id).get_by_label("First name")
+
+    field.fill("Augusta")
+    person.page.keyboard.press("Escape")
+    expect(field).to_have_value("Ada")
+    field.fill("Augusta")
+    person.page.keyboard.press("Enter")
+
+    expect(panel(person).get_by_title("Saved")).to_be_visible()
+    expect(panel(person)).to_contain_text("First name: Ada → Augusta")
+    expect(panel(person).locator(".timeline li").first).to_contain_text("Ada")
+    subscriber = person.account.ok("GetSubscriber", id=subscriber_id)["subscriber"]
+    assert subscriber["firstName"] == "Augusta"
+    expect(person.page.locator(".rows .row").first).to_contain_text("Augusta")
+
+
+def test_conflict_shows_both_values_and_another_field_is_no_conflict(person: Person) -> None:
+    account, subscriber_id = person.account, add_person(person.account, firstName="Ada")["id"]
+    person.sign_in()
+    field = show(person, subscriber_id).get_by_label("First name")
+
+    account.ok("UpdateSubscriber", id=subscriber_id, lastName="King")
+    field.fill("Augusta")
+    person.page.keyboard.press("Enter")
+    expect(panel(person)).to_contain_text("First name: Ada → Augusta")
+    expect(panel(person).get_by_label("Last name")).to_have_value("King")
+
+    account.ok("UpdateSubscriber", id=subscriber_id, firstName="Byron")
+    field.fill("Countess")
+    person.page.keyboard.press("Enter")
+    alert = panel(person).get_by_role("alert")
+    expect(alert).to_contain_text("Changed meanwhile to Byron. You entered Countess.")
+    name = account.ok("GetSubscriber", id=subscriber_id)["subscriber"]["firstName"]
+    assert name == "Byron"
+    alert.get_by_role("button", name="Keep mine").click()
+
+    expect(panel(person)).to_contain_text("First name: Byron → Countess")
+
+
+def test_error_of_a_field_is_shown_next_to_it(person: Person) -> None:
+    subscriber_id = add_person(person.account)["id"]
+    person.sign_in()
+    field = show(person, subscriber_id).get_by_label("First name")
+
+    field.fill("x" * 101)
+    person.page.keyboard.press("Enter")
+
+    expect(panel(person).get_by_role("alert")).to_have_text("must be at most 100 characters")
+    assert field.get_attribute("aria-invalid") == "true"
+
+
+def test_custom_fields_are_edited_by_their_types(person: Person) -> None:
+    account = person.account
+    for label, data_type in {
+        "City": "TEXT",
+        "Score": "NUMBER",
+        "Member": "BOOLEAN",
+        "Birthday": "DATE",
+    }.items():
+        account.ok("CreateCustomField", label=label, dataType=data_type)
+    subscriber_id = add_person(account)["id"]
+    person.sign_in()
+    shown = show(person, subscriber_id)
+
+    for label, value in {"City": "London", "Score": "7.5", "Birthday": "1815-12-10"}.items():
+        shown.get_by_label(label).fill(value)
+        person.page.keyboard.press("Enter")
+        expect(shown).to_contain_text(f"{label}: – → {value}")
+    shown.get_by_label("Member").select_option("Yes")
+    expect(shown).to_contain_text("Member: – → Yes")
+
+    values = account.ok("GetSubscriber", id=subscriber_id)["subscriber"]["customFields"]
+    assert values == {"city": "London", "score": 7.5, "member": True, "birthday": "1815-12-10"}
+    shown.get_by_label("City").fill("")
+    person.page.keyboard.press("Enter")
+    expect(shown).to_contain_text("City: London → –")
+
+
+def test_tags_are_added_and_removed(person: Person) -> None:
+    subscriber_id = add_person(person.account, tags=["early"])["id"]
+    person.sign_in()
+    shown = show(person, subscriber_id)
+
+    person.page.keyboard.press("t")
+    person.page.keyboard.type("vip")
+    person.page.keyboard.press("Enter")
+    shown.get_by_role("button", name="Remove tag early").click()
+
+    expect(shown.get_by_role("button", name="Remove tag vip")).to_be_visible()
+    expect(shown.get_by_role("button", name="Remove tag early")).to_have_count(0)
+    subscriber = person.account.ok("GetSubscriber", id=subscriber_id)["subscriber"]
+    assert subscriber["tags"] == ["vip"]
+
+
+def test_unsubscribing_takes_two_keys(person: Person) -> None:
+    subscriber_id = add_person(person.account, isConfirmed=True)["id"]
+    person.sign_in()
+    show(person, subscriber_id)
+
+    person.page.keyboard.press("u")
+    person.page.get_by_role("dialog").wait_for()
+    person.page.keyboard.press("Enter")
+
+    expect(panel(person).locator(".sentence")).to_have_text(
+        re.compile("Must not be mailed. Unsubscribed on .* by Ada")
+    )
+
+
+def test_subscribing_again_requires_how_the_person_asked(person: Person) -> None:
+    subscriber_id = opted_out(person)
+    person.sign_in()
+    show(person, subscriber_id)
+
+    person.page.keyboard.press("u")
+    dialog = person.page.get_by_role("dialog", name="Change status")
+    expect(dialog).to_contain_text("Subscribe again only if the person asked for it.")
+    dialog.get_by_role("button", name="Record consent and subscribe").click()
+    mailability = person.account.ok("GetSubscriberMailability", id=subscriber_id)
+    assert mailability["reason"] == "UNSUBSCRIBED"
+    dialog.get_by_label("How did the person ask?").fill("Phone call")
+    person.page.keyboard.press("Enter")
+
+    expect(panel(person).locator(".sentence")).to_contain_text("Can be mailed.")
+    expect(panel(person).locator(".timeline li").first).to_contain_text("Phone call")
+    history = person.account.ok("ListSubscriberHistory", id=subscriber_id)["history"]
+    assert history[0]["consentSource"] == "Phone call"
+
+
+@pytest.mark.parametrize(
+    "person", [{"permissions": ["clipboard-read", "clipboard-write"]}], indirect=True
+)
+def test_links_and_personal_data_are_copied_and_saved(person: Person, tmp_path: Path) -> None:
+    subscriber_id = add_person(person.account)["id"]
+    person.sign_in()
+    show(person, subscriber_id).get_by_role("button", name="Copy confirmation link").click()
+    expect(person.page.get_by_text("Copied")).to_have_count(2)
+    assert "/c/" in person.page.evaluate("navigator.clipboard.readText()")
+
+    panel(person).get_by_role("button", name="More actions").click()
+    with person.page.expect_download() as download:
+        person.page.get_by_role("button", name="Personal data (JSON)").click()
+
+    download.value.save_as(tmp_path / "data.json")
+    data = json.loads((tmp_path / "data.json").read_text())
+    assert data["subscriber"]["email"] == "ada@example.com"
+    assert [entry["type"] for entry in data["history"]] == ["CREATED"]
+    person.page.keyboard.press("y")
+    copied = person.page.evaluate("navigator.clipboard.readText()")
+    assert "$ROSTER_API_KEY" in copied
+    assert "rk_" not in copied
+
+
+def test_erasure_requires_the_address_and_leaves_a_receipt(person: Person) -> None:
+    subscriber_id = opted_out(person)
+    person.sign_in()
+    show(person, subscriber_id)
+    page = person.page
+
+    page.keyboard.press(".")
+    page.get_by_role("button", name="Erase…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("the address stays blocked as a hash")
+    button = dialog.get_by_role("button", name="Erase", exact=True)
+    expect(button).to_be_disabled()
+    dialog.get_by_label("Type the address to confirm").fill("ada@example.com")
+    page.keyboard.press("Enter")
+
+    expect(dialog).to_contain_text("Erased: ada@example.com")
+    expect(dialog).to_contain_text("Request: ")
+    dialog.get_by_role("button", name="Close").click()
+    expect(page.get_by_role("heading", name="No subscribers yet")).to_be_visible()
+    assert person.account.ok("ListSubscribers")["total"] == 0
+    expect(show(person, "ada@example.com")).to_contain_text("may not be added")
+
+
+def test_block_of_an_address_is_lifted_with_a_reason(person: Person) -> None:
+    subscriber_id = opted_out(person)
+    person.account.ok("DeleteSubscriber", id=subscriber_id)
+    person.sign_in()
+    show(person, "ada@example.com").get_by_role("button", name="Lift the block…").click()
+
+    dialog = person.page.get_by_role("dialog")
+    dialog.get_by_label("Why is it lifted?").fill("Asked by mail")
+    person.page.keyboard.press("Enter")
+
+    expect(panel(person)).to_contain_text("No one has this address")
+    entry = person.account.ok("ListAuditEntries")["entries"][0]
+    assert (entry["action"], entry["actor"]["name"]) == ("suppression.deleted", "Ada")
+
+
+def test_session_that_reads_only_cannot_change_anything(person: Person) -> None:
+    subscriber_id = add_person(person.account, firstName="Ada", tags=["vip"])["id"]
+    person.sign_in(scope="read")
+    shown = show(person, subscriber_id)
+
+    expect(shown).to_contain_text("Ada")
+    assert shown.locator("input, select").count() == 0
+    assert shown.get_by_role("button", name="Change status").count() == 0
+    person.page.keyboard.press("u")
+    assert person.page.get_by_role("dialog").count() == 0
+    shown.get_by_role("button", name="More actions").click()
+    expect(person.page.get_by_role("button", name="Erase…")).to_have_count(0)
+
+
+def test_next_person_follows_and_escape_returns_to_the_row(person: Person) -> None:
+    for number in range(3):
+        add_person(person.account, email=f"p{number}@example.com")
+    person.sign_in()
+    page = person.page
+    page.locator(".rows .row").first.wait_for()
+
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(panel(person)).to_contain_text("p2@example.com")
+    page.keyboard.press("]")
+    expect(panel(person)).to_contain_text("p1@example.com")
+    page.keyboard.press("Escape")
+
+    expect(panel(person)).to_have_count(0)
+    expect(page.get_by_role("grid")).to_be_focused()
+    assert page.get_by_role("grid").get_attribute("aria-activedescendant") == "row-1"
+
+
+def test_person_is_accessible(person: Person) -> None:
+    markup = "<b>markup</b>"
+    person.account.ok("CreateCustomField", label=markup)
+    subscriber_id = add_person(
+        person.account, firstName=markup, lastName="شخص", tags=["x" * 100], isConfirmed=True
+    )["id"]
+    person.account.ok("ChangeSubscriberStatus", id=subscriber_id, status="UNSUBSCRIBED")
+    person.sign_in()
+    show(person, subscriber_id)
+    person.check_accessibility()
+    person.page.keyboard.press("u")
+    person.page.get_by_role("dialog").wait_for()
+    person.check_accessibility()

@@ -1,0 +1,246 @@
+"""The list of subscribers in a browser: windowing, search, address, keyboard and selection."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from .conftest import Person
+from .people import add_people, add_person
+
+pytestmark = pytest.mark.verify
+COUNT = 1_203
+
+
+@pytest.fixture
+def crowd(person: Person) -> Person:
+    """A person who looks at 1,203 subscribers."""
+    add_people(person.account, COUNT)
+    person.sign_in()
+    expect(row(person, 0)).to_contain_text("p1202@example.com")
+    return person
+
+
+def row(person: Person, index: int) -> Locator:
+    """Returns a row of the list by its index, from 0."""
+    return person.page.locator(f"[role=row][aria-rowindex='{index + 2}']")
+
+
+def active_row(person: Person) -> Locator:
+    """Returns the row with the keyboard focus, which is that of the grid."""
+    grid = person.page.locator("[role=grid]:focus")
+    return person.page.locator(f"#{grid.get_attribute('aria-activedescendant')}")
+
+
+def search(person: Person, text: str) -> None:
+    """Types a text into the search box and presses Enter."""
+    person.page.get_by_label("Search or filter").fill(text)
+    person.page.keyboard.press("Enter")
+
+
+def test_keys_reach_every_row_with_few_elements(crowd: Person) -> None:
+    keyboard = crowd.page.keyboard
+    keyboard.press("j")
+    expect(active_row(crowd)).to_contain_text("p1202@")
+    keyboard.press("ArrowDown")
+    expect(active_row(crowd)).to_contain_text("p1201@")
+    keyboard.press("k")
+    expect(active_row(crowd)).to_contain_text("p1202@")
+
+    keyboard.press("End")
+
+    expect(active_row(crowd)).to_contain_text("p0000@example.com")
+    expect(active_row(crowd)).to_be_in_viewport()
+    assert crowd.page.get_by_role("grid").get_attribute("aria-rowcount") == str(COUNT + 1)
+    assert crowd.page.locator(".rows [role=row]").count() < 60
+    keyboard.press("PageUp")
+    expect(active_row(crowd)).not_to_contain_text("p0000@")
+    keyboard.press("Home")
+    expect(active_row(crowd)).to_contain_text("p1202@")
+
+
+def test_scroll_position_survives_a_reload_and_back(crowd: Person) -> None:
+    page = crowd.page
+    page.get_by_role("grid").evaluate("grid => { grid.scrollTop = 600 * 36 }")
+    expect(row(crowd, 601)).to_contain_text("p0601@")
+    page.wait_for_url("**#at=600")
+
+    page.reload()
+
+    expect(row(crowd, 600)).to_contain_text("p0602@")
+    expect(row(crowd, 600)).to_be_in_viewport()
+    row(crowd, 600).click()
+    page.wait_for_url(re.compile(r"/subscribers/01\w+#at=600"))
+    page.go_back()
+    expect(row(crowd, 600)).to_be_in_viewport()
+
+
+def test_tabs_show_and_select_the_statuses_of_the_current_filter(crowd: Person) -> None:
+    page = crowd.page
+    tabs = page.get_by_role("navigation", name="Status")
+    expect(tabs.get_by_role("link", name="Confirmed 802")).to_be_visible()
+
+    search(crowd, 'tags:"early"')
+
+    expect(tabs.get_by_role("link", name="Confirmed 401")).to_be_visible()
+    expect(tabs.get_by_role("link", name="Unconfirmed 0")).to_be_visible()
+    tabs.get_by_role("link", name="Unconfirmed 0").click()
+    expect(page.get_by_role("heading", name="No one matches")).to_be_visible()
+    assert "status=UNCONFIRMED" in page.url
+    assert "filter=tags" in page.url
+    page.go_back()
+    expect(row(crowd, 0)).to_contain_text("early")
+
+
+def test_error_in_an_expression_is_shown_at_its_place_and_the_list_stays(crowd: Person) -> None:
+    page = crowd.page
+    search(crowd, "status = CONFIRMED AND plam = 3")
+
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("column 24")
+    expect(alert.locator("mark")).to_have_text("plam")
+    expect(row(crowd, 0)).to_contain_text("p1202@")
+    assert page.get_by_label("Search or filter").get_attribute("aria-invalid") == "true"
+
+
+def test_typing_searches_names_and_addresses(crowd: Person) -> None:
+    page = crowd.page
+    page.keyboard.press("/")
+    page.keyboard.type("first77")
+
+    expect(row(crowd, 10)).to_contain_text("p0077@example.com")
+    expect(row(crowd, 11)).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Search or filter")).to_have_value("")
+    expect(row(crowd, 11)).to_be_visible()
+
+
+def test_pasting_an_address_anywhere_and_enter_opens_the_person(crowd: Person) -> None:
+    page = crowd.page
+    page.get_by_role("heading", name="Subscribers").evaluate(
+        """heading => {
+          const data = new DataTransfer();
+          data.setData("text/plain", "Person <p0500@example.com>");
+          const options = { clipboardData: data, bubbles: true, cancelable: true };
+          heading.dispatchEvent(new ClipboardEvent("paste", options));
+        }"""
+    )
+    expect(page.get_by_label("Search or filter")).to_be_focused()
+
+    page.keyboard.press("Enter")
+
+    panel = page.get_by_role("complementary", name="Person")
+    expect(panel).to_contain_text("p0500@example.com")
+
+
+def test_address_restores_the_view(crowd: Person) -> None:
+    page = crowd.page
+    crowd.open("/subscribers?q=first1&status=CONFIRMED&order=email+asc&columns=tags")
+
+    expect(row(crowd, 0)).to_contain_text("p0001@example.com")
+    titles = page.get_by_role("columnheader")
+    expect(titles).to_have_text(["Selected", "Email", "Tags"])
+    expect(page.get_by_label("Search or filter")).to_have_value("first1")
+    assert titles.nth(1).get_attribute("aria-sort") == "ascending"
+
+
+def test_columns_are_chosen_and_remembered(person: Person) -> None:
+    person.account.ok("CreateCustomField", label="City")
+    add_person(person.account, customFields={"city": "London"})
+    person.sign_in()
+    page = person.page
+
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_label("City").check()
+    page.get_by_label("Tags").uncheck()
+
+    expect(row(person, 0)).to_contain_text("London")
+    page.keyboard.press("Escape")
+    person.open("/subscribers")
+    titles = page.get_by_role("columnheader")
+    expect(titles).to_have_text(["Selected", "Email", "Name", "Status", "City", "Created"])
+
+
+def test_rows_are_selected_with_keys_and_clicks(crowd: Person) -> None:
+    page = crowd.page
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.keyboard.press("Shift+ArrowDown")
+    page.keyboard.press("Shift+ArrowDown")
+    expect(page.get_by_role("toolbar")).to_contain_text("3 selected")
+    assert row(crowd, 2).get_attribute("aria-selected") == "true"
+    row(crowd, 2).locator(".check").click()
+    expect(page.get_by_role("toolbar")).to_contain_text("2 selected")
+
+    page.keyboard.press("Control+a")
+
+    expect(page.get_by_role("toolbar")).to_contain_text("100 selected")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("toolbar")).to_have_count(0)
+
+
+def test_values_of_people_are_shown_as_text(person: Person) -> None:
+    markup = "<img src=x onerror=alert(1)>"
+    add_person(person.account, firstName=markup, lastName="شخص", tags=[markup, "x" * 100])
+    person.sign_in()
+
+    expect(row(person, 0)).to_contain_text(f"{markup} شخص")
+    assert person.page.locator("img").count() == 0
+    width = "document.documentElement.scrollWidth <= innerWidth"
+    for size in (360, 1280):
+        person.page.set_viewport_size({"width": size, "height": 800})
+        assert person.page.evaluate(width)
+
+
+def test_list_comes_back_after_the_connection_was_lost(crowd: Person) -> None:
+    page = crowd.page
+    page.route("**/api/**", lambda route: route.abort())
+    page.route("**/readyz", lambda route: route.abort())
+    page.get_by_role("grid").evaluate("grid => { grid.scrollTop = 900 * 36 }")
+    expect(page.get_by_text("Roster does not respond. Showing")).to_be_visible()
+
+    page.unroute_all()
+
+    expect(row(crowd, 901)).to_contain_text("p0301@")
+    expect(page.get_by_text("Roster does not respond. Showing")).to_have_count(0)
+
+
+def test_ended_session_leads_back_to_the_same_address(crowd: Person) -> None:
+    page = crowd.page
+    crowd.open("/subscribers?q=first77")
+    expect(row(crowd, 0)).to_be_visible()
+    crowd.account.ok("SignOutEverywhere")
+    page.get_by_role("columnheader", name="Email").get_by_role("button").click()
+
+    expect(page.get_by_text("Your session ended")).to_be_visible()
+    page.get_by_label("Sign-in link or API key").fill(crowd.account.key)
+    page.keyboard.press("Enter")
+
+    expect(row(crowd, 0)).to_contain_text("p0077@example.com")
+
+
+def test_shortcuts_are_listed_and_letters_can_be_switched_off(crowd: Person) -> None:
+    page = crowd.page
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(dialog).to_contain_text("Next row")
+    dialog.get_by_label("Single letters are shortcuts").uncheck()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+    page.keyboard.press("j")
+    expect(page.locator("[aria-activedescendant]")).to_have_count(0)
+    page.keyboard.press("ArrowDown")
+    expect(active_row(crowd)).to_contain_text("p1202@")
+
+
+def test_list_is_accessible(crowd: Person) -> None:
+    crowd.check_accessibility()
+    crowd.page.keyboard.press("j")
+    crowd.page.keyboard.press("x")
+    crowd.check_accessibility()
+    search(crowd, "plam = 3")
+    expect(crowd.page.get_by_role("alert")).to_be_visible()
+    crowd.check_accessibility()
