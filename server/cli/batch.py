@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any
 
 import orjson
 import typer
 
-from ..serving.console import CommandError, ExitCode, console, errors, pluralized
+from ..serving.console import CommandError, ExitCode, pluralized
 from .common.endings import check_terminal, confirm_deletion
+from .common.operations import print_ended, run_operation
 from .common.options import LOCAL_URL, ApiKey, Json, Search, Url
-from .common.output import print_json
-from .common.progress import RowProgress
-from .common.service_client import ServiceClient, run
+from .common.service_client import ServiceClient
 from .export import StatusName
 
-# Seconds between requests for the state of the operation.
-POLL_SECONDS = 0.5
+_PATH = "/api/subscribers/batch"
 _CHOOSE_ACTION = "Choose one of --add-tag, --remove-tag, --set, --status, --delete."
 
 
@@ -57,6 +54,14 @@ def batch(
     yes: Annotated[
         bool, typer.Option("--yes", help="Delete without asking. Required without a terminal.")
     ] = False,
+    expected_total: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Start nothing unless about as many are selected."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Do not change this subscriber. Repeatable."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Change nothing, and print what would change.")
     ] = False,
@@ -68,7 +73,8 @@ def batch(
 
     The operation runs in the service. It continues if this command is interrupted, and after a
     restart of the service. GET /api/operations/ID returns its progress. With --delete, a dry run
-    counts the subscribers and the deletion has to be confirmed, unless --yes is given.
+    counts the subscribers and the deletion has to be confirmed, unless --yes is given. With
+    --expected-total, nothing is changed if the number differs by more than 1 % and by more than 10.
     Exit codes: 1 if subscribers could not be changed, also by a dry run, 2 if an argument is
     invalid, 6 if the service cannot be reached, 7 if it rejects the request,
     8 if the operation did not succeed, and 130 if the command was interrupted
@@ -96,59 +102,28 @@ def batch(
         "q": search,
         "action": action,
         "dryRun": dry_run,
+        "excludeIds": exclude or [],
     }
+    if expected_total is not None:
+        request["expectedTotal"] = expected_total
     client = ServiceClient(url, api_key)
     if delete and not dry_run and not yes:
-        _confirm(client, request)
-    operation = run(
-        _run(client, request),
-        if_interrupted="Interrupted. The operation continues in the service.",
-    )
-    _print(operation, as_json=json)
-    if operation["state"] != "SUCCEEDED":
-        raise SystemExit(ExitCode.INCOMPLETE)
-    if operation["failed"]:
-        raise SystemExit(ExitCode.ROWS_FAILED)
+        # Only about as many as were confirmed.
+        request["expectedTotal"] = _confirm(client, request)
+    print_ended(run_operation(client, _PATH, request), as_json=json)
 
 
-def _confirm(client: ServiceClient, request: dict[str, Any]) -> None:
-    """Asks whether to delete the selected subscribers. Raises CommandError if the answer is no."""
+def _confirm(client: ServiceClient, request: dict[str, Any]) -> int:
+    """Asks whether to delete the selected subscribers, and returns their number.
+
+    Raises CommandError if the answer is no.
+    """
     check_terminal("--delete")
-    dry_run = run(_run(client, {**request, "dryRun": True}))
+    dry_run = run_operation(client, _PATH, {**request, "dryRun": True})
     if dry_run["state"] != "SUCCEEDED":
         raise CommandError("The dry run failed. Nothing was deleted.", ExitCode.INCOMPLETE)
     confirm_deletion(pluralized(dry_run["wouldChange"], "subscriber"))
-
-
-async def _start(client: ServiceClient, request: dict[str, Any]) -> dict[str, Any]:
-    operation: dict[str, Any] = (await client.post("/api/subscribers/batch", request))["operation"]
-    return operation
-
-
-async def _run(client: ServiceClient, request: dict[str, Any]) -> dict[str, Any]:
-    """Starts an operation and returns it when it has ended."""
-    async with client:
-        operation = await _start(client, request)
-        if not operation["done"]:
-            noun = "Dry run" if operation["dryRun"] else "Operation"
-            errors.print(f"{noun} {operation['id']} started.")
-        with RowProgress(0, 0, noun="subscriber") as progress:
-            while not operation["done"]:
-                processed = operation["processed"]
-                progress.show(processed, processed, operation["total"])
-                await asyncio.sleep(POLL_SECONDS)
-                operation = await _progress_of(client, operation["id"])
-    return operation
-
-
-async def _progress_of(client: ServiceClient, operation_id: str) -> dict[str, Any]:
-    path = f"/api/operations/{operation_id}"
-    try:
-        operation: dict[str, Any] = (await client.get(path))["operation"]
-    except CommandError as error:
-        hint = f"The operation continues in the service. GET {path} returns its progress."
-        raise error.with_hint(hint) from error
-    return operation
+    return int(dry_run["total"])
 
 
 def _assignment(text: str) -> tuple[str, Any]:
@@ -160,25 +135,3 @@ def _assignment(text: str) -> tuple[str, Any]:
         return key, orjson.loads(value)
     except ValueError:
         return key, value
-
-
-def _print(operation: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json({"operation": operation})
-        return
-    is_dry_run, state = operation["dryRun"], operation["state"].capitalize()
-    for failure in operation["failed"]:
-        count = pluralized(failure["total"], "subscriber")
-        failed = "cannot be changed" if is_dry_run else "not changed"
-        examples = ", ".join(failure["examples"])
-        such = f", such as {examples}" if examples else ""
-        text = f"roster: {count} {failed}: {failure['reason']}{such}."
-        errors.print(text, soft_wrap=True)
-    processed = pluralized(operation["processed"], "subscriber")
-    if is_dry_run:
-        changes = f"{operation['wouldChange']:,} would change"
-        console.print("This was a dry run. Nothing was changed.")
-    else:
-        changes = f"{operation['changed']:,} changed"
-    unchanged = f"{operation['unchanged']:,} unchanged"
-    console.print(f"{state}: {processed} processed, {changes}, {unchanged}.")

@@ -279,6 +279,46 @@ class OperationLimitReached(LimitReached):
     message = "The account has the maximum of {limit} running operations. Wait for one to end."
 
 
+class SelectionChanged(RosterError):
+    reason = "SELECTION_CHANGED"
+    message = (
+        "The number of selected subscribers is {total} instead of {expectedTotal}. Nothing was"
+        " started. Read the selection again."
+    )
+
+    def __init__(self, expected: int, total: int) -> None:
+        super().__init__(expectedTotal=expected, total=total)
+
+
+class OperationNotEnded(RosterError):
+    reason = "OPERATION_NOT_ENDED"
+    message = "The operation has not ended. Wait for its end, or cancel it, before you undo it."
+
+
+class OperationNotUndoable(RosterError):
+    reason = "OPERATION_NOT_UNDOABLE"
+    message = (
+        "This operation cannot be undone: it deleted subscribers, was a dry run, a replay or an"
+        " undo, or was started by an earlier version."
+    )
+
+
+class UndoExpired(RosterError):
+    reason = "UNDO_EXPIRED"
+    message = "The operation ended more than {hours} hours ago and can no longer be undone."
+
+    def __init__(self, hours: int) -> None:
+        super().__init__(hours=hours)
+
+
+class OperationAlreadyUndone(RosterError):
+    reason = "OPERATION_ALREADY_UNDONE"
+    message = "The operation {undoneBy} undoes this one or has undone it."
+
+    def __init__(self, undone_by: str) -> None:
+        super().__init__(undoneBy=undone_by)
+
+
 class LinkNotFound(RosterError):
     """The token of a link is invalid or does not work anymore. The message is always the same."""
 

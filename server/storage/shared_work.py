@@ -82,7 +82,7 @@ def grouped(items: Iterable[WorkItem[Any]]) -> list[list[WorkItem[Any]]]:
 
 def run_together(items: Sequence[WorkItem[Any]], tx: Transaction) -> None:
     """Runs the items of a group and sets their outcomes. Raises what the work raises."""
-    work, tx.actor = items[0].work, items[0].actor
+    work, tx.actor, tx.operation_id = items[0].work, items[0].actor, ""
     if len(items) == 1:
         items[0].result = work(tx)
         return

@@ -26,8 +26,9 @@ class Transaction:
 
     `now` is the same during the whole transaction (milliseconds since 1970).
     `statements` is the number of statements run; tests limit it for pages and bulk requests.
-    `actor` makes the changes; None is the service itself. Listeners are notified of
-    `accounts_to_notify` after the commit. The audit log records `changes` if the call is audited.
+    `actor` makes the changes; None is the service itself. `operation_id` is the operation that
+    makes them, or empty. Listeners are notified of `accounts_to_notify` after the commit. The audit
+    log records `changes` if the call is audited.
 
     `cache` passes facts from one transaction to the next: only facts that no other database object
     changes. It is empty if other processes can write.
@@ -42,6 +43,7 @@ class Transaction:
         "cache",
         "changes",
         "now",
+        "operation_id",
         "statements",
     )
 
@@ -59,6 +61,7 @@ class Transaction:
         self.now = clock()
         self.statements = 0
         self.actor: Actor | None = None
+        self.operation_id = ""
         self.accounts_to_notify: set[str] = set()
         self.changes: list[Change] = []
         self.cache: set[Hashable] = set() if cache is None else cache

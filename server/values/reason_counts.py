@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 MAX_EXAMPLES = 5
 
 
@@ -29,6 +31,9 @@ class ReasonCounts:
         """Adds a number without examples."""
         new = {"reason": reason, "total": 0, "examples": []}
         self._counts.setdefault(reason, new)["total"] += total
+
+    def as_text(self) -> str:
+        return orjson.dumps(self.as_json()).decode()
 
     def as_json(self) -> list[dict[str, Any]]:
         """Returns the counts in the JSON of the message ReasonCount."""

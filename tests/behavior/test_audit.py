@@ -28,6 +28,7 @@ from .streams import (
     send_export,
     send_rows,
 )
+from .test_operations import run
 
 pytestmark = pytest.mark.each_database
 
@@ -95,6 +96,9 @@ def test_call_adds_the_entry_that_its_rpc_declares(account: Account, rpc: str) -
     created = create_all(account) if rpc in REFERENCES else {}
     if rpc == "CancelOperation":
         created["OperationService"] = operation_of_another_process(account)
+    if rpc == "UndoOperation":
+        operation = run(account, filter="email:*", action={"addTags": ["vip"]})
+        created["OperationService"] = operation["id"]
     request = named(rpc, created)
     total = account.ok("ListAuditEntries")["total"]
 

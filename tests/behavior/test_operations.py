@@ -37,6 +37,7 @@ KEYS = {
     "changed",
     "unchanged",
     "actor",
+    "excluded",
 }
 ALL = "email:*"
 
@@ -205,6 +206,46 @@ def test_an_operation_ends_no_complaint_without_scope_admin_and_no_suppression(
     assert reasons == [("INVALID_STATUS_TRANSITION", 1), ("SUBSCRIBER_SUPPRESSED", 1)]
     listed = account.ok("ListSubscribers")["subscribers"]
     assert [each["status"] for each in listed] == ["COMPLAINED", "UNSUBSCRIBED"]
+
+
+def test_excluded_subscribers_are_never_changed(account: Account) -> None:
+    create_people(account, "ada", "bob", "eve", tags=["news"])
+    kept = [*create_people(account, "kim", "lee", tags=["news"]), *create_people(account, "max")]
+    for dry_run in (True, False):
+        operation = run(
+            account,
+            filter="tags:news",
+            action={"addTags": ["vip"]},
+            excludeIds=[*kept, MISSING_ID],
+            dryRun=dry_run,
+        )
+        assert (operation["total"], operation["processed"], operation["excluded"]) == (3, 3, 2)
+        assert operation["wouldChange" if dry_run else "changed"] == 3
+
+    tagged = account.ok("ListSubscribers", tag="vip")["subscribers"]
+    assert [each["email"][:3] for each in tagged] == ["ada", "bob", "eve"]
+
+
+def test_nothing_starts_if_the_selection_differs_from_the_expected_total(account: Account) -> None:
+    ids = create_people(account, *[f"p{number}" for number in range(12)])
+    request = {"filter": ALL, "action": {"delete": True}, "excludeIds": ids[:1]}
+
+    error = account.fails("SelectionChanged", "BatchChangeSubscribers", **request, expectedTotal=0)
+
+    assert "is 11 instead of 0" in error.body["error"]["message"]
+    assert account.ok("ListOperations")["total"] == 0
+    # A difference of 10 is accepted.
+    assert run(account, **request, expectedTotal=1)["changed"] == 11
+
+
+def test_an_operation_has_its_filter_in_normal_form(account: Account) -> None:
+    create_people(account, "ada", tags=["vip"])
+    text = "email.domain='example.com'  tags:(vip OR 'x')"
+
+    operation = run(account, filter=text, action={"addTags": ["new"]})
+
+    assert operation["filter"] == 'email.domain = "example.com" AND (tags:vip OR tags:"x")'
+    assert operation["changed"] == 1
 
 
 def test_operations_of_an_account_run_in_order(account: Account) -> None:
@@ -413,6 +454,22 @@ VIP = {"addTags": ["vip"]}
             [("action.setCustomFields.nothing", "UNKNOWN_FIELD")],
         ),
         "invalid filter": ({"filter": "x = 1", "action": VIP}, [("filter", "UNKNOWN_FIELD")]),
+        "malformed excluded ID": (
+            {"filter": ALL, "action": VIP, "excludeIds": [MISSING_ID, "ada@example.com"]},
+            [("excludeIds[1]", "INVALID_FORMAT")],
+        ),
+        "excluded IDs among IDs": (
+            {"ids": [MISSING_ID], "action": VIP, "excludeIds": [MISSING_ID]},
+            [("excludeIds", "INVALID_VALUE")],
+        ),
+        "too many excluded IDs": (
+            {"filter": ALL, "action": VIP, "excludeIds": [MISSING_ID] * 1001},
+            [("excludeIds", "TOO_MANY")],
+        ),
+        "negative expected total": (
+            {"filter": ALL, "action": VIP, "expectedTotal": -1},
+            [("expectedTotal", "OUT_OF_RANGE")],
+        ),
     },
 )
 def test_an_invalid_request_is_rejected(

@@ -189,10 +189,10 @@ def test_erasing_removes_addresses_from_operations_and_their_events(account: Acc
     operations = account.ok("ListOperations")["operations"][::-1]
     texts = [operation["filter"] for operation in operations]
     assert texts == [
-        'email = "erased" OR tags:"a@b"',
-        "NOT email=erased",
+        '(email = "erased" OR tags:"a@b")',
+        "NOT email = erased",
         'email = "erased"',
-        'email:("erased" OR "erased" OR "example")',
+        '(email:"erased" OR email:"erased" OR email:"example")',
         "email = eve@example.com",
         "",
         "",

@@ -109,7 +109,9 @@ def test_change_of_the_status_states_how_the_person_asked(
     confirmed = change("CONFIRMED", " Phone call ")
 
     assert confirmed["consent"] == {"source": "Phone call", "at": confirmed["statusChangedAt"]}
-    _, opt_out, opt_in = history(account)
+    created, *entries = history(account)
+    opt_out, opt_in = (entry for entry in entries if entry["type"] == "STATUS_CHANGED")
+    assert created["type"] == "CREATED"
     assert [opt_out["consentSource"], opt_in["consentSource"]] == ["Letter", "Phone call"]
     data = account.ok("GetSubscriberPersonalData", id="ada@example.com")
     assert data["subscriber"] == confirmed

@@ -86,6 +86,22 @@ def test_change_of_the_status_states_how_the_people_asked(http_account: Account)
     assert {each["consent"]["source"] for each in people} == {"Trade fair"}
 
 
+def test_excluded_subscribers_and_an_unexpected_selection_are_not_changed(
+    http_account: Account,
+) -> None:
+    create_people(http_account)
+    (ada,) = http_account.ok("ListSubscribers", tag="ada")["subscribers"]
+    words = ("batch", "--filter", "email:*", "--add-tag", "vip", "--exclude", ada["id"])
+
+    differs = transfer(http_account, *words, "--expected-total", "100")
+    done = transfer(http_account, *words, "--expected-total", "2")
+
+    assert differs.returncode == ExitCode.REJECTED
+    assert "is 1 instead of 100" in differs.stderr
+    assert done.stdout.endswith("1 changed, 0 unchanged, 1 excluded.\n"), done
+    assert ada["id"] not in str(http_account.ok("ListSubscribers", tag="vip"))
+
+
 def test_operation_is_named_if_the_connection_is_lost(http_account: Account) -> None:
     # The first response has 580 bytes. The headers of the second arrive, so it is not repeated.
     with interrupting(http_account.service.http, after=900, then=lambda: None) as proxy:

@@ -29,7 +29,7 @@ from rosterd.http_gateway.request_errors import RequestError, error_code_of
 from rosterd.http_gateway.responses import JSON
 from rosterd.http_gateway.streams import client_stream
 from rosterd.server.app import SERVICES
-from rosterd.server.features.operations.rules import MAX_RUNNING
+from rosterd.server.features.operations.rules import MAX_RUNNING, UNDO_MILLISECONDS
 from rosterd.server.features.segments.store import MAX_SEGMENTS
 from rosterd.server.features.sessions.rules import MAX_LINKS
 from rosterd.server.features.webhooks.delivery.store_test_deliveries import RETRY_AFTER_SECONDS
@@ -65,6 +65,8 @@ DISABLED_WEBHOOK = {"url": "http://127.0.0.1:9/", "enabled": False}
 NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "REQUEST_TIMEOUT": body.timeout_error(Options().body_seconds),
     "OPERATION_LIMIT_REACHED": errors.OperationLimitReached(MAX_RUNNING),
+    "OPERATION_NOT_ENDED": errors.OperationNotEnded(),
+    "UNDO_EXPIRED": errors.UndoExpired(UNDO_MILLISECONDS // 3_600_000),
     "PUBLIC_URL_NOT_SET": errors.PublicUrlNotSet(),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
     "SEGMENT_LIMIT_REACHED": errors.SegmentLimitReached(MAX_SEGMENTS),
@@ -190,7 +192,7 @@ class Recorder:
         error = response.body["error"]
         for detail in error["details"]:
             detail["message"] = ID.sub(MISSING, detail["message"])
-        return {"message": error["message"], "details": error["details"]}
+        return {"message": ID.sub(MISSING, error["message"]), "details": error["details"]}
 
     def _rejected(self, operation: Operation, reason: str) -> Response:
         """Sends a request that is rejected with a reason in every account."""
@@ -395,6 +397,24 @@ def _changed(account: Account, rpc: str) -> Any:
     return account.call(rpc, **REQUESTS.get(rpc, {}), **named, etag='"5b1f0c3a9e27d486"')
 
 
+def _other_selection(account: Account, rpc: str) -> Any:
+    return account.call(rpc, filter="email:*", action={"delete": True}, expectedTotal=1200)
+
+
+def _not_undoable(account: Account, rpc: str) -> Any:
+    request = {"filter": "email:*", "action": {"delete": True}}
+    return account.call(rpc, id=account.ok("BatchChangeSubscribers", **request)["operation"]["id"])
+
+
+def _undone(account: Account, rpc: str) -> Any:
+    tag = {"filter": "email:*", "action": {"addTags": ["vip"]}}
+    operation = account.ok("BatchChangeSubscribers", **tag)["operation"]
+    while not operation["done"]:
+        operation = account.ok("GetOperation", id=operation["id"])["operation"]
+    account.ok("UndoOperation", id=operation["id"])
+    return account.call(rpc, id=operation["id"])
+
+
 # Errors that need existing resources, each in a new account.
 CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
     "SUBSCRIBER_ALREADY_EXISTS": _duplicate("email", "ada@example.com"),
@@ -402,6 +422,9 @@ CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
     "SEGMENT_ALREADY_EXISTS": _duplicate("name", "VIPs", filter="tags:vip"),
     "SEGMENT_WITHOUT_FILTER": _without_filter,
     "USED_BY_SEGMENTS": _used,
+    "SELECTION_CHANGED": _other_selection,
+    "OPERATION_NOT_UNDOABLE": _not_undoable,
+    "OPERATION_ALREADY_UNDONE": _undone,
     "TAG_ALREADY_EXISTS": _duplicate("name", "vip"),
     "CUSTOM_FIELD_ALREADY_EXISTS": _duplicate("label", "Plan"),
     "CUSTOM_FIELD_LIMIT_REACHED": _fields,

@@ -17,7 +17,8 @@ from roster.v1 import errors_pb2
 from rosterd.http_gateway.body import MAX_BODY_BYTES
 from rosterd.http_gateway.request_errors import error_code_of
 from rosterd.server.features.accounts.rules import make_secret
-from rosterd.server.features.operations.rules import MAX_RUNNING
+from rosterd.server.features.operations import store as operations
+from rosterd.server.features.operations.rules import MAX_RUNNING, UNDO_MILLISECONDS
 from rosterd.server.features.segments import store as segments
 from rosterd.server.features.sessions.rules import MAX_LINKS
 from rosterd.server.features.subscribers.query.syntax import parse
@@ -26,11 +27,13 @@ from rosterd.server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ENDPOINT
 from rosterd.server.rpc.interceptors.concurrency_limit import MAX_STREAMS_OF_ACCOUNT
 from rosterd.server.serving.gateway_policy import reasons_of
 from rosterd.server.storage.statements import Statement
+from rosterd.server.values.clock import system_clock
 from rosterd.server.values.texts import DELETED_KEY
 
 from ..behavior.deliveries import TAIL, create_webhook, running_operations, tail, tail_call
 from ..behavior.helpers import MISSING_ID, create_field, over_http
 from ..behavior.requests import REFERENCES, REQUESTS
+from ..behavior.test_operations import run
 from ..cases import each
 from ..components import wait_until
 from ..conftest import Account, new_account
@@ -177,6 +180,23 @@ def provoke_operation_limit(account: Account) -> Response:
     return account.call("ReplayWebhook", **replay)
 
 
+def provoke_not_ended(account: Account) -> Response:
+    return undo_after(account, state=1, ended_at=None)
+
+
+def provoke_expired_undo(account: Account) -> Response:
+    return undo_after(account, ended_at=system_clock() - UNDO_MILLISECONDS)
+
+
+def undo_after(account: Account, **columns: Any) -> Response:
+    """Undoes an operation with other stored columns, which another process runs."""
+    operation = run(account, filter="email:*", action={"addTags": ["vip"]})
+    with account.service.unit_of_work() as tx:
+        row = operations.find(account.id, operation["id"], tx)
+        operations.put(account.id, row._replace(runner="other", **columns), tx)
+    return account.call("UndoOperation", id=operation["id"])
+
+
 def provoke_being_deleted(account: Account) -> Response:
     """Creates a field again whose values are not removed yet."""
     field_id = create_field(account, "Plan")["id"]
@@ -218,6 +238,8 @@ CALLS: dict[str, Provoke] = {
     "SEGMENT_LIMIT_REACHED": provoke_segment_limit,
     "SIGN_IN_LINK_LIMIT_REACHED": provoke_link_limit,
     "OPERATION_LIMIT_REACHED": provoke_operation_limit,
+    "OPERATION_NOT_ENDED": provoke_not_ended,
+    "UNDO_EXPIRED": provoke_expired_undo,
     "CUSTOM_FIELD_BEING_DELETED": provoke_being_deleted,
     "METHOD_NOT_IMPLEMENTED": provoke_unknown_method,
 }

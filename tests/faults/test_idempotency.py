@@ -67,6 +67,14 @@ def new_operation_id(account: Account) -> str:
     return str(account.ok("BatchChangeSubscribers", **COUNT)["operation"]["id"])
 
 
+def ended_operation_id(account: Account) -> str:
+    account.ok("CreateSubscriber", **ADA)
+    tag = {"filter": "email:*", "action": {"addTags": ["by operation"]}}
+    operation = account.ok("BatchChangeSubscribers", **tag)["operation"]
+    wait_until(lambda: not running_operations(account), "an operation does not end")
+    return str(operation["id"])
+
+
 def new_webhook_id(account: Account) -> str:
     """Creates a webhook and an event for it, and returns the id of the webhook."""
     made = create_webhook(account, **DISABLED_WEBHOOK)
@@ -108,6 +116,7 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
     "AddSuppressions": lambda _: ({"emails": ["x@example.com"]}, {"emails": ["y@example.com"]}),
     "BatchChangeSubscribers": lambda _: (COUNT, {**COUNT, "filter": "tags:vip"}),
     "CancelOperation": lambda account: requests_with(new_operation_id(account)),
+    "UndoOperation": lambda account: requests_with(ended_operation_id(account)),
     "FollowLink": links,
     "SignUp": lambda _: (ADA_WITHOUT_TAGS, EVE),
     "CreateSegment": lambda _: (SEGMENT, {**SEGMENT, "name": "other"}),
@@ -128,6 +137,7 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
 NOT_FOUND = {
     "FollowLink": "LinkNotFound",
     "CancelOperation": "OperationNotFound",
+    "UndoOperation": "OperationNotFound",
     "RotateApiKey": "ApiKeyNotFound",
     "AddSubscriberTags": "SubscriberNotFound",
     "RemoveSubscriberTags": "SubscriberNotFound",

@@ -28,6 +28,7 @@ def call_segment_operations(account: Account) -> None:
     account.ok("GetOperation", id=operation_id)
     account.ok("ListOperations")
     account.ok("CancelOperation", id=operation_id)
+    account.ok("UndoOperation", id=operation_id)
     if isinstance(account.front, HttpFront):
         account.front.exchange("GET", f"/api/operations/{operation_id}/watch", account.key)
     account.ok("DeleteSegment", id=segment_id)

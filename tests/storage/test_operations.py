@@ -18,10 +18,12 @@ from rosterd.server.features.operations.store_steps import (
     Steps,
 )
 from rosterd.server.features.subscribers.models import Subscriber
+from rosterd.server.features.subscribers.query.conditions import conditions_of
+from rosterd.server.features.subscribers.query.syntax import parse
 from rosterd.server.features.subscribers.rules import ConsentRecord
 from rosterd.server.features.subscribers.store_reading import IN_ACCOUNT, find
 from rosterd.server.features.webhooks.delivery.store_replays import ReplayStore
-from rosterd.server.rpc.errors import OperationLimitReached
+from rosterd.server.rpc.errors import OperationLimitReached, ValidationError
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.statements import Statement, param
 from rosterd.server.storage.transaction import Transaction
@@ -155,12 +157,27 @@ def test_an_operation_of_an_earlier_version_continues(tx: Transaction) -> None:
 def test_a_stored_request_can_have_more_than_this_version_knows(tx: Transaction) -> None:
     operation = start(tx)
     stored = orjson.loads(operation.request)
-    stored["message"]["excludeIds"], stored["added later"] = ["x"], 1
+    stored["message"]["addedLater"], stored["added later"] = ["x"], 1
 
     later = operation._replace(request=orjson.dumps(stored).decode())
 
     assert later.batch._replace(message=operation.batch.message) == operation.batch
     assert later.as_json() == operation.as_json()
+
+
+def test_a_program_of_an_earlier_version_ends_an_operation_that_excludes_subscribers(
+    tx: Transaction,
+) -> None:
+    excluding = request()
+    excluding.message["excludeIds"] = [SUBSCRIBERS.create(OURS, new("ada"), tx).id]
+    operation = store.create(OURS, excluding, None, 0, tx)
+
+    # It reads the stored texts as they are, and fails if one is not valid.
+    *texts, last = orjson.loads(operation.request)["texts"]
+
+    assert texts == operation.batch.texts == ["email:*"]
+    with pytest.raises(ValidationError):
+        conditions_of(parse(last), {}, tx.now)
 
 
 def test_a_repeated_step_changes_nothing(tx: Transaction) -> None:

@@ -13,7 +13,11 @@ from ..subscribers.fields import Status, SubscriberRow
 from ..subscribers.history import EntryType, Source
 from ..subscribers.rules import DECIDED, NO_CONSENT_RECORD, STATUS_OF_REASON, ConsentRecord
 from ..subscribers.store_changes import change_status
-from ..subscribers.store_history import earlier_addresses, last_change
+from ..subscribers.store_history import (
+    earlier_addresses,
+    last_change,
+    record_repeated_opt_outs,
+)
 from ..subscribers.store_reading import find_or_none
 from ..suppressions.rules import NewSuppression, Reason
 from ..suppressions.store import Suppressions
@@ -87,7 +91,11 @@ class LinkStore:
             status, is_done = Status.CONFIRMED, link.status is Status.CONFIRMED
         else:
             status, is_done = Status.UNSUBSCRIBED, link.status in DECIDED
-        return link if is_done else self._change(link, link.subscriber, status, tx)
+        if is_done:
+            rows, source = [link.subscriber], Source.SELF_SERVICE
+            record_repeated_opt_outs(link.token.account_id, rows, status, source, tx)
+            return link
+        return self._change(link, link.subscriber, status, tx)
 
     def undo(self, token: Token | None, tx: Transaction) -> FoundLink:
         """Returns an unsubscribed person to the status before, if it can be undone.

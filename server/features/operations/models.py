@@ -8,7 +8,8 @@ from peewee import SQL, BigIntegerField, CompositeKey, Model, SmallIntegerField,
 class Operation(Model):
     """Long work that runs in the background; see `OperationRow` for the columns.
 
-    `ids` is a JSON list of the selected subscribers, or null if a filter selects them.
+    `ids` is a JSON list of the selected subscribers, or null if a filter selects them. `undone_by`
+    is the operation that undoes this one.
     """
 
     account_id = TextField()
@@ -26,6 +27,7 @@ class Operation(Model):
     ended_at = BigIntegerField(null=True)
     changed = BigIntegerField(null=True)
     unchanged = BigIntegerField(null=True)
+    undone_by = TextField(null=True)
 
     class Meta:
         table_name = "operation"

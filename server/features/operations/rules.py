@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple
 
 from ...values.actors import Actor, ActorType
 
 MAX_RUNNING = 100
+# The time after its end in which an operation can be undone.
+UNDO_MILLISECONDS = 24 * 3600 * 1000
+# The number of subscribers that a selection may differ by from the expected number: the greater
+# one of this number and this part of it.
+MAX_DIFFERENCE, MAX_DIFFERENCE_PERCENT = 10, 1
+# A text of stored requests that exclude subscribers. A program of an earlier version would change
+# these; it ends such an operation as FAILED, because it has no field of this name.
+_EXCLUDES = "excludedSubscribers = true"
 
 
 class State(IntEnum):
@@ -24,6 +32,16 @@ class Type(IntEnum):
 
     SUBSCRIBERS_BATCH = 1
     WEBHOOK_REPLAY = 2
+    SUBSCRIBERS_UNDO = 3
+
+
+class UndoFailure(StrEnum):
+    """Why a change of a subscriber was not undone, among the reasons of errors."""
+
+    # The subscriber, or the address that the status belongs to, was changed after the operation.
+    CHANGED_SINCE = "CHANGED_SINCE"
+    # A file or a person stated the opt-out.
+    OPT_OUT_KEPT = "OPT_OUT_KEPT"
 
 
 class BatchRequest(NamedTuple):
@@ -35,7 +53,8 @@ class BatchRequest(NamedTuple):
     subscribers at the start; they are 0 and empty in operations of earlier versions. `key_id`,
     `key_name` and `actor_type` are the actor, see `_actor`. `consent_source` is how the people
     asked for a change of the status. It is not in the action, because earlier versions expect one
-    member there.
+    member there. `excluded` is the number of subscribers that match and are excluded.
+    `is_in_history` is whether the history has the operation of each change.
     """
 
     message: dict[str, Any]
@@ -47,6 +66,8 @@ class BatchRequest(NamedTuple):
     key_name: str = ""
     actor_type: str = ActorType.API_KEY
     consent_source: str = ""
+    excluded: int = 0
+    is_in_history: bool = False
 
     @property
     def actor(self) -> Actor | None:
@@ -82,6 +103,14 @@ class BatchRequest(NamedTuple):
         return str(self.message.get("segmentId") or self.message.get("segment", ""))
 
     @property
+    def can_be_undone(self) -> bool:
+        return self.is_in_history and not self.dry_run and self.action != "delete"
+
+    @property
+    def excluded_ids(self) -> list[str]:
+        return self.message.get("excludeIds", [])  # type: ignore[no-any-return]
+
+    @property
     def dry_run(self) -> bool:
         return self.message.get("dryRun", False)  # type: ignore[no-any-return]
 
@@ -112,20 +141,71 @@ class ReplayRequest(NamedTuple):
         return False
 
 
-def _actor(request: BatchRequest | ReplayRequest) -> Actor | None:
+class UndoRequest(NamedTuple):
+    """A request for the undo of an operation, as it is stored.
+
+    `undo_of` is the operation, which started at `started_at`, after the `revision`. `end_id` is
+    greater than the IDs of all subscribers at the start of the undo. `is_of_import` is whether it
+    created subscribers. `by_admin` is whether the caller has the scope admin.
+    """
+
+    undo_of: str
+    started_at: int
+    revision: int
+    by_admin: bool
+    dry_run: bool = False
+    is_of_import: bool = False
+    end_id: str = ""
+    key_id: str = ""
+    key_name: str = ""
+    actor_type: str = ActorType.API_KEY
+
+    @property
+    def actor(self) -> Actor | None:
+        return _actor(self)
+
+
+Request = BatchRequest | ReplayRequest | UndoRequest
+
+
+def _actor(request: Request) -> Actor | None:
     """Returns who started an operation, or None if an earlier version did not store it."""
     if not request.key_id:
         return None
     return Actor(ActorType(request.actor_type), request.key_id, request.key_name)
 
 
-def stored_request(stored: Any) -> BatchRequest | ReplayRequest:
+def selection_differs(total: int, expected: int) -> bool:
+    """Whether a selection is not the one that the caller expected, given their sizes."""
+    difference = abs(total - expected)
+    return difference > MAX_DIFFERENCE and 100 * difference > MAX_DIFFERENCE_PERCENT * expected
+
+
+def as_stored(request: Request) -> dict[str, Any]:
+    """Returns a request in JSON, as `stored_request` reads it.
+
+    A program of an earlier version takes an undo for a replay. It cannot run it, because its
+    position is not the number of an event, and leaves it to the other programs.
+    """
+    stored = request._asdict()
+    if isinstance(request, UndoRequest):
+        return {**stored, "replay": {"webhookId": ""}, "until_sequence": 0}
+    if isinstance(request, BatchRequest) and request.excluded_ids:
+        stored["texts"] = [*request.texts, _EXCLUDES]
+    return stored
+
+
+def stored_request(stored: Any) -> Request:
     """Returns a request from its stored JSON, which is a list in operations of earlier versions."""
     if isinstance(stored, dict):
-        kind: type[BatchRequest | ReplayRequest]
+        kind: type[Request]
         kind = ReplayRequest if "replay" in stored else BatchRequest
+        kind = UndoRequest if "undo_of" in stored else kind
         # Without members that a later version adds.
-        return kind(**{name: stored[name] for name in kind._fields if name in stored})
+        request = kind(**{name: stored[name] for name in kind._fields if name in stored})
+        if isinstance(request, BatchRequest) and _EXCLUDES in request.texts:
+            return request._replace(texts=[each for each in request.texts if each != _EXCLUDES])
+        return request
     action, value, text, segment, texts, dry_run, key_id, by_admin = stored
     message = {"action": {action: value}, "filter": text, "segment": segment, "dryRun": dry_run}
     return BatchRequest(message, texts, by_admin, key_id=key_id)

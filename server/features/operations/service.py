@@ -14,20 +14,32 @@ from roster.v1 import operations_pb2 as pb
 from roster.v1.operations_pb2_grpc import OperationServiceServicer
 
 from ...rpc.caller import Caller, account_id, current
-from ...rpc.errors import OperationNotFound, Unavailable, invalid
+from ...rpc.errors import (
+    Forbidden,
+    OperationAlreadyUndone,
+    OperationNotEnded,
+    OperationNotFound,
+    OperationNotUndoable,
+    SelectionChanged,
+    Unavailable,
+    UndoExpired,
+    invalid,
+)
 from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, check_page
 from ...rpc.paging import page_in, token_of
 from ...rpc.streams import accept
 from ...storage.database import Database
 from ...storage.transaction import Transaction
-from ...values.ids import checked_id
+from ...values.ids import checked_id, is_id
 from ..sessions.store import check_credential
+from ..subscribers.query.normal_form import normal_form
 from ..subscribers.query.request import FilterExpressions
-from ..subscribers.query.store_pages import count_matches
+from ..subscribers.query.store_pages import count_matches, find_matches
+from ..subscribers.query.syntax import parse
 from . import store
 from .messages import operation
-from .rules import BatchRequest, State
+from .rules import UNDO_MILLISECONDS, BatchRequest, State, UndoRequest, selection_differs
 from .store_actions import ACTIONS
 from .store_filters import name_revision
 
@@ -68,25 +80,33 @@ class OperationService(OperationServiceServicer):
             if has_conditions:
                 raise invalid("ids", "INVALID_VALUE", "excludes filter, segmentId and q")
             raise invalid("filter", "REQUIRED", "must be set, or segmentId, q or ids")
+        _check_excluded(request)
         # Read first, to detect a change of the segment or of names after they are read.
         names_before = await self._database.read(partial(name_revision, account))
         texts, ids = await self._filters.texts(request.filter, request.segment_id), None
+        excluded = 0
         if request.ids:
             ids = sorted(set(request.ids))
             total = len(ids)
         else:
             tree = await self._filters.conditions(texts, request.segment_id, request.q)
-            total = await self._database.read(partial(count_matches, account, tree))
+            count = partial(_count, account, tree, set(request.exclude_ids))
+            total, excluded = await self._database.read(count)
+        if request.HasField("expected_total") and selection_differs(total, request.expected_total):
+            raise SelectionChanged(request.expected_total, total)
         rest = pb.BatchChangeSubscribersRequest()
         rest.CopyFrom(request)
-        for field in ("action", "ids"):
+        for field in ("action", "ids", "expected_total"):
             rest.ClearField(field)
+        if request.filter:
+            rest.filter = texts[0] = normal_form(parse(request.filter))
         message = {"action": {action: value}, **MessageToDict(rest)}
         batch = BatchRequest(
             message,
             texts,
             by_admin=caller.scope == "admin",
             consent_source=request.action.consent_source,
+            excluded=excluded,
         )
 
         def create(tx: Transaction) -> pb.BatchChangeSubscribersResponse:
@@ -137,6 +157,31 @@ class OperationService(OperationServiceServicer):
 
         return await self._database.write(cancel)
 
+    async def UndoOperation(
+        self, request: pb.UndoOperationRequest, _context: Context
+    ) -> pb.UndoOperationResponse:
+        caller, operation_id = current(), checked_id(request.id, OperationNotFound)
+        account, is_admin = caller.account_id, caller.scope == "admin"
+
+        def create(tx: Transaction) -> pb.UndoOperationResponse:
+            undone = store.find(account, operation_id, tx)
+            if _check_can_be_undone(undone, tx.now).action == "changeStatus" and not is_admin:
+                raise Forbidden("admin", caller.scope)
+            undo = UndoRequest(
+                operation_id,
+                undone.created_at,
+                undone.batch.revision,
+                by_admin=is_admin,
+                dry_run=request.dry_run,
+            )
+            row = store.create_undo(account, undo, undone.changed or 0, tx)
+            tx.record_change(operation_id)
+            return with_etag(pb.UndoOperationResponse(operation=operation(row)))
+
+        reply = await self._database.write(create)
+        self._notify([account])
+        return reply
+
     async def WatchOperation(
         self, request: pb.WatchOperationRequest, context: Context
     ) -> AsyncIterator[pb.WatchOperationResponse]:
@@ -168,6 +213,38 @@ def _find_for(caller: Caller, operation_id: str, tx: Transaction) -> store.Opera
     """Returns an operation. Raises Unauthorized if the key is no longer valid."""
     check_credential(caller.account_id, caller.actor.id, tx)
     return store.find(caller.account_id, operation_id, tx)
+
+
+def _check_can_be_undone(row: store.OperationRow, now: int) -> BatchRequest:
+    """Returns the request of an operation that can be undone, or raises the error."""
+    content = row.content
+    if not isinstance(content, BatchRequest) or not content.can_be_undone:
+        raise OperationNotUndoable
+    expires_at = row.undo_expires_at
+    if expires_at is None:
+        raise OperationNotEnded
+    if expires_at <= now:
+        raise UndoExpired(UNDO_MILLISECONDS // 3_600_000)
+    if row.undone_by is not None:
+        raise OperationAlreadyUndone(row.undone_by)
+    return content
+
+
+def _check_excluded(request: pb.BatchChangeSubscribersRequest) -> None:
+    """Raises ValidationError for excluded subscribers that could be changed nevertheless."""
+    if request.exclude_ids and request.ids:
+        message = "is accepted with filter, segmentId and q only"
+        raise invalid("excludeIds", "INVALID_VALUE", message)
+    for index, text in enumerate(request.exclude_ids):
+        if not is_id(text):
+            message = "must be the identifier of a subscriber"
+            raise invalid(f"excludeIds[{index}]", "INVALID_FORMAT", message)
+
+
+def _count(account_id: str, tree: Any, excluded: set[str], tx: Transaction) -> tuple[int, int]:
+    """Returns the numbers of subscribers that match: without those excluded, and of these."""
+    left_out = len(find_matches(account_id, sorted(excluded), tree, tx)) if excluded else 0
+    return count_matches(account_id, tree, tx) - left_out, left_out
 
 
 def _action(message: pb.BatchAction) -> tuple[str, Any]:

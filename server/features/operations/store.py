@@ -19,7 +19,18 @@ from ..events.store import record
 from ..subscribers.store_reading import greatest_id
 from ..subscribers.store_revisions import last_revision
 from .models import Operation
-from .rules import MAX_RUNNING, BatchRequest, ReplayRequest, State, Type, stored_request
+from .rules import (
+    MAX_RUNNING,
+    UNDO_MILLISECONDS,
+    BatchRequest,
+    ReplayRequest,
+    Request,
+    State,
+    Type,
+    UndoRequest,
+    as_stored,
+    stored_request,
+)
 
 RETENTION_MILLISECONDS = 30 * 24 * 3600 * 1000
 
@@ -27,7 +38,7 @@ RETENTION_MILLISECONDS = 30 * 24 * 3600 * 1000
 class OperationRow(NamedTuple):
     """A stored operation.
 
-    `request` and `failed` are JSON: a BatchRequest or ReplayRequest, and the subscribers that could
+    `request` and `failed` are JSON: a `Request`, and the subscribers that could
     not be changed, by reason with the IDs of the first ones. `changed` subscribers were changed, or
     would be without the dry run, and `unchanged` ones already were as the action leaves them; None
     if an earlier version started the operation. Subscribers up to the ID `after_id` are processed.
@@ -48,9 +59,10 @@ class OperationRow(NamedTuple):
     ended_at: int | None
     changed: int | None
     unchanged: int | None
+    undone_by: str | None = None
 
     @property
-    def content(self) -> BatchRequest | ReplayRequest:
+    def content(self) -> Request:
         """The request."""
         return stored_request(orjson.loads(self.request))
 
@@ -71,6 +83,14 @@ class OperationRow(NamedTuple):
         """Subscribers processed per second."""
         return self.processed * 1000 // max(self.updated_at - self.created_at, 1)
 
+    @property
+    def undo_expires_at(self) -> int | None:
+        """The time from which the operation cannot be undone, or None if it never can be."""
+        content = self.content
+        if self.ended_at is None or not isinstance(content, BatchRequest):
+            return None
+        return self.ended_at + UNDO_MILLISECONDS if content.can_be_undone else None
+
     def as_json(self) -> dict[str, Any]:
         """Returns the operation as the API returns it."""
         content = self.content
@@ -88,23 +108,24 @@ class OperationRow(NamedTuple):
         }
         if self.ended_at is not None:
             operation["endedAt"] = iso8601(self.ended_at)
-        if self.changed is not None and isinstance(content, BatchRequest):
+        if self.undone_by is not None:
+            operation["undoneBy"] = self.undone_by
+        elif self.undo_expires_at is not None:
+            operation["undoExpiresAt"] = iso8601(self.undo_expires_at)
+        if self.changed is not None and not isinstance(content, ReplayRequest):
             operation["wouldChange" if content.dry_run else "changed"] = self.changed
             operation["unchanged"] = self.unchanged
         if content.actor is not None:
             operation["actor"] = content.actor.as_json()
         return operation
 
-    def _request_as_json(self, content: BatchRequest | ReplayRequest) -> dict[str, Any]:
+    def _request_as_json(self, content: Request) -> dict[str, Any]:
+        none = {"filter": "", "segmentId": "", "q": ""}
         if isinstance(content, ReplayRequest):
             replay = {**content.replay, "deliveries": self.changed}
-            return {
-                "type": Type.WEBHOOK_REPLAY.name,
-                "replay": replay,
-                "filter": "",
-                "segmentId": "",
-                "q": "",
-            }
+            return {"type": Type.WEBHOOK_REPLAY.name, "replay": replay, **none}
+        if isinstance(content, UndoRequest):
+            return {"type": Type.SUBSCRIBERS_UNDO.name, "undoOf": content.undo_of, **none}
         consent = {"consentSource": content.consent_source} if content.consent_source else {}
         return {
             "type": Type.SUBSCRIBERS_BATCH.name,
@@ -112,6 +133,7 @@ class OperationRow(NamedTuple):
             "filter": content.filter,
             "segmentId": content.segment_id,
             "q": content.q,
+            "excluded": content.excluded,
         }
 
 
@@ -139,6 +161,10 @@ newest_id_of_any_account = _OPERATIONS.newest_id_of_any_account
 
 _RUNNING = Operation.state == SQL(str(int(State.RUNNING)))
 
+_PUT_UNDONE_BY = Statement(
+    lambda _: Operation.update({Operation.undone_by: param("undone_by")}).where(ONE),
+    has_one_plan=True,
+)
 _IDS = Statement(lambda _: Operation.select(Operation.ids).where(ONE), has_one_plan=True)
 _COUNT_RUNNING = Statement(
     lambda _: Operation.select(fn.COUNT(Operation.id)).where(IN_ACCOUNT & _RUNNING)
@@ -177,10 +203,33 @@ def create(
     Adds the revision and the actor to the request. Raises OperationLimitReached if
     too many operations of the account have not ended.
     """
-    # No ID is between an ID and this text.
-    end_id = f"{greatest_id(account_id, tx)}0"
-    request = request._replace(revision=last_revision(account_id, tx), end_id=end_id)
+    request = request._replace(
+        revision=last_revision(account_id, tx), end_id=_end_id(account_id, tx), is_in_history=True
+    )
     return _insert(account_id, request, total, tx, ids=ids)
+
+
+def create_undo(account_id: str, request: UndoRequest, total: int, tx: Transaction) -> OperationRow:
+    """Stores a new undo of an operation that changed `total` subscribers.
+
+    Adds the actor to the request. Raises OperationLimitReached.
+    """
+    request = request._replace(end_id=_end_id(account_id, tx))
+    row = _insert(account_id, request, total, tx)
+    if not request.dry_run:
+        _put_undone_by(account_id, request.undo_of, row.id, tx)
+    return row
+
+
+def _end_id(account_id: str, tx: Transaction) -> str:
+    # No ID is between an ID and this text.
+    return f"{greatest_id(account_id, tx)}0"
+
+
+def _put_undone_by(
+    account_id: str, operation_id: str, undone_by: str | None, tx: Transaction
+) -> None:
+    tx.run(_PUT_UNDONE_BY, account_id=account_id, id=operation_id, undone_by=undone_by)
 
 
 def create_replay(
@@ -201,7 +250,7 @@ def event_key(sequence: int) -> str:
 
 def _insert(
     account_id: str,
-    request: BatchRequest | ReplayRequest,
+    request: Request,
     total: int,
     tx: Transaction,
     *,
@@ -233,9 +282,9 @@ def _insert(
     return row
 
 
-def as_text(request: BatchRequest | ReplayRequest) -> str:
+def as_text(request: Request) -> str:
     """Returns a request as it is stored."""
-    return orjson.dumps(request._asdict()).decode()
+    return orjson.dumps(as_stored(request)).decode()
 
 
 def selected_ids(account_id: str, operation_id: str, tx: Transaction) -> list[str] | None:
@@ -259,7 +308,11 @@ def end(account_id: str, row: OperationRow, state: State, tx: Transaction) -> Op
     """Ends a running operation and returns it. Records its event, unless it is a dry run."""
     row = row._replace(state=state, ended_at=tx.now, updated_at=tx.now)
     put(account_id, row, tx)
-    if not row.content.dry_run:
+    content = row.content
+    if isinstance(content, UndoRequest) and not content.dry_run and state is not State.SUCCEEDED:
+        # It can be undone again, which leaves what was undone as it is.
+        _put_undone_by(account_id, content.undo_of, None, tx)
+    if not content.dry_run:
         record(account_id, [created(EventType.OPERATION_COMPLETED, row)], tx)
     return row
 

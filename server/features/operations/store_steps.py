@@ -16,7 +16,6 @@ from enum import Enum
 from operator import eq
 from typing import Any, NamedTuple
 
-import orjson
 from peewee import SQL
 
 from ...rpc.errors import (
@@ -36,14 +35,15 @@ from ..subscribers.query.conditions import conditions_of, search_of
 from ..subscribers.query.plan import read_in_order
 from ..subscribers.query.store_pages import find_matches, ids_after
 from ..subscribers.query.syntax import parse
-from ..subscribers.query.tree import EVERYONE, And, joined, within
+from ..subscribers.query.tree import EVERYONE, And, Condition, Kind, joined, within
 from ..subscribers.store_reading import IN_ACCOUNT, find_each
 from ..suppressions.store import Suppressions
 from . import store
 from .replays import Replays
-from .rules import BatchRequest, ReplayRequest, State
+from .rules import BatchRequest, ReplayRequest, State, UndoRequest
 from .store import OperationRow, event_key
 from .store_actions import ACTIONS, Scope
+from .store_undo import undo, with_missing
 
 # Milliseconds after which another process continues an operation. If the clock of its process is
 # ahead by more, it does so immediately; steps can be repeated.
@@ -107,13 +107,21 @@ def _next_subscribers(
     ids = store.selected_ids(account_id, row.id, tx)
     if ids is not None:
         return Selection(row.id, [each for each in ids if each > row.after_id], is_last=True)
-    try:
-        tree = _tree(account_id, row, tx)
-    except ValidationError:
-        # The step fails for the same reason.
-        return Selection(row.id, [], is_last=True)
-    # Some of these were inserted later, with a time of creation in the past. The step skips them.
-    end_id, up_to, after = _end_id(row), "", row.after_id or None
+    content = row.content
+    if isinstance(content, UndoRequest):
+        # The step skips those that others changed.
+        changed = Condition(Kind.COLUMN, ">=", (content.revision + 1,), "revision")
+        tree: Any = read_in_order(changed)
+        end_id = content.end_id
+    else:
+        try:
+            tree = _tree(account_id, row, tx)
+        except ValidationError:
+            # The step fails for the same reason.
+            return Selection(row.id, [], is_last=True)
+        # Some were inserted later, with a time of creation in the past. The step skips them.
+        end_id = _end_id(row)
+    up_to, after = "", row.after_id or None
     if span is not None:
         among = ids_after(account_id, within(EVERYONE, "<", end_id), after, span, tx)
         if len(among) == span:
@@ -160,10 +168,12 @@ class Steps:
             return StepOutcome(StepResult.TAKEN)
         ids = [each for each in selection.ids if each > row.after_id]
         content, before = row.content, row.processed
-        tx.actor = content.actor
+        tx.actor, tx.operation_id = content.actor, row.id
         try:
             if isinstance(content, ReplayRequest):
                 row = self._deliver(account_id, row, content, ids, tx)
+            elif isinstance(content, UndoRequest):
+                row = undo(account_id, row, content, ids, self._suppressions, tx)
             else:
                 row = self._change(account_id, row, content, ids, tx)
         except (ValidationError, WebhookNotFound) as error:
@@ -176,6 +186,8 @@ class Steps:
         )
         processed = row.processed - before
         if selection.is_last:
+            if isinstance(content, UndoRequest):
+                row = with_missing(row)
             store.end(account_id, row, State.SUCCEEDED, tx)
             return StepOutcome(StepResult.ENDED, processed)
         store.put(account_id, row, tx)
@@ -184,7 +196,7 @@ class Steps:
     def fail(self, account_id: str, runner: str, tx: Transaction) -> None:
         """Ends the next operation of an account, whose subscribers cannot be selected in time."""
         row = self._next_operation(account_id, runner, tx)
-        if row is not None and isinstance(row.content, BatchRequest):
+        if row is not None and not isinstance(row.content, ReplayRequest):
             tx.actor = row.content.actor
             _fail(account_id, row, DeadlineExceeded.reason, tx)
 
@@ -226,6 +238,8 @@ class Steps:
     ) -> OperationRow:
         """Changes selected subscribers. Raises ValidationError if the filter is no longer valid."""
         tree = None if batch.is_of_ids else _tree(account_id, row, tx)
+        excluded = set(batch.excluded_ids)
+        ids = [each for each in ids if each not in excluded]
         if not ids:
             return row
         rows = self._matching(account_id, _at_start(account_id, row, ids, tx), tree, tx)
@@ -243,8 +257,7 @@ class Steps:
                 failures.add(outcome.reason, subscriber.id)
         accepted = sum(not isinstance(each, RosterError) for each in outcomes)
         row = _with_counts(row, accepted, sum(map(eq, outcomes, rows)))
-        failed = orjson.dumps(failures.as_json()).decode()
-        return row._replace(processed=row.processed + processed, failed=failed)
+        return row._replace(processed=row.processed + processed, failed=failures.as_text())
 
     def _matching(
         self, account_id: str, ids: Sequence[str], tree: Any, tx: Transaction
@@ -280,7 +293,7 @@ def _fail(account_id: str, row: OperationRow, reason: str, tx: Transaction) -> N
     """Ends an operation, with a reason for the subscribers that are left."""
     failures = row.failures
     failures.add_many(reason, max(row.total - row.processed, 0))
-    row = row._replace(failed=orjson.dumps(failures.as_json()).decode())
+    row = row._replace(failed=failures.as_text())
     store.end(account_id, row, State.FAILED, tx)
 
 

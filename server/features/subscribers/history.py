@@ -7,8 +7,13 @@ FIELDS_CHANGED  {"firstName": ["Ada", "Eve"], "customFields.city": [null, "Paris
 TAGS_CHANGED    {"added": ["vip"], "removed": []}
 STATUS_CHANGED  {"from": "UNCONFIRMED", "to": "CONFIRMED", "consentSource": "Phone call"}
 SUPPRESSION_LIFTED  {"reason": "Asked to be subscribed again"}
+OPT_OUT_REPEATED    {"from": "CONFIRMED", "to": "UNSUBSCRIBED", "stated": "UNSUBSCRIBED",
+                     "revision": 1763695996247000}
 
-The consent source and the reason are absent if the caller did not state them.
+The consent source and the reason are absent if the caller did not state them. A change by an
+operation also has what its undo compares: `tagIds` by name, or the `revision` of a status. An
+OPT_OUT_REPEATED is stored as the STATUS_CHANGED before it, with what was stated, because earlier
+versions do not know the type; it has the last revision of the account.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ import orjson
 
 from ...values.actors import Actor, ActorType, person
 from ...values.ids import is_id
-from ...values.texts import json_name
+from ...values.texts import caseless_key, json_name
 from ..custom_fields.rules import as_json
 from .fields import PROFILE, Status, SubscriberRow
 
@@ -51,6 +56,8 @@ class EntryType(StrEnum):
     TAGS_CHANGED = "TAGS_CHANGED"
     STATUS_CHANGED = "STATUS_CHANGED"
     SUPPRESSION_LIFTED = "SUPPRESSION_LIFTED"
+    # An opt-out was stated again while an operation had already changed the status to one.
+    OPT_OUT_REPEATED = "OPT_OUT_REPEATED"
 
 
 class Entry(NamedTuple):
@@ -73,10 +80,14 @@ def actor_of(stored: str, source: Source, known: Mapping[str, Actor]) -> Actor |
     return person(stored) if stored or source is Source.SELF_SERVICE else None
 
 
-def origin(status: Status, recorded_at: int, source: Source, actor: Actor | None) -> str:
+def origin(
+    status: Status, recorded_at: int, source: Source, actor: Actor | None, operation_id: str = ""
+) -> str:
     """Returns the entry of a creation, which is stored with the subscriber, as JSON."""
     by = stored_actor(actor)
     entry = {"at": recorded_at, "source": source, "actor": by, "status": status.name}
+    if operation_id:
+        entry["operationId"] = operation_id
     return orjson.dumps(entry).decode()
 
 
@@ -90,8 +101,33 @@ def lifted(reason: str) -> Entry:
     return _entry(EntryType.SUPPRESSION_LIFTED, Source.API, changes)
 
 
+class ByOperation(NamedTuple):
+    """What entries of a change by an operation contain: its revision, and IDs of tags by key."""
+
+    revision: int
+    tag_ids: Mapping[str, str]
+
+
+def changed_tags(before: SubscriberRow, after: SubscriberRow) -> tuple[list[str], list[str]]:
+    """Returns the names of the tags that were added and removed."""
+    added = [name for name in after.tags if name not in before.tags]
+    return added, [name for name in before.tags if name not in after.tags]
+
+
+def opt_out_repeated(
+    last: Mapping[str, str], stated: Status, revision: int, source: Source
+) -> Entry:
+    """Returns the entry of an opt-out that was stated again, after a change of the status."""
+    changes = {"from": last["from"], "to": last["to"], "stated": stated.name, "revision": revision}
+    return _entry(EntryType.STATUS_CHANGED, source, changes)
+
+
 def entries(
-    before: SubscriberRow, after: SubscriberRow, source: Source, consent_source: str = ""
+    before: SubscriberRow,
+    after: SubscriberRow,
+    source: Source,
+    consent_source: str = "",
+    by_operation: ByOperation | None = None,
 ) -> Iterator[Entry]:
     """Yields the entries of a change.
 
@@ -101,17 +137,20 @@ def entries(
     if fields:
         yield _entry(EntryType.FIELDS_CHANGED, source, fields)
     if after.tags != before.tags:
-        tags = {
-            "added": [name for name in after.tags if name not in before.tags],
-            "removed": [name for name in before.tags if name not in after.tags],
-        }
+        added, removed = changed_tags(before, after)
+        tags: dict[str, Any] = {"added": added, "removed": removed}
+        if by_operation is not None:
+            ids = by_operation.tag_ids
+            keys = {name: caseless_key(name) for name in (*added, *removed)}
+            tags["tagIds"] = {name: ids[key] for name, key in keys.items() if key in ids}
         yield _entry(EntryType.TAGS_CHANGED, source, tags)
     if after.status != before.status:
         if after.email_key != before.email_key:
             source = Source.EMAIL_CHANGED
-        changes = statuses(before.status, after.status)
+        changes: dict[str, Any] = {**statuses(before.status, after.status)}
         # After the statuses, see `opted_out_after_bounce`.
         changes |= {"consentSource": consent_source} if consent_source else {}
+        changes |= {"revision": by_operation.revision} if by_operation is not None else {}
         yield _entry(EntryType.STATUS_CHANGED, source, changes)
 
 

@@ -131,7 +131,8 @@ class DeletedRevision(Model):
 class SubscriberHistory(Model):
     """A change of a subscriber, with its source and actor. Deleted with the subscriber.
 
-    `changes` is JSON, see `history.py`.
+    `changes` is JSON, see `history.py`. `operation_id` is the operation that made the change, or
+    null.
     """
 
     account_id = TextField()
@@ -141,6 +142,7 @@ class SubscriberHistory(Model):
     source = TextField()
     actor = TextField()
     changes = TextField()
+    operation_id = TextField(null=True)
 
     class Meta:
         table_name = "subscriber_history"

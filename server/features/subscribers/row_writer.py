@@ -17,6 +17,7 @@ from .history import Source
 from .rules import Failure, NewSubscriber, RowError, Validated
 from .store import Changes, SubscriberStore, row_error_for, without_values
 from .store_changes import change_status
+from .store_history import record_repeated_opt_outs
 from .store_reading import find, ids_by_address
 
 # The limits of one transaction. A large transaction amortizes the commit, a small one keeps
@@ -218,6 +219,7 @@ class RowWriter:
     def _make_stricter(self, before: SubscriberRow, new: NewSubscriber, tx: Transaction) -> bool:
         """Changes the status to the status of a row if it is stricter. Returns whether it did."""
         if not rules.is_stricter(new.status, Status(before.status)):
+            record_repeated_opt_outs(self._account_id, [before], new.status, self._source, tx)
             return False
         change_status(
             self._account_id,
@@ -253,6 +255,7 @@ class RowWriter:
         )
         self._store.change(self._account_id, before, changes, tx, self._source)
         kept = False
-        if new.has_status and new.status != before.status:
-            kept = not self._make_stricter(before, new, tx)
+        if new.has_status:
+            is_stricter = self._make_stricter(before, new, tx)
+            kept = new.status != before.status and not is_stricter
         return Result(Outcome.UPDATED, subscriber_id, status_kept=kept, dropped=dropped)

@@ -160,6 +160,8 @@ def entry_message(entry: HistoryEntry) -> pb.SubscriberHistoryEntry:
         message.actor.CopyFrom(actor_message(entry.actor))
         if entry.actor.ip:
             message.ip = entry.actor.ip
+    if entry.operation_id:
+        message.operation_id = entry.operation_id
     changes = entry.changes
     if entry.type is EntryType.FIELDS_CHANGED:
         message.before.update({name: before for name, (before, _) in changes.items()})
@@ -173,6 +175,8 @@ def entry_message(entry: HistoryEntry) -> pb.SubscriberHistoryEntry:
             message.status_change.from_status = _status(changes["from"])
         if "consentSource" in changes:
             message.consent_source = changes["consentSource"]
+    elif entry.type is EntryType.OPT_OUT_REPEATED:
+        message.status_change.to_status = _status(changes["stated"])
     elif "reason" in changes:
         message.reason = changes["reason"]
     return message

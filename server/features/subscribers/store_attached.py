@@ -168,6 +168,29 @@ def put_values(
         tx.run(_PUT_VALUES, account_id=account_id, rows=rows)
 
 
+def replace_values(
+    account_id: str, changes: Iterable[tuple[SubscriberRow, SubscriberRow]], tx: Transaction
+) -> None:
+    """Stores the values of custom fields of subscribers, given before and after a change.
+
+    A statement for each set of changed fields, and one more.
+    """
+    changed: dict[tuple[str, ...], list[tuple[str, Mapping[str, Any]]]] = {}
+    for before, row in changes:
+        keys = sorted({*before.values, *row.values})
+        values = {
+            key: row.values.get(key)
+            for key in keys
+            if row.values.get(key) != before.values.get(key)
+        }
+        if values:
+            changed.setdefault(tuple(values), []).append((row.id, values))
+    for changed_keys, values_by_id in changed.items():
+        ids = [id_ for id_, _ in values_by_id]
+        tx.run(_REMOVE_VALUES, account_id=account_id, ids=ids, keys=list(changed_keys))
+    put_values(account_id, [each for group in changed.values() for each in group], tx)
+
+
 def merge_values(
     account_id: str, ids: Sequence[str], values: Mapping[str, Any], tx: Transaction
 ) -> None:

@@ -14,16 +14,30 @@ from ...values.actors import Actor
 from ...values.emails import text_key
 from ...values.ids import is_id, timestamp_of
 from ..accounts.store_keys import actors_by_id
-from .fields import Status
-from .history import Entry, EntryType, Source, actor_of, statuses, stored_actor
+from .fields import Status, SubscriberRow
+from .history import (
+    Entry,
+    EntryType,
+    Source,
+    actor_of,
+    opt_out_repeated,
+    statuses,
+    stored_actor,
+)
 from .models import Subscriber, SubscriberHistory
+from .rules import OPTED_OUT, is_stricter
 from .store_reading import ONE, Reference, find
+from .store_revisions import last_revision
 
 _OF_ONE = (SubscriberHistory.account_id == param("account_id")) & (
     SubscriberHistory.subscriber_id == param("subscriber_id")
 )
-# The columns of `Entry`, after its actor.
-_ENTRY = (SubscriberHistory.actor, *[getattr(SubscriberHistory, name) for name in Entry._fields])
+# The columns of `Entry`, between its actor and its operation.
+_ENTRY = (
+    SubscriberHistory.actor,
+    *[getattr(SubscriberHistory, name) for name in Entry._fields],
+    SubscriberHistory.operation_id,
+)
 # Greater than every ID.
 END = "~"
 
@@ -46,8 +60,10 @@ def add_history(
     ]
     if all_entries:
         ids, actor = tx.new_ids(len(all_entries)), stored_actor(tx.actor)
+        operation_id = tx.operation_id or None
         rows = [
-            (each, id_, actor, *entry) for id_, (each, entry) in zip(ids, all_entries, strict=True)
+            (each, id_, actor, *entry, operation_id)
+            for id_, (each, entry) in zip(ids, all_entries, strict=True)
         ]
         tx.run(_ADD, account_id=account_id, rows=rows)
 
@@ -110,6 +126,25 @@ _CHANGES_OF_EMAIL = Statement(
     ),
     has_one_plan=True,
 )
+_OF_MANY = Statement(
+    lambda dialect: (
+        SubscriberHistory.select(SubscriberHistory.subscriber_id, SubscriberHistory.id, *_ENTRY)
+        .where(
+            (SubscriberHistory.account_id == param("account_id"))
+            & dialect.any_of(SubscriberHistory.subscriber_id, "ids")
+            & dialect.any_of(SubscriberHistory.type, "types")
+            & (SubscriberHistory.id > param("after"))
+        )
+        .order_by(SubscriberHistory.subscriber_id, SubscriberHistory.id)
+    ),
+    has_one_plan=True,
+)
+_ORIGINS = Statement(
+    lambda dialect: Subscriber.select(Subscriber.id, Subscriber.origin).where(
+        (Subscriber.account_id == param("account_id")) & dialect.any_of(Subscriber.id, "ids")
+    ),
+    has_one_plan=True,
+)
 _COUNT = Statement(
     lambda _: SubscriberHistory.select(fn.COUNT(SQL("1"))).where(_OF_ONE), has_one_plan=True
 )
@@ -125,6 +160,7 @@ class HistoryEntry(NamedTuple):
     source: Source
     stored_actor: str
     changes: dict[str, Any]
+    operation_id: str = ""
     actor: Actor | None = None
 
 
@@ -225,6 +261,72 @@ def opted_out_after_bounce(
     return {subscriber_id for (subscriber_id,) in rows}
 
 
+def entries_of_each(
+    account_id: str,
+    subscriber_ids: Sequence[str],
+    types: Sequence[EntryType],
+    tx: Transaction,
+    after: str = "",
+) -> dict[str, list[HistoryEntry]]:
+    """Returns the entries of these types by subscriber, the oldest first. One statement.
+
+    Entries with IDs up to `after` are left out.
+    """
+    rows = tx.all(_OF_MANY, account_id=account_id, ids=subscriber_ids, types=types, after=after)
+    found: dict[str, list[HistoryEntry]] = {}
+    for subscriber_id, *row in rows:
+        found.setdefault(subscriber_id, []).append(_entry(*row))
+    return found
+
+
+def created_by(
+    account_id: str, subscriber_ids: Sequence[str], operation_id: str, tx: Transaction
+) -> set[str]:
+    """Returns the subscribers that an operation created. One statement."""
+    rows = tx.all(_ORIGINS, account_id=account_id, ids=subscriber_ids)
+    return {
+        id_
+        for id_, origin in rows
+        if origin and orjson.loads(origin).get("operationId") == operation_id
+    }
+
+
+def record_repeated_opt_outs(
+    account_id: str,
+    rows: Sequence[SubscriberRow],
+    status: Status,
+    source: Source,
+    tx: Transaction,
+) -> None:
+    """Adds an entry to subscribers whose opt-out, by an operation, is stated again by a status.
+
+    The undo of that operation would end it otherwise. No other status can be undone, so repeated
+    calls do not add entries. One statement if there is nothing to add, otherwise four.
+    """
+    repeated = [
+        row
+        for row in rows
+        if {status, row.status} <= OPTED_OUT and not is_stricter(status, Status(row.status))
+    ]
+    if not repeated:
+        return
+    ids = [row.id for row in repeated]
+    histories = entries_of_each(account_id, ids, (EntryType.STATUS_CHANGED,), tx)
+    last = {id_: entries[-1] for id_, entries in histories.items()}
+    by_operation = {
+        id_: entry.changes
+        for id_, entry in last.items()
+        if entry.operation_id and entry.type is EntryType.STATUS_CHANGED
+    }
+    if by_operation:
+        revision = last_revision(account_id, tx)
+        entries = [
+            (id_, [opt_out_repeated(changes, status, revision, source)])
+            for id_, changes in by_operation.items()
+        ]
+        add_history(account_id, entries, tx)
+
+
 def earlier_addresses(account_id: str, subscriber_id: str, tx: Transaction) -> list[str]:
     """Returns the addresses that a subscriber had, the newest first. One statement."""
     of_one = {"account_id": account_id, "subscriber_id": subscriber_id}
@@ -239,9 +341,13 @@ def person_of(account_id: str, reference: Reference, tx: Transaction) -> Person:
     return Person(row.id, {text_key(address) for address in addresses})
 
 
-def _entry(id_: str, actor: str, entry_type: str, source: str, changes: str) -> HistoryEntry:
-    type_, at = EntryType(entry_type), timestamp_of(id_)
-    return HistoryEntry(id_, type_, at, Source(source), actor, orjson.loads(changes))
+def _entry(
+    id_: str, actor: str, entry_type: str, source: str, text: str, operation_id: str | None
+) -> HistoryEntry:
+    type_, at, changes = EntryType(entry_type), timestamp_of(id_), orjson.loads(text)
+    if "stated" in changes:
+        type_ = EntryType.OPT_OUT_REPEATED
+    return HistoryEntry(id_, type_, at, Source(source), actor, changes, operation_id or "")
 
 
 def _origin(account_id: str, subscriber_id: str, tx: Transaction) -> HistoryEntry | None:
@@ -251,6 +357,7 @@ def _origin(account_id: str, subscriber_id: str, tx: Transaction) -> HistoryEntr
         return None
     entry = orjson.loads(origin)
     source, changes = Source(entry["source"]), {"to": entry["status"]}
+    operation_id = entry.get("operationId", "")
     return HistoryEntry(
-        subscriber_id, EntryType.CREATED, entry["at"], source, entry["actor"], changes
+        subscriber_id, EntryType.CREATED, entry["at"], source, entry["actor"], changes, operation_id
     )

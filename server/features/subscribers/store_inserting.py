@@ -192,7 +192,8 @@ def _new_rows(
     profiles = zip(*[_profile_values(each.profile) for each in new], strict=True)
     profile = dict(zip(PROFILE, profiles, strict=True))
     # Indexed by number: enum members are slow dictionary keys.
-    origins = ["", *(origin(status, tx.now, source, tx.actor) for status in Status)]
+    about = (tx.now, source, tx.actor, tx.operation_id)
+    origins = ["", *(origin(status, *about) for status in Status)]
     records = zip(*[each.consent_record for each in new], strict=True)
     _, status_changed_at, _, *other_times_and_consent = records
     columns = [

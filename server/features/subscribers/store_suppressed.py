@@ -10,7 +10,7 @@ from .fields import Status
 from .history import Source, lifted
 from .rules import STATUS_OF_REASON, is_stricter
 from .store_changes import change_status
-from .store_history import add_history
+from .store_history import add_history, record_repeated_opt_outs
 from .store_reading import find, ids_by_address
 
 
@@ -28,9 +28,12 @@ class SuppressedSubscriberStore:
         source, changed = Source.IMPORT if is_import else Source.API, 0
         for email_key, subscriber_id in ids_by_address(account_id, reasons, tx).items():
             status = STATUS_OF_REASON[reasons[email_key]]
-            if is_stricter(status, Status(find(account_id, subscriber_id, tx).status)):
+            row = find(account_id, subscriber_id, tx)
+            if is_stricter(status, Status(row.status)):
                 change_status(account_id, subscriber_id, status, tx, source, by_admin=False)
                 changed += 1
+            else:
+                record_repeated_opt_outs(account_id, [row], status, source, tx)
         return changed
 
     def record_lifted(self, account_id: str, email_key: str, reason: str, tx: Transaction) -> None:

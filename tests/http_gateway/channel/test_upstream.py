@@ -54,6 +54,7 @@ def test_reads_updates_and_calls_with_an_idempotency_key_are_retried() -> None:
         "RemoveSubscriberTags",
         "BatchChangeSubscribers",
         "CancelOperation",
+        "UndoOperation",
         "CreateSegment",
         "CreateSignInLink",
         "CreateTag",

@@ -188,6 +188,18 @@ const (
 	Error_HTTPS_REQUIRED Error_Reason = 73
 	// The account has the maximum number of sign-in links that were not used.
 	Error_SIGN_IN_LINK_LIMIT_REACHED Error_Reason = 74
+	// The number of selected subscribers differs from expectedTotal by more than 1 % and by more
+	// than 10. Nothing was started.
+	Error_SELECTION_CHANGED Error_Reason = 80
+	// The operation has not ended, so that it cannot be undone yet.
+	Error_OPERATION_NOT_ENDED Error_Reason = 81
+	// The operation cannot be undone: it deleted subscribers, was a dry run, a replay or an undo, or
+	// was started by an earlier version.
+	Error_OPERATION_NOT_UNDOABLE Error_Reason = 82
+	// The operation ended more than 24 hours ago, so that it can no longer be undone.
+	Error_UNDO_EXPIRED Error_Reason = 83
+	// Another operation undoes this one, or has undone it.
+	Error_OPERATION_ALREADY_UNDONE Error_Reason = 84
 )
 
 // Enum value maps for Error_Reason.
@@ -253,6 +265,11 @@ var (
 		72: "CROSS_ORIGIN_REQUEST",
 		73: "HTTPS_REQUIRED",
 		74: "SIGN_IN_LINK_LIMIT_REACHED",
+		80: "SELECTION_CHANGED",
+		81: "OPERATION_NOT_ENDED",
+		82: "OPERATION_NOT_UNDOABLE",
+		83: "UNDO_EXPIRED",
+		84: "OPERATION_ALREADY_UNDONE",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -315,6 +332,11 @@ var (
 		"CROSS_ORIGIN_REQUEST":        72,
 		"HTTPS_REQUIRED":              73,
 		"SIGN_IN_LINK_LIMIT_REACHED":  74,
+		"SELECTION_CHANGED":           80,
+		"OPERATION_NOT_ENDED":         81,
+		"OPERATION_NOT_UNDOABLE":      82,
+		"UNDO_EXPIRED":                83,
+		"OPERATION_ALREADY_UNDONE":    84,
 	}
 )
 
@@ -738,7 +760,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\xf1\x15\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\xa4\x17\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -770,7 +792,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x06IN_USE\x10\x10\x12\x14\n" +
 	"\x10NAME_NOT_ALLOWED\x10\x11\x12\x12\n" +
-	"\x0eCONSENT_COLUMN\x10\x12\"\x8f\x11\n" +
+	"\x0eCONSENT_COLUMN\x10\x12\"\xc2\x12\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -834,7 +856,12 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16SIGN_IN_LINK_NOT_FOUND\x10G\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12#\n" +
 	"\x14CROSS_ORIGIN_REQUEST\x10H\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12\x1d\n" +
 	"\x0eHTTPS_REQUIRED\x10I\x1a\t\x8a\xb5\x18\x05\b\a\x10\x93\x03\x12)\n" +
-	"\x1aSIGN_IN_LINK_LIMIT_REACHED\x10J\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
+	"\x1aSIGN_IN_LINK_LIMIT_REACHED\x10J\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12 \n" +
+	"\x11SELECTION_CHANGED\x10P\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\"\n" +
+	"\x13OPERATION_NOT_ENDED\x10Q\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12%\n" +
+	"\x16OPERATION_NOT_UNDOABLE\x10R\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\x1b\n" +
+	"\fUNDO_EXPIRED\x10S\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12'\n" +
+	"\x18OPERATION_ALREADY_UNDONE\x10T\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

@@ -37,6 +37,8 @@ const (
 	Operation_SUBSCRIBERS_BATCH Operation_Type = 1
 	// Delivers past events to a webhook again. Started by ReplayWebhook; see replay.
 	Operation_WEBHOOK_REPLAY Operation_Type = 2
+	// Undoes a change of many subscribers. Started by UndoOperation; see undo_of.
+	Operation_SUBSCRIBERS_UNDO Operation_Type = 3
 )
 
 // Enum value maps for Operation_Type.
@@ -45,11 +47,13 @@ var (
 		0: "TYPE_UNSPECIFIED",
 		1: "SUBSCRIBERS_BATCH",
 		2: "WEBHOOK_REPLAY",
+		3: "SUBSCRIBERS_UNDO",
 	}
 	Operation_Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED":  0,
 		"SUBSCRIBERS_BATCH": 1,
 		"WEBHOOK_REPLAY":    2,
+		"SUBSCRIBERS_UNDO":  3,
 	}
 )
 
@@ -253,8 +257,9 @@ type Operation struct {
 	Action *Operation_Action `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`
 	// What is delivered to the webhook. Present if the type is WEBHOOK_REPLAY.
 	Replay *Operation_Replay `protobuf:"bytes,19,opt,name=replay,proto3" json:"replay,omitempty"`
-	// Filter of the request; empty if it has none. It has the new names of tags that were
-	// renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
+	// Filter of the request in normal form: with AND between conditions, each OR in parentheses, a
+	// comparison for each value, and double quotes. Empty if the request has none; of an operation
+	// of an earlier version, as it was sent. It has the new names of tags that were renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
 	// erased.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Identifier of the segment of the request; empty if it has none.
@@ -295,7 +300,18 @@ type Operation struct {
 	Actor *Actor `protobuf:"bytes,17,opt,name=actor,proto3" json:"actor,omitempty"`
 	// Search of the request; empty if it has none. It is "erased" if it was a part of the address of a
 	// person whose data was erased.
-	Q             string `protobuf:"bytes,20,opt,name=q,proto3" json:"q,omitempty"`
+	Q string `protobuf:"bytes,20,opt,name=q,proto3" json:"q,omitempty"`
+	// Number of subscribers that matched at the start and are not selected, because exclude_ids has
+	// them. Present if the type is SUBSCRIBERS_BATCH.
+	Excluded *int32 `protobuf:"varint,21,opt,name=excluded,proto3,oneof" json:"excluded,omitempty"`
+	// Identifier of the operation that this one undoes. Present if the type is SUBSCRIBERS_UNDO.
+	UndoOf *string `protobuf:"bytes,22,opt,name=undo_of,json=undoOf,proto3,oneof" json:"undo_of,omitempty"`
+	// Identifier of the operation that undoes this one, or has undone it. Absent if none does, and
+	// after the undo was canceled or failed.
+	UndoneBy *string `protobuf:"bytes,23,opt,name=undone_by,json=undoneBy,proto3,oneof" json:"undone_by,omitempty"`
+	// Time from which the operation can no longer be undone, 24 hours after its end. Absent while it
+	// is running, and if it can never be undone or is undone.
+	UndoExpiresAt *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=undo_expires_at,json=undoExpiresAt,proto3" json:"undo_expires_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -470,6 +486,34 @@ func (x *Operation) GetQ() string {
 	return ""
 }
 
+func (x *Operation) GetExcluded() int32 {
+	if x != nil && x.Excluded != nil {
+		return *x.Excluded
+	}
+	return 0
+}
+
+func (x *Operation) GetUndoOf() string {
+	if x != nil && x.UndoOf != nil {
+		return *x.UndoOf
+	}
+	return ""
+}
+
+func (x *Operation) GetUndoneBy() string {
+	if x != nil && x.UndoneBy != nil {
+		return *x.UndoneBy
+	}
+	return ""
+}
+
+func (x *Operation) GetUndoExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UndoExpiresAt
+	}
+	return nil
+}
+
 // Request message for BatchChangeSubscribers.
 type BatchChangeSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -488,7 +532,14 @@ type BatchChangeSubscribersRequest struct {
 	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// Selects the subscribers whose email address, full name or last name starts with this text, as
 	// in ListSubscribers.
-	Q             string `protobuf:"bytes,6,opt,name=q,proto3" json:"q,omitempty"`
+	Q string `protobuf:"bytes,6,opt,name=q,proto3" json:"q,omitempty"`
+	// Number of subscribers that the caller expects to be selected, such as the total of the list
+	// that a person saw, less those of exclude_ids. If the number differs by more than 1 % and by
+	// more than 10, the call fails with SELECTION_CHANGED and starts nothing. Default: any number.
+	ExpectedTotal *int32 `protobuf:"varint,7,opt,name=expected_total,json=expectedTotal,proto3,oneof" json:"expected_total,omitempty"`
+	// Identifiers of subscribers that are not selected and never changed: at most 1,000. Accepted
+	// with filter, segment_id and q. Those that do not match are ignored.
+	ExcludeIds    []string `protobuf:"bytes,8,rep,name=exclude_ids,json=excludeIds,proto3" json:"exclude_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -563,6 +614,20 @@ func (x *BatchChangeSubscribersRequest) GetQ() string {
 		return x.Q
 	}
 	return ""
+}
+
+func (x *BatchChangeSubscribersRequest) GetExpectedTotal() int32 {
+	if x != nil && x.ExpectedTotal != nil {
+		return *x.ExpectedTotal
+	}
+	return 0
+}
+
+func (x *BatchChangeSubscribersRequest) GetExcludeIds() []string {
+	if x != nil {
+		return x.ExcludeIds
+	}
+	return nil
 }
 
 // The started operation.
@@ -986,6 +1051,118 @@ func (x *CancelOperationResponse) GetEtag() string {
 	return ""
 }
 
+// Request message for UndoOperation.
+type UndoOperationRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the operation.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Whether to change nothing. The undo then runs as usual and reports would_change, unchanged and
+	// failed. It has no events, and the operation can still be undone.
+	DryRun        bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndoOperationRequest) Reset() {
+	*x = UndoOperationRequest{}
+	mi := &file_roster_v1_operations_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndoOperationRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndoOperationRequest) ProtoMessage() {}
+
+func (x *UndoOperationRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_operations_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndoOperationRequest.ProtoReflect.Descriptor instead.
+func (*UndoOperationRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_operations_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *UndoOperationRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *UndoOperationRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+// The started undo.
+type UndoOperationResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The operation that undoes the other one.
+	Operation *Operation `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndoOperationResponse) Reset() {
+	*x = UndoOperationResponse{}
+	mi := &file_roster_v1_operations_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndoOperationResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndoOperationResponse) ProtoMessage() {}
+
+func (x *UndoOperationResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_operations_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndoOperationResponse.ProtoReflect.Descriptor instead.
+func (*UndoOperationResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_operations_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *UndoOperationResponse) GetOperation() *Operation {
+	if x != nil {
+		return x.Operation
+	}
+	return nil
+}
+
+func (x *UndoOperationResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Request message for WatchOperation.
 type WatchOperationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -997,7 +1174,7 @@ type WatchOperationRequest struct {
 
 func (x *WatchOperationRequest) Reset() {
 	*x = WatchOperationRequest{}
-	mi := &file_roster_v1_operations_proto_msgTypes[10]
+	mi := &file_roster_v1_operations_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1009,7 +1186,7 @@ func (x *WatchOperationRequest) String() string {
 func (*WatchOperationRequest) ProtoMessage() {}
 
 func (x *WatchOperationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_operations_proto_msgTypes[10]
+	mi := &file_roster_v1_operations_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1022,7 +1199,7 @@ func (x *WatchOperationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchOperationRequest.ProtoReflect.Descriptor instead.
 func (*WatchOperationRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_operations_proto_rawDescGZIP(), []int{10}
+	return file_roster_v1_operations_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchOperationRequest) GetId() string {
@@ -1043,7 +1220,7 @@ type WatchOperationResponse struct {
 
 func (x *WatchOperationResponse) Reset() {
 	*x = WatchOperationResponse{}
-	mi := &file_roster_v1_operations_proto_msgTypes[11]
+	mi := &file_roster_v1_operations_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1055,7 +1232,7 @@ func (x *WatchOperationResponse) String() string {
 func (*WatchOperationResponse) ProtoMessage() {}
 
 func (x *WatchOperationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_operations_proto_msgTypes[11]
+	mi := &file_roster_v1_operations_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1068,7 +1245,7 @@ func (x *WatchOperationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchOperationResponse.ProtoReflect.Descriptor instead.
 func (*WatchOperationResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_operations_proto_rawDescGZIP(), []int{11}
+	return file_roster_v1_operations_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WatchOperationResponse) GetOperation() *Operation {
@@ -1100,7 +1277,7 @@ type Operation_Action struct {
 
 func (x *Operation_Action) Reset() {
 	*x = Operation_Action{}
-	mi := &file_roster_v1_operations_proto_msgTypes[12]
+	mi := &file_roster_v1_operations_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +1289,7 @@ func (x *Operation_Action) String() string {
 func (*Operation_Action) ProtoMessage() {}
 
 func (x *Operation_Action) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_operations_proto_msgTypes[12]
+	mi := &file_roster_v1_operations_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1369,7 @@ type Operation_Replay struct {
 
 func (x *Operation_Replay) Reset() {
 	*x = Operation_Replay{}
-	mi := &file_roster_v1_operations_proto_msgTypes[13]
+	mi := &file_roster_v1_operations_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1381,7 @@ func (x *Operation_Replay) String() string {
 func (*Operation_Replay) ProtoMessage() {}
 
 func (x *Operation_Replay) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_operations_proto_msgTypes[13]
+	mi := &file_roster_v1_operations_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1455,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01\x123\n" +
 	"\x0econsent_source\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01R\rconsentSourceB\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\x81\x0f\n" +
+	"\a_delete\"\xc8\x11\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
 	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
@@ -1302,7 +1479,11 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\fwould_change\x18\x0f \x01(\x05H\x01R\vwouldChange\x88\x01\x01\x12)\n" +
 	"\tunchanged\x18\x10 \x01(\x05B\x06\xaa\xb5\x18\x0247H\x02R\tunchanged\x88\x01\x01\x12&\n" +
 	"\x05actor\x18\x11 \x01(\v2\x10.roster.v1.ActorR\x05actor\x12\x15\n" +
-	"\x01q\x18\x14 \x01(\tB\a\xaa\xb5\x18\x03adaR\x01q\x1a\xdd\x02\n" +
+	"\x01q\x18\x14 \x01(\tB\a\xaa\xb5\x18\x03adaR\x01q\x12&\n" +
+	"\bexcluded\x18\x15 \x01(\x05B\x05\xaa\xb5\x18\x010H\x03R\bexcluded\x88\x01\x01\x12<\n" +
+	"\aundo_of\x18\x16 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JH\x04R\x06undoOf\x88\x01\x01\x12@\n" +
+	"\tundone_by\x18\x17 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5MH\x05R\bundoneBy\x88\x01\x01\x12`\n" +
+	"\x0fundo_expires_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\rundoExpiresAt\x1a\xdd\x02\n" +
 	"\x06Action\x12*\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x0f\xaa\xb5\x18\a[\"vip\"]\x80\xb6\x18\x01R\aaddTags\x12%\n" +
 	"\vremove_tags\x18\x02 \x03(\tB\x04\x80\xb6\x18\x01R\n" +
@@ -1325,11 +1506,12 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"onlyFailed\x12&\n" +
 	"\n" +
 	"deliveries\x18\x06 \x01(\x05B\x06\xaa\xb5\x18\x0212R\n" +
-	"deliveries\"G\n" +
+	"deliveries\"]\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SUBSCRIBERS_BATCH\x10\x01\x12\x12\n" +
-	"\x0eWEBHOOK_REPLAY\x10\x02\"U\n" +
+	"\x0eWEBHOOK_REPLAY\x10\x02\x12\x14\n" +
+	"\x10SUBSCRIBERS_UNDO\x10\x03\"U\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aRUNNING\x10\x01\x12\r\n" +
@@ -1341,7 +1523,12 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\b_changedB\x0f\n" +
 	"\r_would_changeB\f\n" +
 	"\n" +
-	"_unchanged\"\x97\x02\n" +
+	"_unchangedB\v\n" +
+	"\t_excludedB\n" +
+	"\n" +
+	"\b_undo_ofB\f\n" +
+	"\n" +
+	"_undone_by\"\x93\x03\n" +
 	"\x1dBatchChangeSubscribersRequest\x12:\n" +
 	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
 	"\n" +
@@ -1349,7 +1536,11 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x03ids\x18\x03 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x90N\"\x06r\x04\x10\x01\x18\x1aR\x03ids\x126\n" +
 	"\x06action\x18\x04 \x01(\v2\x16.roster.v1.BatchActionB\x06\xbaH\x03\xc8\x01\x01R\x06action\x12\"\n" +
 	"\adry_run\x18\x05 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x12\x1a\n" +
-	"\x01q\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01R\x01q\"\x90\x01\n" +
+	"\x01q\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01R\x01q\x123\n" +
+	"\x0eexpected_total\x18\a \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x00R\rexpectedTotal\x88\x01\x01\x122\n" +
+	"\vexclude_ids\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\xe8\a\"\x06r\x04\x10\x01\x18\x1aR\n" +
+	"excludeIdsB\x11\n" +
+	"\x0f_expected_total\"\x90\x01\n" +
 	"\x1eBatchChangeSubscribersResponse\x12:\n" +
 	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\x122\n" +
 	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x87\x01\n" +
@@ -1378,14 +1569,20 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x05_etag\"\x89\x01\n" +
 	"\x17CancelOperationResponse\x12:\n" +
 	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"j\n" +
+	"\x14UndoOperationRequest\x12.\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\"\n" +
+	"\adry_run\x18\x02 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\"\x87\x01\n" +
+	"\x15UndoOperationResponse\x12:\n" +
+	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\x122\n" +
 	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"G\n" +
 	"\x15WatchOperationRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"T\n" +
 	"\x16WatchOperationResponse\x12:\n" +
-	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation2\x80\x06\n" +
-	"\x10OperationService\x12\xbe\x01\n" +
-	"\x16BatchChangeSubscribers\x12(.roster.v1.BatchChangeSubscribersRequest\x1a).roster.v1.BatchChangeSubscribersResponse\"O\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x03\"%(µ\x18\x13\n" +
+	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation2\xac\a\n" +
+	"\x10OperationService\x12\xbf\x01\n" +
+	"\x16BatchChangeSubscribers\x12(.roster.v1.BatchChangeSubscribersRequest\x1a).roster.v1.BatchChangeSubscribersResponse\"P\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x04\"%P(µ\x18\x13\n" +
 	"\x11operation.created\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/api/subscribers/batch\x12x\n" +
 	"\x0eListOperations\x12 .roster.v1.ListOperationsRequest\x1a!.roster.v1.ListOperationsResponse\"!\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\x11\x12\x0f/api/operations\x12|\n" +
@@ -1393,7 +1590,10 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x04read\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x16\x12\x14/api/operations/{id}\x12\xa5\x01\n" +
 	"\x0fCancelOperation\x12!.roster.v1.CancelOperationRequest\x1a\".roster.v1.CancelOperationResponse\"K\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01'µ\x18\x14\n" +
-	"\x12operation.canceled\x82\xd3\xe4\x93\x02\x1d\"\x1b/api/operations/{id}/cancel\x12\x8a\x01\n" +
+	"\x12operation.canceled\x82\xd3\xe4\x93\x02\x1d\"\x1b/api/operations/{id}/cancel\x12\xa8\x01\n" +
+	"\rUndoOperation\x12\x1f.roster.v1.UndoOperationRequest\x1a .roster.v1.UndoOperationResponse\"T\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x06'RQST(µ\x18\x12\n" +
+	"\x10operation.undone\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/operations/{id}/undo\x12\x8a\x01\n" +
 	"\x0eWatchOperation\x12 .roster.v1.WatchOperationRequest\x1a!.roster.v1.WatchOperationResponse\"1\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x1c\x12\x1a/api/operations/{id}/watch0\x01B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
@@ -1410,7 +1610,7 @@ func file_roster_v1_operations_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_operations_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_roster_v1_operations_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_roster_v1_operations_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_roster_v1_operations_proto_goTypes = []any{
 	(Operation_Type)(0),                    // 0: roster.v1.Operation.Type
 	(Operation_State)(0),                   // 1: roster.v1.Operation.State
@@ -1424,52 +1624,58 @@ var file_roster_v1_operations_proto_goTypes = []any{
 	(*GetOperationResponse)(nil),           // 9: roster.v1.GetOperationResponse
 	(*CancelOperationRequest)(nil),         // 10: roster.v1.CancelOperationRequest
 	(*CancelOperationResponse)(nil),        // 11: roster.v1.CancelOperationResponse
-	(*WatchOperationRequest)(nil),          // 12: roster.v1.WatchOperationRequest
-	(*WatchOperationResponse)(nil),         // 13: roster.v1.WatchOperationResponse
-	(*Operation_Action)(nil),               // 14: roster.v1.Operation.Action
-	(*Operation_Replay)(nil),               // 15: roster.v1.Operation.Replay
-	(*structpb.Struct)(nil),                // 16: google.protobuf.Struct
-	(Subscriber_Status)(0),                 // 17: roster.v1.Subscriber.Status
-	(*ReasonCount)(nil),                    // 18: roster.v1.ReasonCount
-	(*timestamppb.Timestamp)(nil),          // 19: google.protobuf.Timestamp
-	(*Actor)(nil),                          // 20: roster.v1.Actor
+	(*UndoOperationRequest)(nil),           // 12: roster.v1.UndoOperationRequest
+	(*UndoOperationResponse)(nil),          // 13: roster.v1.UndoOperationResponse
+	(*WatchOperationRequest)(nil),          // 14: roster.v1.WatchOperationRequest
+	(*WatchOperationResponse)(nil),         // 15: roster.v1.WatchOperationResponse
+	(*Operation_Action)(nil),               // 16: roster.v1.Operation.Action
+	(*Operation_Replay)(nil),               // 17: roster.v1.Operation.Replay
+	(*structpb.Struct)(nil),                // 18: google.protobuf.Struct
+	(Subscriber_Status)(0),                 // 19: roster.v1.Subscriber.Status
+	(*ReasonCount)(nil),                    // 20: roster.v1.ReasonCount
+	(*timestamppb.Timestamp)(nil),          // 21: google.protobuf.Timestamp
+	(*Actor)(nil),                          // 22: roster.v1.Actor
 }
 var file_roster_v1_operations_proto_depIdxs = []int32{
-	16, // 0: roster.v1.BatchAction.set_custom_fields:type_name -> google.protobuf.Struct
-	17, // 1: roster.v1.BatchAction.change_status:type_name -> roster.v1.Subscriber.Status
+	18, // 0: roster.v1.BatchAction.set_custom_fields:type_name -> google.protobuf.Struct
+	19, // 1: roster.v1.BatchAction.change_status:type_name -> roster.v1.Subscriber.Status
 	0,  // 2: roster.v1.Operation.type:type_name -> roster.v1.Operation.Type
-	14, // 3: roster.v1.Operation.action:type_name -> roster.v1.Operation.Action
-	15, // 4: roster.v1.Operation.replay:type_name -> roster.v1.Operation.Replay
+	16, // 3: roster.v1.Operation.action:type_name -> roster.v1.Operation.Action
+	17, // 4: roster.v1.Operation.replay:type_name -> roster.v1.Operation.Replay
 	1,  // 5: roster.v1.Operation.state:type_name -> roster.v1.Operation.State
-	18, // 6: roster.v1.Operation.failed:type_name -> roster.v1.ReasonCount
-	19, // 7: roster.v1.Operation.created_at:type_name -> google.protobuf.Timestamp
-	19, // 8: roster.v1.Operation.ended_at:type_name -> google.protobuf.Timestamp
-	20, // 9: roster.v1.Operation.actor:type_name -> roster.v1.Actor
-	2,  // 10: roster.v1.BatchChangeSubscribersRequest.action:type_name -> roster.v1.BatchAction
-	3,  // 11: roster.v1.BatchChangeSubscribersResponse.operation:type_name -> roster.v1.Operation
-	3,  // 12: roster.v1.ListOperationsResponse.operations:type_name -> roster.v1.Operation
-	3,  // 13: roster.v1.GetOperationResponse.operation:type_name -> roster.v1.Operation
-	3,  // 14: roster.v1.CancelOperationResponse.operation:type_name -> roster.v1.Operation
-	3,  // 15: roster.v1.WatchOperationResponse.operation:type_name -> roster.v1.Operation
-	16, // 16: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
-	17, // 17: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
-	19, // 18: roster.v1.Operation.Replay.since:type_name -> google.protobuf.Timestamp
-	19, // 19: roster.v1.Operation.Replay.until:type_name -> google.protobuf.Timestamp
-	4,  // 20: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
-	6,  // 21: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
-	8,  // 22: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
-	10, // 23: roster.v1.OperationService.CancelOperation:input_type -> roster.v1.CancelOperationRequest
-	12, // 24: roster.v1.OperationService.WatchOperation:input_type -> roster.v1.WatchOperationRequest
-	5,  // 25: roster.v1.OperationService.BatchChangeSubscribers:output_type -> roster.v1.BatchChangeSubscribersResponse
-	7,  // 26: roster.v1.OperationService.ListOperations:output_type -> roster.v1.ListOperationsResponse
-	9,  // 27: roster.v1.OperationService.GetOperation:output_type -> roster.v1.GetOperationResponse
-	11, // 28: roster.v1.OperationService.CancelOperation:output_type -> roster.v1.CancelOperationResponse
-	13, // 29: roster.v1.OperationService.WatchOperation:output_type -> roster.v1.WatchOperationResponse
-	25, // [25:30] is the sub-list for method output_type
-	20, // [20:25] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	20, // 6: roster.v1.Operation.failed:type_name -> roster.v1.ReasonCount
+	21, // 7: roster.v1.Operation.created_at:type_name -> google.protobuf.Timestamp
+	21, // 8: roster.v1.Operation.ended_at:type_name -> google.protobuf.Timestamp
+	22, // 9: roster.v1.Operation.actor:type_name -> roster.v1.Actor
+	21, // 10: roster.v1.Operation.undo_expires_at:type_name -> google.protobuf.Timestamp
+	2,  // 11: roster.v1.BatchChangeSubscribersRequest.action:type_name -> roster.v1.BatchAction
+	3,  // 12: roster.v1.BatchChangeSubscribersResponse.operation:type_name -> roster.v1.Operation
+	3,  // 13: roster.v1.ListOperationsResponse.operations:type_name -> roster.v1.Operation
+	3,  // 14: roster.v1.GetOperationResponse.operation:type_name -> roster.v1.Operation
+	3,  // 15: roster.v1.CancelOperationResponse.operation:type_name -> roster.v1.Operation
+	3,  // 16: roster.v1.UndoOperationResponse.operation:type_name -> roster.v1.Operation
+	3,  // 17: roster.v1.WatchOperationResponse.operation:type_name -> roster.v1.Operation
+	18, // 18: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
+	19, // 19: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
+	21, // 20: roster.v1.Operation.Replay.since:type_name -> google.protobuf.Timestamp
+	21, // 21: roster.v1.Operation.Replay.until:type_name -> google.protobuf.Timestamp
+	4,  // 22: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
+	6,  // 23: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
+	8,  // 24: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
+	10, // 25: roster.v1.OperationService.CancelOperation:input_type -> roster.v1.CancelOperationRequest
+	12, // 26: roster.v1.OperationService.UndoOperation:input_type -> roster.v1.UndoOperationRequest
+	14, // 27: roster.v1.OperationService.WatchOperation:input_type -> roster.v1.WatchOperationRequest
+	5,  // 28: roster.v1.OperationService.BatchChangeSubscribers:output_type -> roster.v1.BatchChangeSubscribersResponse
+	7,  // 29: roster.v1.OperationService.ListOperations:output_type -> roster.v1.ListOperationsResponse
+	9,  // 30: roster.v1.OperationService.GetOperation:output_type -> roster.v1.GetOperationResponse
+	11, // 31: roster.v1.OperationService.CancelOperation:output_type -> roster.v1.CancelOperationResponse
+	13, // 32: roster.v1.OperationService.UndoOperation:output_type -> roster.v1.UndoOperationResponse
+	15, // 33: roster.v1.OperationService.WatchOperation:output_type -> roster.v1.WatchOperationResponse
+	28, // [28:34] is the sub-list for method output_type
+	22, // [22:28] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_operations_proto_init() }
@@ -1483,16 +1689,17 @@ func file_roster_v1_operations_proto_init() {
 	file_roster_v1_subscribers_proto_init()
 	file_roster_v1_operations_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[1].OneofWrappers = []any{}
+	file_roster_v1_operations_proto_msgTypes[2].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[5].OneofWrappers = []any{}
 	file_roster_v1_operations_proto_msgTypes[8].OneofWrappers = []any{}
-	file_roster_v1_operations_proto_msgTypes[12].OneofWrappers = []any{}
+	file_roster_v1_operations_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_operations_proto_rawDesc), len(file_roster_v1_operations_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   14,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

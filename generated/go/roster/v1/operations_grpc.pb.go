@@ -25,6 +25,7 @@ const (
 	OperationService_ListOperations_FullMethodName         = "/roster.v1.OperationService/ListOperations"
 	OperationService_GetOperation_FullMethodName           = "/roster.v1.OperationService/GetOperation"
 	OperationService_CancelOperation_FullMethodName        = "/roster.v1.OperationService/CancelOperation"
+	OperationService_UndoOperation_FullMethodName          = "/roster.v1.OperationService/UndoOperation"
 	OperationService_WatchOperation_FullMethodName         = "/roster.v1.OperationService/WatchOperation"
 )
 
@@ -33,8 +34,8 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-// once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
-// ReplayWebhook starts.
+// once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
+// of events to a webhook, which ReplayWebhook starts.
 //
 // An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
 // continues after a restart of the service, and processes none of them twice. Operations of an
@@ -55,9 +56,10 @@ const (
 type OperationServiceClient interface {
 	// Starts an operation and returns it with the number of selected subscribers: those that match
 	// filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-	// field of the action must be set. Fails with
-	// SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-	// operations of the account have not ended.
+	// field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+	// SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+	// subscribers differs from expected_total by more than 1 % and by more than 10, or with
+	// OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 	//
 	// To wait for the end, read WatchOperation until done is true.
 	BatchChangeSubscribers(ctx context.Context, in *BatchChangeSubscribersRequest, opts ...grpc.CallOption) (*BatchChangeSubscribersResponse, error)
@@ -68,6 +70,31 @@ type OperationServiceClient interface {
 	// Cancels an operation. Changes that were made are kept. An operation that has ended is
 	// returned unchanged. Fails with OPERATION_NOT_FOUND.
 	CancelOperation(ctx context.Context, in *CancelOperationRequest, opts ...grpc.CallOption) (*CancelOperationResponse, error)
+	// Starts the undo of a change of many subscribers that ended less than 24 hours ago, and returns
+	// the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
+	// OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
+	// the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
+	// change_status needs the scope admin.
+	//
+	// The undo gives a subscriber the tags, custom field values and status from before the operation,
+	// as far as they still are as the operation left them; these are counted as changed. Subscribers
+	// that are already as before are unchanged. What was changed since stays and is counted in
+	// failed, by one of these reasons; a subscriber of which a part was undone is also counted as
+	// changed:
+	//
+	//   - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
+	//     status belongs to an earlier address
+	//   - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
+	//     another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
+	//   - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
+	//   - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
+	//   - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
+	//   - VALIDATION_ERROR: the subscriber would have too many tags or too large values
+	//
+	// A renamed tag is followed, and tags that the operation created are kept. The undo of a change of
+	// the status is an explicit act of the caller, with its event and its entry in the history. An
+	// undo cannot be undone.
+	UndoOperation(ctx context.Context, in *UndoOperationRequest, opts ...grpc.CallOption) (*UndoOperationResponse, error)
 	// Streams the operation, first its current state, then each change about twice a second,
 	// until it has ended. Over HTTP the response is NDJSON, or Server-Sent Events for
 	// browsers. Fails with OPERATION_NOT_FOUND.
@@ -122,6 +149,16 @@ func (c *operationServiceClient) CancelOperation(ctx context.Context, in *Cancel
 	return out, nil
 }
 
+func (c *operationServiceClient) UndoOperation(ctx context.Context, in *UndoOperationRequest, opts ...grpc.CallOption) (*UndoOperationResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UndoOperationResponse)
+	err := c.cc.Invoke(ctx, OperationService_UndoOperation_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *operationServiceClient) WatchOperation(ctx context.Context, in *WatchOperationRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchOperationResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &OperationService_ServiceDesc.Streams[0], OperationService_WatchOperation_FullMethodName, cOpts...)
@@ -146,8 +183,8 @@ type OperationService_WatchOperationClient = grpc.ServerStreamingClient[WatchOpe
 // for forward compatibility.
 //
 // Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-// once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
-// ReplayWebhook starts.
+// once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
+// of events to a webhook, which ReplayWebhook starts.
 //
 // An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
 // continues after a restart of the service, and processes none of them twice. Operations of an
@@ -168,9 +205,10 @@ type OperationService_WatchOperationClient = grpc.ServerStreamingClient[WatchOpe
 type OperationServiceServer interface {
 	// Starts an operation and returns it with the number of selected subscribers: those that match
 	// filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-	// field of the action must be set. Fails with
-	// SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-	// operations of the account have not ended.
+	// field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+	// SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+	// subscribers differs from expected_total by more than 1 % and by more than 10, or with
+	// OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 	//
 	// To wait for the end, read WatchOperation until done is true.
 	BatchChangeSubscribers(context.Context, *BatchChangeSubscribersRequest) (*BatchChangeSubscribersResponse, error)
@@ -181,6 +219,31 @@ type OperationServiceServer interface {
 	// Cancels an operation. Changes that were made are kept. An operation that has ended is
 	// returned unchanged. Fails with OPERATION_NOT_FOUND.
 	CancelOperation(context.Context, *CancelOperationRequest) (*CancelOperationResponse, error)
+	// Starts the undo of a change of many subscribers that ended less than 24 hours ago, and returns
+	// the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
+	// OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
+	// the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
+	// change_status needs the scope admin.
+	//
+	// The undo gives a subscriber the tags, custom field values and status from before the operation,
+	// as far as they still are as the operation left them; these are counted as changed. Subscribers
+	// that are already as before are unchanged. What was changed since stays and is counted in
+	// failed, by one of these reasons; a subscriber of which a part was undone is also counted as
+	// changed:
+	//
+	//   - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
+	//     status belongs to an earlier address
+	//   - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
+	//     another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
+	//   - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
+	//   - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
+	//   - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
+	//   - VALIDATION_ERROR: the subscriber would have too many tags or too large values
+	//
+	// A renamed tag is followed, and tags that the operation created are kept. The undo of a change of
+	// the status is an explicit act of the caller, with its event and its entry in the history. An
+	// undo cannot be undone.
+	UndoOperation(context.Context, *UndoOperationRequest) (*UndoOperationResponse, error)
 	// Streams the operation, first its current state, then each change about twice a second,
 	// until it has ended. Over HTTP the response is NDJSON, or Server-Sent Events for
 	// browsers. Fails with OPERATION_NOT_FOUND.
@@ -206,6 +269,9 @@ func (UnimplementedOperationServiceServer) GetOperation(context.Context, *GetOpe
 }
 func (UnimplementedOperationServiceServer) CancelOperation(context.Context, *CancelOperationRequest) (*CancelOperationResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CancelOperation not implemented")
+}
+func (UnimplementedOperationServiceServer) UndoOperation(context.Context, *UndoOperationRequest) (*UndoOperationResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UndoOperation not implemented")
 }
 func (UnimplementedOperationServiceServer) WatchOperation(*WatchOperationRequest, grpc.ServerStreamingServer[WatchOperationResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchOperation not implemented")
@@ -303,6 +369,24 @@ func _OperationService_CancelOperation_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _OperationService_UndoOperation_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UndoOperationRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OperationServiceServer).UndoOperation(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: OperationService_UndoOperation_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OperationServiceServer).UndoOperation(ctx, req.(*UndoOperationRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _OperationService_WatchOperation_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchOperationRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -336,6 +420,10 @@ var OperationService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CancelOperation",
 			Handler:    _OperationService_CancelOperation_Handler,
+		},
+		{
+			MethodName: "UndoOperation",
+			Handler:    _OperationService_UndoOperation_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -728,7 +728,7 @@ func (x *BulkFailure) GetReason() Row_Reason {
 type ReasonCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The reason: of a row a value of Row.Reason. Of a subscriber it is why the single call would
-	// have failed, a value of Error.Reason.
+	// have failed, a value of Error.Reason; of an undo also CHANGED_SINCE and OPT_OUT_KEPT.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Number of rows or subscribers.
 	Total int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`

@@ -221,6 +221,9 @@ const (
 	SubscriberHistoryEntry_STATUS_CHANGED SubscriberHistoryEntry_Type = 4
 	// The suppression of the address was lifted.
 	SubscriberHistoryEntry_SUPPRESSION_LIFTED SubscriberHistoryEntry_Type = 5
+	// An opt-out was stated, while the subscriber already had one by an operation. Nothing changed,
+	// but an undo of the operation does not end the opt-out.
+	SubscriberHistoryEntry_OPT_OUT_REPEATED SubscriberHistoryEntry_Type = 6
 )
 
 // Enum value maps for SubscriberHistoryEntry_Type.
@@ -232,6 +235,7 @@ var (
 		3: "TAGS_CHANGED",
 		4: "STATUS_CHANGED",
 		5: "SUPPRESSION_LIFTED",
+		6: "OPT_OUT_REPEATED",
 	}
 	SubscriberHistoryEntry_Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED":   0,
@@ -240,6 +244,7 @@ var (
 		"TAGS_CHANGED":       3,
 		"STATUS_CHANGED":     4,
 		"SUPPRESSION_LIFTED": 5,
+		"OPT_OUT_REPEATED":   6,
 	}
 )
 
@@ -2360,13 +2365,15 @@ type SubscriberHistoryEntry struct {
 	After *structpb.Struct `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
 	// Changed tags of a TAGS_CHANGED. Absent for other types.
 	TagsChange *SubscriberHistoryEntry_TagChange `protobuf:"bytes,12,opt,name=tags_change,json=tagsChange,proto3" json:"tags_change,omitempty"`
-	// Statuses of a STATUS_CHANGED, and the first status of a CREATED. Absent for other
-	// types.
+	// Statuses of a STATUS_CHANGED, the first status of a CREATED, and the stated status of an
+	// OPT_OUT_REPEATED. Absent for other types.
 	StatusChange *SubscriberHistoryEntry_StatusChange `protobuf:"bytes,13,opt,name=status_change,json=statusChange,proto3" json:"status_change,omitempty"`
 	// How the person asked for a STATUS_CHANGED. Absent if the caller did not state it.
 	ConsentSource *string `protobuf:"bytes,14,opt,name=consent_source,json=consentSource,proto3,oneof" json:"consent_source,omitempty"`
 	// Why the suppression was lifted, of a SUPPRESSION_LIFTED. Absent if the caller did not state it.
-	Reason        *string `protobuf:"bytes,15,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	Reason *string `protobuf:"bytes,15,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	// Identifier of the operation that made the change. Absent if none did.
+	OperationId   *string `protobuf:"bytes,16,opt,name=operation_id,json=operationId,proto3,oneof" json:"operation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2481,6 +2488,13 @@ func (x *SubscriberHistoryEntry) GetConsentSource() string {
 func (x *SubscriberHistoryEntry) GetReason() string {
 	if x != nil && x.Reason != nil {
 		return *x.Reason
+	}
+	return ""
+}
+
+func (x *SubscriberHistoryEntry) GetOperationId() string {
+	if x != nil && x.OperationId != nil {
+		return *x.OperationId
 	}
 	return ""
 }
@@ -4473,7 +4487,7 @@ func (x *SubscriberHistoryEntry_TagChange) GetRemoved() []string {
 // A change of the status.
 type SubscriberHistoryEntry_StatusChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Status before the change. Absent for a creation.
+	// Status before the change. Absent for a creation and an opt-out that was repeated.
 	FromStatus *Subscriber_Status `protobuf:"varint,1,opt,name=from_status,json=from,proto3,enum=roster.v1.Subscriber_Status,oneof" json:"from_status,omitempty"`
 	// Status after the change.
 	ToStatus      Subscriber_Status `protobuf:"varint,2,opt,name=to_status,json=to,proto3,enum=roster.v1.Subscriber_Status" json:"to_status,omitempty"`
@@ -4719,8 +4733,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
 	"subscriber\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xf3\n" +
-	"\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xe3\v\n" +
 	"\x16SubscriberHistoryEntry\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12N\n" +
 	"\x04type\x18\x02 \x01(\x0e2&.roster.v1.SubscriberHistoryEntry.TypeB\x12\xaa\xb5\x18\x0eSTATUS_CHANGEDR\x04type\x12]\n" +
@@ -4736,21 +4749,23 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\rstatus_change\x18\r \x01(\v2..roster.v1.SubscriberHistoryEntry.StatusChangeR\fstatusChange\x12:\n" +
 	"\x0econsent_source\x18\x0e \x01(\tB\x0e\xaa\xb5\x18\n" +
 	"Phone callH\x01R\rconsentSource\x88\x01\x01\x12=\n" +
-	"\x06reason\x18\x0f \x01(\tB \xaa\xb5\x18\x1cAsked to be subscribed againH\x02R\x06reason\x88\x01\x01\x1aW\n" +
+	"\x06reason\x18\x0f \x01(\tB \xaa\xb5\x18\x1cAsked to be subscribed againH\x02R\x06reason\x88\x01\x01\x12F\n" +
+	"\foperation_id\x18\x10 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KH\x03R\voperationId\x88\x01\x01\x1aW\n" +
 	"\tTagChange\x12!\n" +
 	"\x05added\x18\x01 \x03(\tB\v\xaa\xb5\x18\a[\"vip\"]R\x05added\x12'\n" +
 	"\aremoved\x18\x02 \x03(\tB\r\xaa\xb5\x18\t[\"early\"]R\aremoved\x1a\xb1\x01\n" +
 	"\fStatusChange\x12M\n" +
 	"\vfrom_status\x18\x01 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x0f\xaa\xb5\x18\vUNCONFIRMEDH\x00R\x04from\x88\x01\x01\x12B\n" +
 	"\tto_status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDR\x02toB\x0e\n" +
-	"\f_from_status\"{\n" +
+	"\f_from_status\"\x91\x01\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCREATED\x10\x01\x12\x12\n" +
 	"\x0eFIELDS_CHANGED\x10\x02\x12\x10\n" +
 	"\fTAGS_CHANGED\x10\x03\x12\x12\n" +
 	"\x0eSTATUS_CHANGED\x10\x04\x12\x16\n" +
-	"\x12SUPPRESSION_LIFTED\x10\x05\"Z\n" +
+	"\x12SUPPRESSION_LIFTED\x10\x05\x12\x14\n" +
+	"\x10OPT_OUT_REPEATED\x10\x06\"Z\n" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\a\n" +
 	"\x03API\x10\x01\x12\n" +
@@ -4760,7 +4775,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\rEMAIL_CHANGED\x10\x04B\x05\n" +
 	"\x03_ipB\x11\n" +
 	"\x0f_consent_sourceB\t\n" +
-	"\a_reasonJ\x04\b\x05\x10\x06J\x04\b\t\x10\n" +
+	"\a_reasonB\x0f\n" +
+	"\r_operation_idJ\x04\b\x05\x10\x06J\x04\b\t\x10\n" +
 	"J\x04\b\n" +
 	"\x10\vR\x06key_idR\x04tagsR\x06status\"\xb3\x01\n" +
 	"\x1cListSubscriberHistoryRequest\x12#\n" +

@@ -226,6 +226,20 @@ class Error(_message.Message):
         """
         SIGN_IN_LINK_LIMIT_REACHED: Error._Reason.ValueType  # 74
         """The account has the maximum number of sign-in links that were not used."""
+        SELECTION_CHANGED: Error._Reason.ValueType  # 80
+        """The number of selected subscribers differs from expectedTotal by more than 1 % and by more
+        than 10. Nothing was started.
+        """
+        OPERATION_NOT_ENDED: Error._Reason.ValueType  # 81
+        """The operation has not ended, so that it cannot be undone yet."""
+        OPERATION_NOT_UNDOABLE: Error._Reason.ValueType  # 82
+        """The operation cannot be undone: it deleted subscribers, was a dry run, a replay or an undo, or
+        was started by an earlier version.
+        """
+        UNDO_EXPIRED: Error._Reason.ValueType  # 83
+        """The operation ended more than 24 hours ago, so that it can no longer be undone."""
+        OPERATION_ALREADY_UNDONE: Error._Reason.ValueType  # 84
+        """Another operation undoes this one, or has undone it."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. Each reason has one cause, except those that are general by design:
@@ -402,6 +416,20 @@ class Error(_message.Message):
     """
     SIGN_IN_LINK_LIMIT_REACHED: Error.Reason.ValueType  # 74
     """The account has the maximum number of sign-in links that were not used."""
+    SELECTION_CHANGED: Error.Reason.ValueType  # 80
+    """The number of selected subscribers differs from expectedTotal by more than 1 % and by more
+    than 10. Nothing was started.
+    """
+    OPERATION_NOT_ENDED: Error.Reason.ValueType  # 81
+    """The operation has not ended, so that it cannot be undone yet."""
+    OPERATION_NOT_UNDOABLE: Error.Reason.ValueType  # 82
+    """The operation cannot be undone: it deleted subscribers, was a dry run, a replay or an undo, or
+    was started by an earlier version.
+    """
+    UNDO_EXPIRED: Error.Reason.ValueType  # 83
+    """The operation ended more than 24 hours ago, so that it can no longer be undone."""
+    OPERATION_ALREADY_UNDONE: Error.Reason.ValueType  # 84
+    """Another operation undoes this one, or has undone it."""
 
     @_typing.final
     class Detail(_message.Message):

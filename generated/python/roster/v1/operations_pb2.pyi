@@ -101,6 +101,8 @@ class Operation(_message.Message):
         """Changes many subscribers. Started by BatchChangeSubscribers; see action."""
         WEBHOOK_REPLAY: Operation._Type.ValueType  # 2
         """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
+        SUBSCRIBERS_UNDO: Operation._Type.ValueType  # 3
+        """Undoes a change of many subscribers. Started by UndoOperation; see undo_of."""
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
         """What an operation does."""
@@ -111,6 +113,8 @@ class Operation(_message.Message):
     """Changes many subscribers. Started by BatchChangeSubscribers; see action."""
     WEBHOOK_REPLAY: Operation.Type.ValueType  # 2
     """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
+    SUBSCRIBERS_UNDO: Operation.Type.ValueType  # 3
+    """Undoes a change of many subscribers. Started by UndoOperation; see undo_of."""
 
     class _State:
         ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -284,13 +288,18 @@ class Operation(_message.Message):
     UNCHANGED_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
     Q_FIELD_NUMBER: _builtins.int
+    EXCLUDED_FIELD_NUMBER: _builtins.int
+    UNDO_OF_FIELD_NUMBER: _builtins.int
+    UNDONE_BY_FIELD_NUMBER: _builtins.int
+    UNDO_EXPIRES_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     type: Global___Operation.Type.ValueType
     """What the operation does."""
     filter: _builtins.str
-    """Filter of the request; empty if it has none. It has the new names of tags that were
-    renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
+    """Filter of the request in normal form: with AND between conditions, each OR in parentheses, a
+    comparison for each value, and double quotes. Empty if the request has none; of an operation
+    of an earlier version, as it was sent. It has the new names of tags that were renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
     erased.
     """
     segment_id: _builtins.str
@@ -328,6 +337,16 @@ class Operation(_message.Message):
     """Search of the request; empty if it has none. It is "erased" if it was a part of the address of a
     person whose data was erased.
     """
+    excluded: _builtins.int
+    """Number of subscribers that matched at the start and are not selected, because exclude_ids has
+    them. Present if the type is SUBSCRIBERS_BATCH.
+    """
+    undo_of: _builtins.str
+    """Identifier of the operation that this one undoes. Present if the type is SUBSCRIBERS_UNDO."""
+    undone_by: _builtins.str
+    """Identifier of the operation that undoes this one, or has undone it. Absent if none does, and
+    after the undo was canceled or failed.
+    """
     @_builtins.property
     def action(self) -> Global___Operation.Action:
         """What is done to each subscriber. Present if the type is SUBSCRIBERS_BATCH."""
@@ -355,6 +374,12 @@ class Operation(_message.Message):
     def actor(self) -> _actors_pb2.Actor:
         """Who started the operation, with the name at that time."""
 
+    @_builtins.property
+    def undo_expires_at(self) -> _timestamp_pb2.Timestamp:
+        """Time from which the operation can no longer be undone, 24 hours after its end. Absent while it
+        is running, and if it can never be undone or is undone.
+        """
+
     def __init__(
         self,
         *,
@@ -378,21 +403,37 @@ class Operation(_message.Message):
         unchanged: _builtins.int | None = ...,
         actor: _actors_pb2.Actor | None = ...,
         q: _builtins.str = ...,
+        excluded: _builtins.int | None = ...,
+        undo_of: _builtins.str | None = ...,
+        undone_by: _builtins.str | None = ...,
+        undo_expires_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "replay", b"replay", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "excluded", b"excluded", "replay", b"replay", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_unchanged", b"_unchanged", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "would_change", b"would_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "excluded", b"excluded", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__changed: _TypeAlias = _typing.Literal["changed"]  # noqa: Y015
     _WhichOneofArgType__changed: _TypeAlias = _typing.Literal["_changed", b"_changed"]  # noqa: Y015
+    _WhichOneofReturnType__excluded: _TypeAlias = _typing.Literal["excluded"]  # noqa: Y015
+    _WhichOneofArgType__excluded: _TypeAlias = _typing.Literal["_excluded", b"_excluded"]  # noqa: Y015
     _WhichOneofReturnType__unchanged: _TypeAlias = _typing.Literal["unchanged"]  # noqa: Y015
     _WhichOneofArgType__unchanged: _TypeAlias = _typing.Literal["_unchanged", b"_unchanged"]  # noqa: Y015
+    _WhichOneofReturnType__undo_of: _TypeAlias = _typing.Literal["undo_of"]  # noqa: Y015
+    _WhichOneofArgType__undo_of: _TypeAlias = _typing.Literal["_undo_of", b"_undo_of"]  # noqa: Y015
+    _WhichOneofReturnType__undone_by: _TypeAlias = _typing.Literal["undone_by"]  # noqa: Y015
+    _WhichOneofArgType__undone_by: _TypeAlias = _typing.Literal["_undone_by", b"_undone_by"]  # noqa: Y015
     _WhichOneofReturnType__would_change: _TypeAlias = _typing.Literal["would_change"]  # noqa: Y015
     _WhichOneofArgType__would_change: _TypeAlias = _typing.Literal["_would_change", b"_would_change"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__changed) -> _WhichOneofReturnType__changed | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__excluded) -> _WhichOneofReturnType__excluded | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__unchanged) -> _WhichOneofReturnType__unchanged | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__undo_of) -> _WhichOneofReturnType__undo_of | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__undone_by) -> _WhichOneofReturnType__undone_by | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__would_change) -> _WhichOneofReturnType__would_change | None: ...
 
@@ -410,6 +451,8 @@ class BatchChangeSubscribersRequest(_message.Message):
     ACTION_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     Q_FIELD_NUMBER: _builtins.int
+    EXPECTED_TOTAL_FIELD_NUMBER: _builtins.int
+    EXCLUDE_IDS_FIELD_NUMBER: _builtins.int
     filter: _builtins.str
     """Selects the subscribers that match this expression, as in ListSubscribers."""
     segment_id: _builtins.str
@@ -423,6 +466,11 @@ class BatchChangeSubscribersRequest(_message.Message):
     """Selects the subscribers whose email address, full name or last name starts with this text, as
     in ListSubscribers.
     """
+    expected_total: _builtins.int
+    """Number of subscribers that the caller expects to be selected, such as the total of the list
+    that a person saw, less those of exclude_ids. If the number differs by more than 1 % and by
+    more than 10, the call fails with SELECTION_CHANGED and starts nothing. Default: any number.
+    """
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Selects the subscribers with these identifiers: at most 10,000. Those that do not exist
@@ -433,6 +481,12 @@ class BatchChangeSubscribersRequest(_message.Message):
     def action(self) -> Global___BatchAction:
         """What is done to each selected subscriber."""
 
+    @_builtins.property
+    def exclude_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Identifiers of subscribers that are not selected and never changed: at most 1,000. Accepted
+        with filter, segment_id and q. Those that do not match are ignored.
+        """
+
     def __init__(
         self,
         *,
@@ -442,12 +496,16 @@ class BatchChangeSubscribersRequest(_message.Message):
         action: Global___BatchAction | None = ...,
         dry_run: _builtins.bool = ...,
         q: _builtins.str = ...,
+        expected_total: _builtins.int | None = ...,
+        exclude_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected_total", b"_expected_total", "action", b"action", "expected_total", b"expected_total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "dry_run", b"dry_run", "filter", b"filter", "ids", b"ids", "q", b"q", "segment_id", b"segment_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected_total", b"_expected_total", "action", b"action", "dry_run", b"dry_run", "exclude_ids", b"exclude_ids", "expected_total", b"expected_total", "filter", b"filter", "ids", b"ids", "q", b"q", "segment_id", b"segment_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__expected_total: _TypeAlias = _typing.Literal["expected_total"]  # noqa: Y015
+    _WhichOneofArgType__expected_total: _TypeAlias = _typing.Literal["_expected_total", b"_expected_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expected_total) -> _WhichOneofReturnType__expected_total | None: ...
 
 Global___BatchChangeSubscribersRequest: _TypeAlias = BatchChangeSubscribersRequest  # noqa: Y015
 
@@ -672,6 +730,64 @@ class CancelOperationResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelOperationResponse: _TypeAlias = CancelOperationResponse  # noqa: Y015
+
+@_typing.final
+class UndoOperationRequest(_message.Message):
+    """Request message for UndoOperation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the operation."""
+    dry_run: _builtins.bool
+    """Whether to change nothing. The undo then runs as usual and reports would_change, unchanged and
+    failed. It has no events, and the operation can still be undone.
+    """
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        dry_run: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndoOperationRequest: _TypeAlias = UndoOperationRequest  # noqa: Y015
+
+@_typing.final
+class UndoOperationResponse(_message.Message):
+    """The started undo."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
+    @_builtins.property
+    def operation(self) -> Global___Operation:
+        """The operation that undoes the other one."""
+
+    def __init__(
+        self,
+        *,
+        operation: Global___Operation | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "operation", b"operation"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndoOperationResponse: _TypeAlias = UndoOperationResponse  # noqa: Y015
 
 @_typing.final
 class WatchOperationRequest(_message.Message):

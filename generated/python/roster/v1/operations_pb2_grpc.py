@@ -27,8 +27,8 @@ if _version_not_supported:
 
 class OperationServiceStub:
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
-    ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
+    of events to a webhook, which ReplayWebhook starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an
@@ -74,6 +74,11 @@ class OperationServiceStub:
                 request_serializer=roster_dot_v1_dot_operations__pb2.CancelOperationRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_operations__pb2.CancelOperationResponse.FromString,
                 _registered_method=True)
+        self.UndoOperation = channel.unary_unary(
+                '/roster.v1.OperationService/UndoOperation',
+                request_serializer=roster_dot_v1_dot_operations__pb2.UndoOperationRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_operations__pb2.UndoOperationResponse.FromString,
+                _registered_method=True)
         self.WatchOperation = channel.unary_stream(
                 '/roster.v1.OperationService/WatchOperation',
                 request_serializer=roster_dot_v1_dot_operations__pb2.WatchOperationRequest.SerializeToString,
@@ -83,8 +88,8 @@ class OperationServiceStub:
 
 class OperationServiceServicer:
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
-    ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
+    of events to a webhook, which ReplayWebhook starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an
@@ -107,9 +112,10 @@ class OperationServiceServicer:
     def BatchChangeSubscribers(self, request, context):
         """Starts an operation and returns it with the number of selected subscribers: those that match
         filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-        field of the action must be set. Fails with
-        SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-        operations of the account have not ended.
+        field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+        SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+        subscribers differs from expected_total by more than 1 % and by more than 10, or with
+        OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 
         To wait for the end, read WatchOperation until done is true.
         """
@@ -134,6 +140,36 @@ class OperationServiceServicer:
     def CancelOperation(self, request, context):
         """Cancels an operation. Changes that were made are kept. An operation that has ended is
         returned unchanged. Fails with OPERATION_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UndoOperation(self, request, context):
+        """Starts the undo of a change of many subscribers that ended less than 24 hours ago, and returns
+        the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
+        OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
+        the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
+        change_status needs the scope admin.
+
+        The undo gives a subscriber the tags, custom field values and status from before the operation,
+        as far as they still are as the operation left them; these are counted as changed. Subscribers
+        that are already as before are unchanged. What was changed since stays and is counted in
+        failed, by one of these reasons; a subscriber of which a part was undone is also counted as
+        changed:
+
+        - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
+        status belongs to an earlier address
+        - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
+        another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
+        - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
+        - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
+        - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
+        - VALIDATION_ERROR: the subscriber would have too many tags or too large values
+
+        A renamed tag is followed, and tags that the operation created are kept. The undo of a change of
+        the status is an explicit act of the caller, with its event and its entry in the history. An
+        undo cannot be undone.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -171,6 +207,11 @@ def add_OperationServiceServicer_to_server(servicer, server):
                     request_deserializer=roster_dot_v1_dot_operations__pb2.CancelOperationRequest.FromString,
                     response_serializer=roster_dot_v1_dot_operations__pb2.CancelOperationResponse.SerializeToString,
             ),
+            'UndoOperation': grpc.unary_unary_rpc_method_handler(
+                    servicer.UndoOperation,
+                    request_deserializer=roster_dot_v1_dot_operations__pb2.UndoOperationRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_operations__pb2.UndoOperationResponse.SerializeToString,
+            ),
             'WatchOperation': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchOperation,
                     request_deserializer=roster_dot_v1_dot_operations__pb2.WatchOperationRequest.FromString,
@@ -186,8 +227,8 @@ def add_OperationServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class OperationService:
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
-    ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
+    of events to a webhook, which ReplayWebhook starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an
@@ -305,6 +346,33 @@ class OperationService:
             '/roster.v1.OperationService/CancelOperation',
             roster_dot_v1_dot_operations__pb2.CancelOperationRequest.SerializeToString,
             roster_dot_v1_dot_operations__pb2.CancelOperationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UndoOperation(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.OperationService/UndoOperation',
+            roster_dot_v1_dot_operations__pb2.UndoOperationRequest.SerializeToString,
+            roster_dot_v1_dot_operations__pb2.UndoOperationResponse.FromString,
             options,
             channel_credentials,
             insecure,

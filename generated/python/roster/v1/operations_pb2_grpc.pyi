@@ -28,8 +28,8 @@ GRPC_VERSION: str
 
 class OperationServiceStub:
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
-    ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
+    of events to a webhook, which ReplayWebhook starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an
@@ -56,9 +56,10 @@ class OperationServiceStub:
     BatchChangeSubscribers: _grpc.UnaryUnaryMultiCallable[_operations_pb2.BatchChangeSubscribersRequest, _operations_pb2.BatchChangeSubscribersResponse]
     """Starts an operation and returns it with the number of selected subscribers: those that match
     filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-    field of the action must be set. Fails with
-    SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-    operations of the account have not ended.
+    field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+    SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+    subscribers differs from expected_total by more than 1 % and by more than 10, or with
+    OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 
     To wait for the end, read WatchOperation until done is true.
     """
@@ -70,6 +71,32 @@ class OperationServiceStub:
     """Cancels an operation. Changes that were made are kept. An operation that has ended is
     returned unchanged. Fails with OPERATION_NOT_FOUND.
     """
+    UndoOperation: _grpc.UnaryUnaryMultiCallable[_operations_pb2.UndoOperationRequest, _operations_pb2.UndoOperationResponse]
+    """Starts the undo of a change of many subscribers that ended less than 24 hours ago, and returns
+    the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
+    OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
+    the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
+    change_status needs the scope admin.
+
+    The undo gives a subscriber the tags, custom field values and status from before the operation,
+    as far as they still are as the operation left them; these are counted as changed. Subscribers
+    that are already as before are unchanged. What was changed since stays and is counted in
+    failed, by one of these reasons; a subscriber of which a part was undone is also counted as
+    changed:
+
+    - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
+      status belongs to an earlier address
+    - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
+      another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
+    - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
+    - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
+    - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
+    - VALIDATION_ERROR: the subscriber would have too many tags or too large values
+
+    A renamed tag is followed, and tags that the operation created are kept. The undo of a change of
+    the status is an explicit act of the caller, with its event and its entry in the history. An
+    undo cannot be undone.
+    """
     WatchOperation: _grpc.UnaryStreamMultiCallable[_operations_pb2.WatchOperationRequest, _operations_pb2.WatchOperationResponse]
     """Streams the operation, first its current state, then each change about twice a second,
     until it has ended. Over HTTP the response is NDJSON, or Server-Sent Events for
@@ -79,8 +106,8 @@ class OperationServiceStub:
 @_typing.type_check_only
 class OperationServiceAsyncStub(OperationServiceStub):
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
-    ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
+    of events to a webhook, which ReplayWebhook starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an
@@ -104,9 +131,10 @@ class OperationServiceAsyncStub(OperationServiceStub):
     BatchChangeSubscribers: _aio.UnaryUnaryMultiCallable[_operations_pb2.BatchChangeSubscribersRequest, _operations_pb2.BatchChangeSubscribersResponse]  # type: ignore[assignment]
     """Starts an operation and returns it with the number of selected subscribers: those that match
     filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-    field of the action must be set. Fails with
-    SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-    operations of the account have not ended.
+    field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+    SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+    subscribers differs from expected_total by more than 1 % and by more than 10, or with
+    OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 
     To wait for the end, read WatchOperation until done is true.
     """
@@ -118,6 +146,32 @@ class OperationServiceAsyncStub(OperationServiceStub):
     """Cancels an operation. Changes that were made are kept. An operation that has ended is
     returned unchanged. Fails with OPERATION_NOT_FOUND.
     """
+    UndoOperation: _aio.UnaryUnaryMultiCallable[_operations_pb2.UndoOperationRequest, _operations_pb2.UndoOperationResponse]  # type: ignore[assignment]
+    """Starts the undo of a change of many subscribers that ended less than 24 hours ago, and returns
+    the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
+    OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
+    the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
+    change_status needs the scope admin.
+
+    The undo gives a subscriber the tags, custom field values and status from before the operation,
+    as far as they still are as the operation left them; these are counted as changed. Subscribers
+    that are already as before are unchanged. What was changed since stays and is counted in
+    failed, by one of these reasons; a subscriber of which a part was undone is also counted as
+    changed:
+
+    - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
+      status belongs to an earlier address
+    - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
+      another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
+    - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
+    - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
+    - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
+    - VALIDATION_ERROR: the subscriber would have too many tags or too large values
+
+    A renamed tag is followed, and tags that the operation created are kept. The undo of a change of
+    the status is an explicit act of the caller, with its event and its entry in the history. An
+    undo cannot be undone.
+    """
     WatchOperation: _aio.UnaryStreamMultiCallable[_operations_pb2.WatchOperationRequest, _operations_pb2.WatchOperationResponse]  # type: ignore[assignment]
     """Streams the operation, first its current state, then each change about twice a second,
     until it has ended. Over HTTP the response is NDJSON, or Server-Sent Events for
@@ -126,8 +180,8 @@ class OperationServiceAsyncStub(OperationServiceStub):
 
 class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
-    ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
+    of events to a webhook, which ReplayWebhook starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an
@@ -155,9 +209,10 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_operations_pb2.BatchChangeSubscribersResponse, _abc.Awaitable[_operations_pb2.BatchChangeSubscribersResponse]]:
         """Starts an operation and returns it with the number of selected subscribers: those that match
         filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-        field of the action must be set. Fails with
-        SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-        operations of the account have not ended.
+        field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+        SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+        subscribers differs from expected_total by more than 1 % and by more than 10, or with
+        OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 
         To wait for the end, read WatchOperation until done is true.
         """
@@ -186,6 +241,38 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_operations_pb2.CancelOperationResponse, _abc.Awaitable[_operations_pb2.CancelOperationResponse]]:
         """Cancels an operation. Changes that were made are kept. An operation that has ended is
         returned unchanged. Fails with OPERATION_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def UndoOperation(
+        self,
+        request: _operations_pb2.UndoOperationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_operations_pb2.UndoOperationResponse, _abc.Awaitable[_operations_pb2.UndoOperationResponse]]:
+        """Starts the undo of a change of many subscribers that ended less than 24 hours ago, and returns
+        the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
+        OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
+        the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
+        change_status needs the scope admin.
+
+        The undo gives a subscriber the tags, custom field values and status from before the operation,
+        as far as they still are as the operation left them; these are counted as changed. Subscribers
+        that are already as before are unchanged. What was changed since stays and is counted in
+        failed, by one of these reasons; a subscriber of which a part was undone is also counted as
+        changed:
+
+        - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
+          status belongs to an earlier address
+        - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
+          another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
+        - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
+        - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
+        - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
+        - VALIDATION_ERROR: the subscriber would have too many tags or too large values
+
+        A renamed tag is followed, and tags that the operation created are kept. The undo of a change of
+        the status is an explicit act of the caller, with its event and its entry in the history. An
+        undo cannot be undone.
         """
 
     @_abc_1.abstractmethod

@@ -465,7 +465,7 @@ class ReasonCount(_message.Message):
     EXAMPLES_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
     """The reason: of a row a value of Row.Reason. Of a subscriber it is why the single call would
-    have failed, a value of Error.Reason.
+    have failed, a value of Error.Reason; of an undo also CHANGED_SINCE and OPT_OUT_KEPT.
     """
     total: _builtins.int
     """Number of rows or subscribers."""

@@ -1236,6 +1236,10 @@ class SubscriberHistoryEntry(_message.Message):
         """The status changed."""
         SUPPRESSION_LIFTED: SubscriberHistoryEntry._Type.ValueType  # 5
         """The suppression of the address was lifted."""
+        OPT_OUT_REPEATED: SubscriberHistoryEntry._Type.ValueType  # 6
+        """An opt-out was stated, while the subscriber already had one by an operation. Nothing changed,
+        but an undo of the operation does not end the opt-out.
+        """
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
         """What changed."""
@@ -1252,6 +1256,10 @@ class SubscriberHistoryEntry(_message.Message):
     """The status changed."""
     SUPPRESSION_LIFTED: SubscriberHistoryEntry.Type.ValueType  # 5
     """The suppression of the address was lifted."""
+    OPT_OUT_REPEATED: SubscriberHistoryEntry.Type.ValueType  # 6
+    """An opt-out was stated, while the subscriber already had one by an operation. Nothing changed,
+    but an undo of the operation does not end the opt-out.
+    """
 
     class _Source:
         ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -1321,7 +1329,7 @@ class SubscriberHistoryEntry(_message.Message):
         FROM_STATUS_FIELD_NUMBER: _builtins.int
         TO_STATUS_FIELD_NUMBER: _builtins.int
         from_status: Global___Subscriber.Status.ValueType
-        """Status before the change. Absent for a creation."""
+        """Status before the change. Absent for a creation and an opt-out that was repeated."""
         to_status: Global___Subscriber.Status.ValueType
         """Status after the change."""
         def __init__(
@@ -1350,6 +1358,7 @@ class SubscriberHistoryEntry(_message.Message):
     STATUS_CHANGE_FIELD_NUMBER: _builtins.int
     CONSENT_SOURCE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the entry: a ULID. That of a creation is the identifier of the
     subscriber.
@@ -1364,6 +1373,8 @@ class SubscriberHistoryEntry(_message.Message):
     """How the person asked for a STATUS_CHANGED. Absent if the caller did not state it."""
     reason: _builtins.str
     """Why the suppression was lifted, of a SUPPRESSION_LIFTED. Absent if the caller did not state it."""
+    operation_id: _builtins.str
+    """Identifier of the operation that made the change. Absent if none did."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """Time at which the change was stored."""
@@ -1390,8 +1401,8 @@ class SubscriberHistoryEntry(_message.Message):
 
     @_builtins.property
     def status_change(self) -> Global___SubscriberHistoryEntry.StatusChange:
-        """Statuses of a STATUS_CHANGED, and the first status of a CREATED. Absent for other
-        types.
+        """Statuses of a STATUS_CHANGED, the first status of a CREATED, and the stated status of an
+        OPT_OUT_REPEATED. Absent for other types.
         """
 
     def __init__(
@@ -1409,21 +1420,26 @@ class SubscriberHistoryEntry(_message.Message):
         status_change: Global___SubscriberHistoryEntry.StatusChange | None = ...,
         consent_source: _builtins.str | None = ...,
         reason: _builtins.str | None = ...,
+        operation_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_consent_source", b"_consent_source", "_ip", b"_ip", "_reason", b"_reason", "actor", b"actor", "after", b"after", "before", b"before", "consent_source", b"consent_source", "created_at", b"created_at", "ip", b"ip", "reason", b"reason", "status_change", b"status_change", "tags_change", b"tags_change"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_consent_source", b"_consent_source", "_ip", b"_ip", "_operation_id", b"_operation_id", "_reason", b"_reason", "actor", b"actor", "after", b"after", "before", b"before", "consent_source", b"consent_source", "created_at", b"created_at", "ip", b"ip", "operation_id", b"operation_id", "reason", b"reason", "status_change", b"status_change", "tags_change", b"tags_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_consent_source", b"_consent_source", "_ip", b"_ip", "_reason", b"_reason", "actor", b"actor", "after", b"after", "before", b"before", "consent_source", b"consent_source", "created_at", b"created_at", "id", b"id", "ip", b"ip", "reason", b"reason", "source", b"source", "status_change", b"status_change", "tags_change", b"tags_change", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_consent_source", b"_consent_source", "_ip", b"_ip", "_operation_id", b"_operation_id", "_reason", b"_reason", "actor", b"actor", "after", b"after", "before", b"before", "consent_source", b"consent_source", "created_at", b"created_at", "id", b"id", "ip", b"ip", "operation_id", b"operation_id", "reason", b"reason", "source", b"source", "status_change", b"status_change", "tags_change", b"tags_change", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__consent_source: _TypeAlias = _typing.Literal["consent_source"]  # noqa: Y015
     _WhichOneofArgType__consent_source: _TypeAlias = _typing.Literal["_consent_source", b"_consent_source"]  # noqa: Y015
     _WhichOneofReturnType__ip: _TypeAlias = _typing.Literal["ip"]  # noqa: Y015
     _WhichOneofArgType__ip: _TypeAlias = _typing.Literal["_ip", b"_ip"]  # noqa: Y015
+    _WhichOneofReturnType__operation_id: _TypeAlias = _typing.Literal["operation_id"]  # noqa: Y015
+    _WhichOneofArgType__operation_id: _TypeAlias = _typing.Literal["_operation_id", b"_operation_id"]  # noqa: Y015
     _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
     _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__consent_source) -> _WhichOneofReturnType__consent_source | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ip) -> _WhichOneofReturnType__ip | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__operation_id) -> _WhichOneofReturnType__operation_id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
 

@@ -736,6 +736,43 @@ export enum Error_Reason {
    * @generated from enum value: SIGN_IN_LINK_LIMIT_REACHED = 74;
    */
   SIGN_IN_LINK_LIMIT_REACHED = 74,
+
+  /**
+   * The number of selected subscribers differs from expectedTotal by more than 1 % and by more
+   * than 10. Nothing was started.
+   *
+   * @generated from enum value: SELECTION_CHANGED = 80;
+   */
+  SELECTION_CHANGED = 80,
+
+  /**
+   * The operation has not ended, so that it cannot be undone yet.
+   *
+   * @generated from enum value: OPERATION_NOT_ENDED = 81;
+   */
+  OPERATION_NOT_ENDED = 81,
+
+  /**
+   * The operation cannot be undone: it deleted subscribers, was a dry run, a replay or an undo, or
+   * was started by an earlier version.
+   *
+   * @generated from enum value: OPERATION_NOT_UNDOABLE = 82;
+   */
+  OPERATION_NOT_UNDOABLE = 82,
+
+  /**
+   * The operation ended more than 24 hours ago, so that it can no longer be undone.
+   *
+   * @generated from enum value: UNDO_EXPIRED = 83;
+   */
+  UNDO_EXPIRED = 83,
+
+  /**
+   * Another operation undoes this one, or has undone it.
+   *
+   * @generated from enum value: OPERATION_ALREADY_UNDONE = 84;
+   */
+  OPERATION_ALREADY_UNDONE = 84,
 }
 
 /**

@@ -108,8 +108,9 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
   replay?: Operation_Replay | undefined;
 
   /**
-   * Filter of the request; empty if it has none. It has the new names of tags that were
-   * renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
+   * Filter of the request in normal form: with AND between conditions, each OR in parentheses, a
+   * comparison for each value, and double quotes. Empty if the request has none; of an operation
+   * of an earlier version, as it was sent. It has the new names of tags that were renamed, and "erased" in place of the addresses, and of parts of them, of persons whose data was
    * erased.
    *
    * @generated from field: string filter = 3;
@@ -229,6 +230,37 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
    * @generated from field: string q = 20;
    */
   q: string;
+
+  /**
+   * Number of subscribers that matched at the start and are not selected, because exclude_ids has
+   * them. Present if the type is SUBSCRIBERS_BATCH.
+   *
+   * @generated from field: optional int32 excluded = 21;
+   */
+  excluded?: number | undefined;
+
+  /**
+   * Identifier of the operation that this one undoes. Present if the type is SUBSCRIBERS_UNDO.
+   *
+   * @generated from field: optional string undo_of = 22;
+   */
+  undoOf?: string | undefined;
+
+  /**
+   * Identifier of the operation that undoes this one, or has undone it. Absent if none does, and
+   * after the undo was canceled or failed.
+   *
+   * @generated from field: optional string undone_by = 23;
+   */
+  undoneBy?: string | undefined;
+
+  /**
+   * Time from which the operation can no longer be undone, 24 hours after its end. Absent while it
+   * is running, and if it can never be undone or is undone.
+   *
+   * @generated from field: google.protobuf.Timestamp undo_expires_at = 24;
+   */
+  undoExpiresAt?: Timestamp | undefined;
 };
 
 /**
@@ -375,6 +407,13 @@ export enum Operation_Type {
    * @generated from enum value: WEBHOOK_REPLAY = 2;
    */
   WEBHOOK_REPLAY = 2,
+
+  /**
+   * Undoes a change of many subscribers. Started by UndoOperation; see undo_of.
+   *
+   * @generated from enum value: SUBSCRIBERS_UNDO = 3;
+   */
+  SUBSCRIBERS_UNDO = 3,
 }
 
 /**
@@ -488,6 +527,23 @@ export declare type BatchChangeSubscribersRequest = Message<"roster.v1.BatchChan
    * @generated from field: string q = 6;
    */
   q: string;
+
+  /**
+   * Number of subscribers that the caller expects to be selected, such as the total of the list
+   * that a person saw, less those of exclude_ids. If the number differs by more than 1 % and by
+   * more than 10, the call fails with SELECTION_CHANGED and starts nothing. Default: any number.
+   *
+   * @generated from field: optional int32 expected_total = 7;
+   */
+  expectedTotal?: number | undefined;
+
+  /**
+   * Identifiers of subscribers that are not selected and never changed: at most 1,000. Accepted
+   * with filter, segment_id and q. Those that do not match are ignored.
+   *
+   * @generated from field: repeated string exclude_ids = 8;
+   */
+  excludeIds: string[];
 };
 
 /**
@@ -716,6 +772,62 @@ export declare type CancelOperationResponse = Message<"roster.v1.CancelOperation
 export declare const CancelOperationResponseSchema: GenMessage<CancelOperationResponse>;
 
 /**
+ * Request message for UndoOperation.
+ *
+ * @generated from message roster.v1.UndoOperationRequest
+ */
+export declare type UndoOperationRequest = Message<"roster.v1.UndoOperationRequest"> & {
+  /**
+   * Identifier of the operation.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Whether to change nothing. The undo then runs as usual and reports would_change, unchanged and
+   * failed. It has no events, and the operation can still be undone.
+   *
+   * @generated from field: bool dry_run = 2;
+   */
+  dryRun: boolean;
+};
+
+/**
+ * Describes the message roster.v1.UndoOperationRequest.
+ * Use `create(UndoOperationRequestSchema)` to create a new message.
+ */
+export declare const UndoOperationRequestSchema: GenMessage<UndoOperationRequest>;
+
+/**
+ * The started undo.
+ *
+ * @generated from message roster.v1.UndoOperationResponse
+ */
+export declare type UndoOperationResponse = Message<"roster.v1.UndoOperationResponse"> & {
+  /**
+   * The operation that undoes the other one.
+   *
+   * @generated from field: roster.v1.Operation operation = 1;
+   */
+  operation?: Operation | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
+};
+
+/**
+ * Describes the message roster.v1.UndoOperationResponse.
+ * Use `create(UndoOperationResponseSchema)` to create a new message.
+ */
+export declare const UndoOperationResponseSchema: GenMessage<UndoOperationResponse>;
+
+/**
  * Request message for WatchOperation.
  *
  * @generated from message roster.v1.WatchOperationRequest
@@ -757,8 +869,8 @@ export declare const WatchOperationResponseSchema: GenMessage<WatchOperationResp
 
 /**
  * Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
- * once, which BatchChangeSubscribers starts, and replays of events to a webhook, which
- * ReplayWebhook starts.
+ * once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
+ * of events to a webhook, which ReplayWebhook starts.
  *
  * An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
  * continues after a restart of the service, and processes none of them twice. Operations of an
@@ -783,9 +895,10 @@ export declare const OperationService: GenService<{
   /**
    * Starts an operation and returns it with the number of selected subscribers: those that match
    * filter, segment_id and q, of which at least one must be set, or those of ids. Exactly one
-   * field of the action must be set. Fails with
-   * SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, or with OPERATION_LIMIT_REACHED if 100
-   * operations of the account have not ended.
+   * field of the action must be set. Subscribers of exclude_ids are not selected. Fails with
+   * SEGMENT_NOT_FOUND, SEGMENT_WITHOUT_FILTER, with SELECTION_CHANGED if the number of selected
+   * subscribers differs from expected_total by more than 1 % and by more than 10, or with
+   * OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
    *
    * To wait for the end, read WatchOperation until done is true.
    *
@@ -826,6 +939,39 @@ export declare const OperationService: GenService<{
     methodKind: "unary";
     input: typeof CancelOperationRequestSchema;
     output: typeof CancelOperationResponseSchema;
+  },
+  /**
+   * Starts the undo of a change of many subscribers that ended less than 24 hours ago, and returns
+   * the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
+   * OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
+   * the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
+   * change_status needs the scope admin.
+   *
+   * The undo gives a subscriber the tags, custom field values and status from before the operation,
+   * as far as they still are as the operation left them; these are counted as changed. Subscribers
+   * that are already as before are unchanged. What was changed since stays and is counted in
+   * failed, by one of these reasons; a subscriber of which a part was undone is also counted as
+   * changed:
+   *
+   * - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
+   *   status belongs to an earlier address
+   * - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
+   *   another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
+   * - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
+   * - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
+   * - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
+   * - VALIDATION_ERROR: the subscriber would have too many tags or too large values
+   *
+   * A renamed tag is followed, and tags that the operation created are kept. The undo of a change of
+   * the status is an explicit act of the caller, with its event and its entry in the history. An
+   * undo cannot be undone.
+   *
+   * @generated from rpc roster.v1.OperationService.UndoOperation
+   */
+  undoOperation: {
+    methodKind: "unary";
+    input: typeof UndoOperationRequestSchema;
+    output: typeof UndoOperationResponseSchema;
   },
   /**
    * Streams the operation, first its current state, then each change about twice a second,

@@ -565,7 +565,7 @@ export declare const BulkFailureSchema: GenMessage<BulkFailure>;
 export declare type ReasonCount = Message<"roster.v1.ReasonCount"> & {
   /**
    * The reason: of a row a value of Row.Reason. Of a subscriber it is why the single call would
-   * have failed, a value of Error.Reason.
+   * have failed, a value of Error.Reason; of an undo also CHANGED_SINCE and OPT_OUT_KEPT.
    *
    * @generated from field: string reason = 1;
    */

@@ -1362,8 +1362,8 @@ export declare type SubscriberHistoryEntry = Message<"roster.v1.SubscriberHistor
   tagsChange?: SubscriberHistoryEntry_TagChange | undefined;
 
   /**
-   * Statuses of a STATUS_CHANGED, and the first status of a CREATED. Absent for other
-   * types.
+   * Statuses of a STATUS_CHANGED, the first status of a CREATED, and the stated status of an
+   * OPT_OUT_REPEATED. Absent for other types.
    *
    * @generated from field: roster.v1.SubscriberHistoryEntry.StatusChange status_change = 13;
    */
@@ -1382,6 +1382,13 @@ export declare type SubscriberHistoryEntry = Message<"roster.v1.SubscriberHistor
    * @generated from field: optional string reason = 15;
    */
   reason?: string | undefined;
+
+  /**
+   * Identifier of the operation that made the change. Absent if none did.
+   *
+   * @generated from field: optional string operation_id = 16;
+   */
+  operationId?: string | undefined;
 };
 
 /**
@@ -1424,7 +1431,7 @@ export declare const SubscriberHistoryEntry_TagChangeSchema: GenMessage<Subscrib
  */
 export declare type SubscriberHistoryEntry_StatusChange = Message<"roster.v1.SubscriberHistoryEntry.StatusChange"> & {
   /**
-   * Status before the change. Absent for a creation.
+   * Status before the change. Absent for a creation and an opt-out that was repeated.
    *
    * @generated from field: optional roster.v1.Subscriber.Status from_status = 1 [json_name = "from"];
    */
@@ -1491,6 +1498,14 @@ export enum SubscriberHistoryEntry_Type {
    * @generated from enum value: SUPPRESSION_LIFTED = 5;
    */
   SUPPRESSION_LIFTED = 5,
+
+  /**
+   * An opt-out was stated, while the subscriber already had one by an operation. Nothing changed,
+   * but an undo of the operation does not end the opt-out.
+   *
+   * @generated from enum value: OPT_OUT_REPEATED = 6;
+   */
+  OPT_OUT_REPEATED = 6,
 }
 
 /**

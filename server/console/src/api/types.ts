@@ -42,7 +42,7 @@ export interface ErrorResponse {
 }
 
 export interface ErrorBody {
-  code: "Unauthorized" | "ValidationError" | "EmailNotVerified" | "Forbidden" | "SubscriberNotFound" | "TagNotFound" | "CustomFieldNotFound" | "ApiKeyNotFound" | "RouteNotFound" | "MethodNotAllowed" | "SubscriberAlreadyExists" | "TagAlreadyExists" | "CustomFieldAlreadyExists" | "CustomFieldLimitReached" | "RequestTimeout" | "PayloadTooLarge" | "UnsupportedMediaType" | "Internal" | "Unavailable" | "DeadlineExceeded" | "InvalidStatusTransition" | "SubscriberSuppressed" | "SuppressionNotFound" | "IdempotencyKeyReused" | "IdempotencyKeyInUse" | "RateLimited" | "WebhookNotFound" | "WebhookLimitReached" | "WebhookDeliveryNotFound" | "LastAdminKey" | "ApiKeyExpired" | "MethodNotImplemented" | "ServiceNotFound" | "SegmentNotFound" | "SegmentAlreadyExists" | "SegmentLimitReached" | "SegmentWithoutFilter" | "UsedBySegments" | "OperationNotFound" | "OperationLimitReached" | "LinkNotFound" | "PublicUrlNotSet" | "IdempotentResponseErased" | "PreconditionFailed" | "TestDeliveryLimitReached" | "StreamLimitReached" | "CpuShareExceeded" | "TooManyInvalidKeys" | "TooManyInvalidLinks" | "TooManySignups" | "ApiKeyScopeTooBroad" | "CustomFieldBeingDeleted" | "ResponseNotRead" | "FieldNotImplemented" | "SessionNotFound" | "SignInLinkNotFound" | "CrossOriginRequest" | "HttpsRequired" | "SignInLinkLimitReached" | "Cancelled" | "NotFound" | "AlreadyExists" | "ResourceExhausted" | "FailedPrecondition" | "Aborted" | "OutOfRange";
+  code: "Unauthorized" | "ValidationError" | "EmailNotVerified" | "Forbidden" | "SubscriberNotFound" | "TagNotFound" | "CustomFieldNotFound" | "ApiKeyNotFound" | "RouteNotFound" | "MethodNotAllowed" | "SubscriberAlreadyExists" | "TagAlreadyExists" | "CustomFieldAlreadyExists" | "CustomFieldLimitReached" | "RequestTimeout" | "PayloadTooLarge" | "UnsupportedMediaType" | "Internal" | "Unavailable" | "DeadlineExceeded" | "InvalidStatusTransition" | "SubscriberSuppressed" | "SuppressionNotFound" | "IdempotencyKeyReused" | "IdempotencyKeyInUse" | "RateLimited" | "WebhookNotFound" | "WebhookLimitReached" | "WebhookDeliveryNotFound" | "LastAdminKey" | "ApiKeyExpired" | "MethodNotImplemented" | "ServiceNotFound" | "SegmentNotFound" | "SegmentAlreadyExists" | "SegmentLimitReached" | "SegmentWithoutFilter" | "UsedBySegments" | "OperationNotFound" | "OperationLimitReached" | "LinkNotFound" | "PublicUrlNotSet" | "IdempotentResponseErased" | "PreconditionFailed" | "TestDeliveryLimitReached" | "StreamLimitReached" | "CpuShareExceeded" | "TooManyInvalidKeys" | "TooManyInvalidLinks" | "TooManySignups" | "ApiKeyScopeTooBroad" | "CustomFieldBeingDeleted" | "ResponseNotRead" | "FieldNotImplemented" | "SessionNotFound" | "SignInLinkNotFound" | "CrossOriginRequest" | "HttpsRequired" | "SignInLinkLimitReached" | "SelectionChanged" | "OperationNotEnded" | "OperationNotUndoable" | "UndoExpired" | "OperationAlreadyUndone" | "Cancelled" | "NotFound" | "AlreadyExists" | "ResourceExhausted" | "FailedPrecondition" | "Aborted" | "OutOfRange";
   message: string;
   details: ErrorDetail[];
   requestId: string;
@@ -157,7 +157,7 @@ export interface ListSubscriberHistoryResponse {
 
 export interface SubscriberHistoryEntry {
   id: string;
-  type: "CREATED" | "FIELDS_CHANGED" | "TAGS_CHANGED" | "STATUS_CHANGED" | "SUPPRESSION_LIFTED";
+  type: "CREATED" | "FIELDS_CHANGED" | "TAGS_CHANGED" | "STATUS_CHANGED" | "SUPPRESSION_LIFTED" | "OPT_OUT_REPEATED";
   createdAt: string;
   source: "API" | "IMPORT" | "SELF_SERVICE" | "EMAIL_CHANGED";
   actor?: Actor;
@@ -168,6 +168,7 @@ export interface SubscriberHistoryEntry {
   statusChange?: SubscriberHistoryEntryStatusChange;
   consentSource?: string;
   reason?: string;
+  operationId?: string;
 }
 
 export interface Actor {
@@ -381,6 +382,8 @@ export interface BatchChangeSubscribersRequest {
   action: BatchAction;
   dryRun?: boolean | null;
   q?: string | null;
+  expectedTotal?: number | null;
+  excludeIds?: string[] | null;
 }
 
 export interface BatchAction {
@@ -398,7 +401,7 @@ export interface BatchChangeSubscribersResponse {
 
 export interface Operation {
   id: string;
-  type: "SUBSCRIBERS_BATCH" | "WEBHOOK_REPLAY";
+  type: "SUBSCRIBERS_BATCH" | "WEBHOOK_REPLAY" | "SUBSCRIBERS_UNDO";
   action?: OperationAction;
   replay?: OperationReplay;
   filter: string;
@@ -417,6 +420,10 @@ export interface Operation {
   unchanged?: number;
   actor?: Actor;
   q: string;
+  excluded?: number;
+  undoOf?: string;
+  undoneBy?: string;
+  undoExpiresAt?: string;
 }
 
 export interface OperationAction {
@@ -449,6 +456,14 @@ export interface GetOperationResponse {
 }
 
 export interface CancelOperationResponse {
+  operation: Operation;
+}
+
+export interface UndoOperationRequest {
+  dryRun?: boolean | null;
+}
+
+export interface UndoOperationResponse {
   operation: Operation;
 }
 
@@ -1215,6 +1230,12 @@ export interface Operations {
     query: {  };
     body: undefined;
     response: CancelOperationResponse;
+  };
+  "POST /api/operations/{id}/undo": {
+    path: { id: string; };
+    query: {  };
+    body: UndoOperationRequest;
+    response: UndoOperationResponse;
   };
   "GET /api/operations/{id}/watch": {
     path: { id: string; };

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ....values.texts import caseless_key
+from .normal_form import quoted
 from .operands import custom_key, fields_of, is_tag_count
 from .syntax import Comparison, parse
 from .tree import comparisons
@@ -45,12 +46,12 @@ def names_tag(comparison: Comparison, key: str) -> bool:
 
 def with_renamed_tag(text: str, key: str, name: str) -> str:
     """Returns a filter with another name for the tag of this key."""
-    quoted = _quoted(name)
+    new_value = quoted(name)
     renamed = [each for each in comparisons(parse(text)) if _tag_key(each) == key]
     # From the end, so that the columns stay valid.
     for each in sorted(renamed, key=lambda each: each.value_column, reverse=True):
         start = each.value_column - 1
-        text = f"{text[:start]}{quoted}{text[start + each.value_length :]}"
+        text = f"{text[:start]}{new_value}{text[start + each.value_length :]}"
     return text
 
 
@@ -58,10 +59,3 @@ def _tag_key(comparison: Comparison) -> str | None:
     if comparison.field != "tags" or comparison.is_prefix:
         return None
     return caseless_key(comparison.value)
-
-
-def _quoted(text: str) -> str:
-    """Returns a text as a string of a filter."""
-    for special in ("\\", '"', "*"):
-        text = text.replace(special, f"\\{special}")
-    return f'"{text}"'

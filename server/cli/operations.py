@@ -1,0 +1,43 @@
+"""roster operations"""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import quote
+
+import typer
+
+from .common.operations import print_ended, run_operation
+from .common.options import LOCAL_URL, ApiKey, Json, Url
+from .common.service_client import ServiceClient
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Undo operations.")
+
+
+@app.callback()
+def operations() -> None:
+    """Undo operations."""
+
+
+@app.command()
+def undo(
+    operation: Annotated[str, typer.Argument(metavar="ID", help="The operation to undo.")],
+    url: Url = LOCAL_URL,
+    api_key: ApiKey = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing, and print what would be undone.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Undo what an operation changed, within 24 hours after its end.
+
+    Subscribers get the tags, custom field values and statuses from before the operation, as far as
+    they still are as the operation left them. What was changed since is printed and stays.
+    Deletions cannot be undone. The undo of a status needs a key of scope admin.
+    Exit codes: 1 if changes could not be undone, also by a dry run, 6 if the service cannot be
+    reached, 7 if it rejects the request, 8 if the undo did not succeed, and 130 if the command was
+    interrupted; the undo then continues in the service.
+    """
+    path = f"/api/operations/{quote(operation, safe='')}/undo"
+    undone = run_operation(ServiceClient(url, api_key), path, {"dryRun": dry_run})
+    print_ended(undone, as_json=json)

@@ -1,0 +1,148 @@
+"""Undoes what an operation changed, in the transaction of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+from ...rpc.errors import SubscriberNotFound
+from ...storage.transaction import Transaction
+from ...values.ids import first_id_at
+from ...values.texts import caseless_key
+from ..custom_fields.store import types as custom_field_types
+from ..events.rules import EventType
+from ..subscribers.counters.store_statistics import StatisticChanges
+from ..subscribers.fields import Status, SubscriberRow
+from ..subscribers.history import EntryType, Source
+from ..subscribers.rules import STATUS_EVENT_TYPES
+from ..subscribers.store import SubscriberStore
+from ..subscribers.store_attached import attach, detach, replace_values
+from ..subscribers.store_changes import store_changes
+from ..subscribers.store_history import created_by, entries_of_each
+from ..subscribers.store_reading import find_each
+from ..suppressions.store import Suppressions
+from ..tags.store import names_of
+from .rules import UndoRequest
+from .store import OperationRow
+from .undo import Account, Undone, tag_ids_in, undone, undone_creation
+
+_TYPES = (EntryType.FIELDS_CHANGED, EntryType.TAGS_CHANGED, EntryType.STATUS_CHANGED)
+# The history of a subscriber is read from this time before the operation, in milliseconds, because
+# clocks of processes differ.
+_BEFORE = 3600_000
+
+
+def undo(
+    account_id: str,
+    row: OperationRow,
+    request: UndoRequest,
+    ids: Sequence[str],
+    suppressions: Suppressions,
+    tx: Transaction,
+) -> OperationRow:
+    """Undoes the changes of subscribers, unless it is a dry run. Returns the undo with its counts.
+
+    Subscribers that the operation did not change are skipped.
+    """
+    if not ids:
+        return row
+    parts = _undone(account_id, request, ids, suppressions, tx)
+    changed = [part for part in parts if part.after != part.before]
+    if not request.dry_run:
+        _store(account_id, changed, suppressions, tx)
+    failures = row.failures
+    for part in parts:
+        for reason in part.failures:
+            failures.add(reason, part.before.id)
+    unchanged = sum(part.after == part.before and not part.failures for part in parts)
+    return row._replace(
+        processed=row.processed + len(parts),
+        changed=(row.changed or 0) + len(changed),
+        unchanged=(row.unchanged or 0) + unchanged,
+        failed=failures.as_text(),
+    )
+
+
+def with_missing(row: OperationRow) -> OperationRow:
+    """Returns an undo that ends, with the subscribers that were deleted since."""
+    failures = row.failures
+    if row.total > row.processed:
+        failures.add_many(SubscriberNotFound.reason, row.total - row.processed)
+    return row._replace(failed=failures.as_text())
+
+
+def _undone(
+    account_id: str,
+    request: UndoRequest,
+    ids: Sequence[str],
+    suppressions: Suppressions,
+    tx: Transaction,
+) -> list[Undone]:
+    """Returns what is undone for each subscriber that the operation changed, in order of ID."""
+    operation_id = request.undo_of
+    first = first_id_at(max(request.started_at - _BEFORE, 0))
+    histories = entries_of_each(account_id, ids, _TYPES, tx, after=first)
+    own = {
+        id_: found
+        for id_, history in histories.items()
+        if (found := [entry for entry in history if entry.operation_id == operation_id])
+    }
+    created: set[str] = set()
+    if request.is_of_import:
+        created = created_by(account_id, ids, operation_id, tx)
+    rows = find_each(account_id, sorted({*own, *created}), tx)
+    keys = [each.email_key for each in rows.values()]
+    tag_ids = {tag_id for entries in own.values() for tag_id in tag_ids_in(entries)}
+    account = Account(
+        names_of(account_id, sorted(tag_ids), tx),
+        custom_field_types(account_id, tx),
+        suppressions.suppressed_among(account_id, keys, tx) if keys else (),
+        request.by_admin,
+    )
+    return [
+        undone_creation(each, histories.get(id_, ()), operation_id)
+        if (id_ := each.id) in created
+        else undone(each, histories[id_], operation_id, account)
+        for each in sorted(rows.values(), key=attrgetter("id"))
+    ]
+
+
+def _store(
+    account_id: str, changed: Sequence[Undone], suppressions: Suppressions, tx: Transaction
+) -> None:
+    by_event_type: dict[EventType, list[tuple[SubscriberRow, SubscriberRow]]] = {}
+    subscribers = SubscriberStore(suppressions)
+    for before, after, _ in changed:
+        if after is None:
+            subscribers.delete(account_id, before.id, tx)
+            continue
+        event_type = EventType.SUBSCRIBER_UPDATED
+        if after.status != before.status:
+            event_type = STATUS_EVENT_TYPES.get(Status(after.status), event_type)
+        by_event_type.setdefault(event_type, []).append((before, after))
+    for event_type, changes in by_event_type.items():
+        statistics = StatisticChanges(tx.now)
+        _store_tags(account_id, changes, statistics, tx)
+        replace_values(account_id, changes, tx)
+        store_changes(account_id, changes, statistics, tx, Source.API, event_type)
+
+
+def _store_tags(
+    account_id: str,
+    changes: Sequence[tuple[SubscriberRow, SubscriberRow]],
+    statistics: StatisticChanges,
+    tx: Transaction,
+) -> None:
+    """Stores the tags of subscribers. Four statements, and one for each set of removed tags."""
+    added = []
+    removed: dict[frozenset[str], list[SubscriberRow]] = {}
+    for before, after in changes:
+        keys = frozenset(map(caseless_key, set(before.tags) - set(after.tags)))
+        if keys:
+            removed.setdefault(keys, []).append(before)
+        names = {caseless_key(name): name for name in after.tags if name not in before.tags}
+        if names:
+            added.append((before.id, before.status, names))
+    attach(account_id, added, statistics, tx)
+    for keys, rows in removed.items():
+        detach(account_id, rows, keys, statistics, tx)
