@@ -45,9 +45,10 @@ def wait_for(account: Account, id: str, is_reached: Callable[[Any], bool]) -> An
 
 def waiting_replay(account: Account, receiver: Receiver) -> tuple[str, str]:
     """Returns a webhook and the replay to it, which waits while the webhook is disabled."""
-    create_people(account, 700)
     webhook = account.ok("CreateWebhook", url=receiver.url, enabled=False)["webhook"]["id"]
-    replay = account.ok("ReplayWebhook", id=webhook, since="2026-01-01T00:00:00Z")["operation"]["id"]
+    create_people(account, 700)
+    started = account.ok("ReplayWebhook", id=webhook, since="2026-01-01T00:00:00Z")
+    replay = started["operation"]["id"]
     # It waits while more than 100 deliveries are due.
     wait_for(account, replay, lambda operation: operation["processed"] > 100)
     return webhook, replay

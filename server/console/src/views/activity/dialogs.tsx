@@ -127,17 +127,14 @@ function RepeatChange({
   const { action } = operation;
   const count = trial.data?.wouldChange ?? 0;
   const mustType = Boolean(action?.delete) && count >= TYPED;
-  const warning = action?.delete
-    ? t("repeat.delete")
-    : action?.changeStatus
-      ? t("repeat.optOut")
-      : "";
+  const isRisky = Boolean(action?.delete || action?.changeStatus);
+  const warning = isRisky && count > 0 && t(action?.delete ? "repeat.delete" : "repeat.optOut");
   return (
     <FormDialog
       title={what(operation, names)}
       verb={plural(action?.delete ? "repeat.verbDelete" : "repeat.verb", count)}
       keep={t("repeat.keep")}
-      danger={Boolean(warning)}
+      danger={isRisky}
       disabled={!count || (mustType && typed.value.trim() !== String(count))}
       onClose={onClose}
       onSubmit={async () => {
