@@ -110,7 +110,7 @@ def test_filters_are_in_the_address(person: Person, receiver: Receiver, webhook:
     expect(rows).to_have_text([re.compile(r"tag\.created")])
     page.get_by_label("Person").fill("nobody@example.com")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("Subscriber not found.")
+    expect(page.get_by_role("alert")).to_contain_text("This person does not exist")
     page.get_by_label("Person").fill("ada@example.com")
     page.keyboard.press("Enter")
     page.get_by_role("link", name="Clear filters").click()
