@@ -108,7 +108,7 @@ def test_filters_are_in_the_address(person: Person, receiver: Receiver, webhook:
     expect(rows).to_have_count(1)
     page.reload()
     expect(rows).to_have_text([re.compile(r"tag\.created")])
-    page.get_by_label("Person").fill("nobody@example.com")
+    page.get_by_label("Person").fill("unknown@example.com")
     page.keyboard.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("This person does not exist")
     page.get_by_label("Person").fill("ada@example.com")
