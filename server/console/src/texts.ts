@@ -130,6 +130,20 @@ export function clock(value: number): string {
   return format("clock", () => new Intl.DateTimeFormat(locale(), options)).format(value);
 }
 
+/** Returns the time of a day with its seconds. */
+export function clockTime(value: string): string {
+  const options = { timeStyle: "medium" } as const;
+  const made = format("clockTime", () => new Intl.DateTimeFormat(language.value, options));
+  return made.format(new Date(value));
+}
+
+export function percent(share: number): string {
+  const options = { style: "percent", maximumFractionDigits: 1 } as const;
+  // A share below 1 is not rounded up to 100 %.
+  const value = share < 1 ? Math.min(share, 0.999) : share;
+  return format("percent", () => new Intl.NumberFormat(language.value, options)).format(value);
+}
+
 const UNITS = [
   ["day", 86_400],
   ["hour", 3_600],

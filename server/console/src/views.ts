@@ -4,12 +4,15 @@ import type { FunctionComponent } from "preact";
 import type { IconName } from "./components/icon.tsx";
 import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
+import { Activity } from "./views/activity.tsx";
 import { Fields } from "./views/fields.tsx";
 import { Home } from "./views/home.tsx";
 import { Segments } from "./views/segments.tsx";
+import { Settings } from "./views/settings.tsx";
 import { Subscribers } from "./views/subscribers.tsx";
 import { Suppressions } from "./views/suppressions.tsx";
 import { Tags } from "./views/tags.tsx";
+import { Webhooks } from "./views/webhooks.tsx";
 
 export interface View {
   /** A pattern of paths below the console, such as /subscribers/:id?. */
@@ -37,6 +40,21 @@ export const VIEWS: View[] = [
     letter: "b",
     within: "/subscribers/:id?",
   },
+  {
+    path: "/activity/:id?",
+    title: "activity.title",
+    component: Activity,
+    icon: "activity",
+    letter: "a",
+  },
+  {
+    path: "/webhooks/:id?/:part?/:delivery?",
+    title: "webhooks.title",
+    component: Webhooks,
+    icon: "webhook",
+    letter: "w",
+  },
+  { path: "/settings/:part?", title: "settings.title", component: Settings, icon: "settings" },
 ];
 
 /** Returns whether a view has this path. */

@@ -18,7 +18,7 @@ export type Request<K extends Operation> = Part<"path", Operations[K]["path"]> &
     etag?: string;
     /** Identifies the request, so that it has no second effect if it is sent again. */
     idempotencyKey?: string;
-    signal?: AbortSignal;
+    signal?: AbortSignal | undefined;
   };
 type Arguments<K extends Operation> =
   Record<never, never> extends Request<K> ? [request?: Request<K>] : [request: Request<K>];
@@ -100,13 +100,7 @@ export async function callTagged<K extends Operation>(
       nextPage: new URLSearchParams(link.split("?")[1]).get("pageToken") ?? "",
     };
   }
-  const error = errorOf(text);
-  if (!error) {
-    connectionLost();
-    throw new ConnectionError(`HTTP ${response.status}`);
-  }
-  if (response.status === 401 && template !== "/api/session") onSignedOut();
-  throw new ApiError(response.status, error);
+  throw failure(response.status, text, template);
 }
 
 async function send(target: string, options: RequestInit): Promise<Response> {
@@ -137,6 +131,38 @@ export function url(
   }
   const text = parameters.toString();
   return new URL(`..${filled}`, location.origin + base).pathname + (text ? `?${text}` : "");
+}
+
+/** Calls an operation that streams records, and gives each to `take` until the stream ends. */
+export async function callStream<Value>(
+  operation: Operation,
+  request: { path?: Record<string, string>; query?: Record<string, string>; signal: AbortSignal },
+  take: (record: Value) => void,
+): Promise<void> {
+  const [, template] = operation.split(" ") as [string, string];
+  const headers = { Accept: "application/x-ndjson" };
+  const { path, query, signal } = request;
+  const response = await send(url(template, path, query), { method: "GET", headers, signal });
+  if (!response.ok || !response.body) throw failure(response.status, await response.text(), template);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line.trim()) take(JSON.parse(line) as Value);
+  }
+}
+
+function failure(status: number, text: string, template: string): Error {
+  const error = errorOf(text);
+  if (!error) {
+    connectionLost();
+    return new ConnectionError(`HTTP ${status}`);
+  }
+  if (status === 401 && template !== "/api/session") onSignedOut();
+  return new ApiError(status, error);
 }
 
 function errorOf(text: string): ErrorBody | null {

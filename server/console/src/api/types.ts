@@ -1239,7 +1239,7 @@ export interface CustomFieldEvent {
 
 export interface OperationEvent {
   id: string;
-  type: "doing.completed";
+  type: "operation.completed";
   timestamp: string;
   accountId?: string;
   sequence: number;

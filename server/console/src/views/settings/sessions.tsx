@@ -1,0 +1,287 @@
+import { useSignal } from "@preact/signals";
+import { notify } from "../../announce.ts";
+import { call, callTagged } from "../../api/client.ts";
+import type { CreateSignInLinkRequest, Session, SignInLink } from "../../api/types.ts";
+import { FormDialog } from "../../components/form_dialog.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { Shown } from "../../components/loaded.tsx";
+import { More, usePaged } from "../../components/paged.tsx";
+import { SecretDialog } from "../../components/secret.tsx";
+import { Time } from "../../components/time.tsx";
+import { session, signOut, signOutEverywhere } from "../../session.ts";
+import { named, parts, t } from "../../texts.ts";
+import { Scope, ScopeChoices } from "./scopes.tsx";
+
+type LinkScope = CreateSignInLinkRequest["scope"];
+const PAGE = 100;
+const TIMES = { 600: "time.minutes10", 3600: "time.hour", 86400: "time.day", 604800: "time.week" } as const;
+type Question =
+  | { type: "link" }
+  | { type: "everywhere" }
+  | { type: "session"; session: Session }
+  | { type: "revoke"; link: SignInLink };
+
+/** People who are signed in, and links with which others can. */
+export function Sessions() {
+  const question = useSignal<Question | null>(null);
+  const url = useSignal("");
+  const sessions = usePaged("", async (pageToken, signal) => {
+    const query = { limit: PAGE, pageToken };
+    const { body, nextPage } = await callTagged("GET /api/sessions", { query, signal });
+    return { items: body.sessions, nextPage };
+  });
+  const links = usePaged("", async (pageToken, signal) => {
+    const query = { limit: PAGE, pageToken };
+    const { body, nextPage } = await callTagged("GET /api/sign-in-links", { query, signal });
+    return { items: body.signInLinks, nextPage };
+  });
+  const asked = question.value;
+  const close = () => (question.value = null);
+  const own = session.value?.session?.id;
+
+  return (
+    <>
+      <header class="page-head">
+        <p>{t("sessions.text")}</p>
+        <span class="space" />
+        <button type="button" onClick={() => (question.value = { type: "everywhere" })}>
+          {t("account.signOutEverywhere")}…
+        </button>
+        <button type="button" class="main" onClick={() => (question.value = { type: "link" })}>
+          <Icon name="plus" />
+          {t("link.create")}
+        </button>
+      </header>
+      <section aria-labelledby="sessions">
+        <h2 id="sessions">{t("sessions.title")}</h2>
+        <Shown loaded={sessions}>
+          {(items) =>
+            items.length ? (
+              <table class="table">
+                <thead>
+                  <tr>
+                    <th>{t("name")}</th>
+                    <th class="wide">{t("scope.title")}</th>
+                    <th class="wide">{t("sessions.began")}</th>
+                    <th>{t("lastUsed")}</th>
+                    <th class="wide">{t("sessions.ends")}</th>
+                    <th>
+                      <span class="unseen">{t("actions")}</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {items.map((each) => (
+                    <tr key={each.id}>
+                      <td class="name">
+                        <bdi dir="auto">{each.name}</bdi>
+                        <small class="below phone">{named("scope", each.scope)}</small>
+                        {each.id === own && <small> {t("sessions.own")}</small>}
+                      </td>
+                      <td class="wide">
+                        <Scope scope={each.scope} />
+                      </td>
+                      <td class="wide">
+                        <Time value={each.createdAt} as="ago" />{" "}
+                        <small>{t(each.apiKeyId ? "sessions.byKey" : "sessions.byLink")}</small>
+                      </td>
+                      <td>
+                        <Time value={each.lastUsedAt} as="ago" />
+                      </td>
+                      <td class="wide">
+                        <Time value={each.expiresAt} />
+                      </td>
+                      <td class="end">
+                        <button
+                          type="button"
+                          class="plain"
+                          onClick={() => (question.value = { type: "session", session: each })}
+                        >
+                          {t("account.signOut")}
+                        </button>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            ) : (
+              <p class="nothing">{t("sessions.empty")}</p>
+            )
+          }
+        </Shown>
+        <More paged={sessions} />
+      </section>
+      <section aria-labelledby="links">
+        <h2 id="links">{t("links.title")}</h2>
+        <Shown loaded={links} rows={1}>
+          {(items) =>
+            items.length ? (
+              <table class="table">
+                <thead>
+                  <tr>
+                    <th>{t("name")}</th>
+                    <th class="wide">{t("scope.title")}</th>
+                    <th class="wide">{t("created")}</th>
+                    <th>{t("expires")}</th>
+                    <th>
+                      <span class="unseen">{t("actions")}</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {items.map((link) => (
+                    <tr key={link.id}>
+                      <td class="name">
+                        <bdi dir="auto">{link.name}</bdi>
+                        <small class="below phone">{named("scope", link.scope)}</small>
+                      </td>
+                      <td class="wide">
+                        <Scope scope={link.scope} />
+                      </td>
+                      <td class="wide">
+                        <Time value={link.createdAt} as="ago" />
+                      </td>
+                      <td>
+                        <Time value={link.expiresAt} as="ago" />
+                      </td>
+                      <td class="end">
+                        <button
+                          type="button"
+                          class="plain"
+                          onClick={() => (question.value = { type: "revoke", link })}
+                        >
+                          {t("revoke")}
+                        </button>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            ) : (
+              <p class="nothing">{t("links.empty")}</p>
+            )
+          }
+        </Shown>
+        <More paged={links} />
+      </section>
+      {asked?.type === "link" && (
+        <LinkDialog
+          onClose={close}
+          onDone={(created) => {
+            close();
+            links.reload();
+            url.value = created;
+          }}
+        />
+      )}
+      {url.value && (
+        <SecretDialog
+          title={t("link.created")}
+          label={t("link")}
+          secret={url.value}
+          onClose={() => (url.value = "")}
+        >
+          <p>{t("link.text")}</p>
+        </SecretDialog>
+      )}
+      {asked?.type === "everywhere" && (
+        <FormDialog
+          title={t("everywhere.title")}
+          verb={t("account.signOutEverywhere")}
+          keep={t("everywhere.keep")}
+          danger
+          onClose={close}
+          onSubmit={signOutEverywhere}
+        >
+          <p>{t("everywhere.text")}</p>
+        </FormDialog>
+      )}
+      {asked?.type === "session" && (
+        <FormDialog
+          title={t("session.end.title")}
+          verb={t("account.signOut")}
+          keep={t("session.keep")}
+          danger
+          onClose={close}
+          onSubmit={async () => {
+            if (asked.session.id === own) return signOut();
+            await call("DELETE /api/sessions/{id}", { path: { id: asked.session.id } });
+            close();
+            sessions.reload();
+            notify(t("session.ended", { name: asked.session.name }));
+          }}
+        >
+          <p>
+            {parts(asked.session.id === own ? "session.end.own" : "session.end.text", {
+              name: <bdi dir="auto">{asked.session.name}</bdi>,
+              time: <Time value={asked.session.lastUsedAt} as="ago" />,
+            })}
+          </p>
+        </FormDialog>
+      )}
+      {asked?.type === "revoke" && (
+        <FormDialog
+          title={t("link.revoke.title")}
+          verb={t("revoke")}
+          keep={t("link.keep")}
+          danger
+          onClose={close}
+          onSubmit={async () => {
+            await call("DELETE /api/sign-in-links/{id}", { path: { id: asked.link.id } });
+            close();
+            links.reload();
+          }}
+        >
+          <p>{parts("link.revoke.text", { name: <bdi dir="auto">{asked.link.name}</bdi> })}</p>
+        </FormDialog>
+      )}
+    </>
+  );
+}
+
+function LinkDialog({ onClose, onDone }: { onClose: () => void; onDone: (url: string) => void }) {
+  const name = useSignal("");
+  const scope = useSignal<LinkScope>("write");
+  const seconds = useSignal(600);
+  return (
+    <FormDialog
+      title={t("link.create")}
+      verb={t("link.create")}
+      onClose={onClose}
+      onSubmit={async () => {
+        const body = { name: name.value, scope: scope.value, expiresInSeconds: seconds.value };
+        onDone((await call("POST /api/sign-in-links", { body })).url);
+      }}
+    >
+      <label class="field">
+        {t("link.name")}
+        <input
+          required
+          dir="auto"
+          maxLength={100}
+          autocomplete="off"
+          value={name.value}
+          onInput={(event) => (name.value = event.currentTarget.value)}
+        />
+      </label>
+      <ScopeChoices
+        scopes={["read", "write", "admin"] as const}
+        value={scope.value}
+        onChoose={(chosen) => (scope.value = chosen)}
+      />
+      <label class="field">
+        {t("link.works")}
+        <select
+          value={seconds.value}
+          onChange={(event) => (seconds.value = Number(event.currentTarget.value))}
+        >
+          {Object.entries(TIMES).map(([value, text]) => (
+            <option key={value} value={value}>
+              {t(text)}
+            </option>
+          ))}
+        </select>
+      </label>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,184 @@
+import { callTagged } from "../../api/client.ts";
+import type { Operations, Webhook, WebhookDelivery } from "../../api/types.ts";
+import { Icon, type IconName } from "../../components/icon.tsx";
+import { Shown } from "../../components/loaded.tsx";
+import { More, usePaged } from "../../components/paged.tsx";
+import { Time } from "../../components/time.tsx";
+import { address, go, href, withQuery } from "../../router.ts";
+import { named, number, t } from "../../texts.ts";
+import { EVENT_TYPES } from "./endpoint_dialogs.tsx";
+
+type State = WebhookDelivery["state"];
+type Query = Operations["GET /api/webhook-deliveries"]["query"];
+const STATES: (State | "")[] = ["", "FAILED", "PENDING", "SUCCEEDED"];
+const ICONS: Record<State, [IconName, string]> = {
+  PENDING: ["clock", "paused"],
+  SENDING: ["up", "paused"],
+  SUCCEEDED: ["check", "good"],
+  FAILED: ["warning", "bad"],
+};
+const PAGE = 50;
+const REFRESH = 10;
+
+/** The state of a delivery as a color, a shape and a word. */
+export function DeliveryLabel({ state }: { state: State }) {
+  const [icon, kind] = ICONS[state];
+  return (
+    <span class={`state ${kind}`}>
+      <Icon name={icon} />
+      {named("delivery", state)}
+    </span>
+  );
+}
+
+/** Deliveries to all endpoints or to one, with filters that are in the address. */
+export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; webhookId?: string }) {
+  const { query } = address.value;
+  const value = (name: string) => query.get(name) ?? "";
+  const state = value("state").toUpperCase();
+  const urls = new Map(webhooks.map((webhook) => [webhook.id, webhook.url]));
+  const request: Query = {
+    limit: PAGE,
+    webhookId,
+    ...(state ? { state: state as State } : {}),
+    eventType: value("type"),
+    eventId: value("event"),
+    subscriberId: value("person"),
+    ...(value("status") ? { httpStatus: Number(value("status")) } : {}),
+  };
+  const paged = usePaged(
+    JSON.stringify(request),
+    async (pageToken, signal) => {
+      const { body, nextPage } = await callTagged("GET /api/webhook-deliveries", {
+        query: { ...request, pageToken },
+        signal,
+      });
+      return { items: body.deliveries, nextPage };
+    },
+    () => REFRESH,
+  );
+  const isFiltered = ["state", "type", "event", "person", "status"].some((name) => query.has(name));
+  return (
+    <section aria-labelledby="deliveries">
+      <h2 id="deliveries">{t("deliveries")}</h2>
+      <nav class="choices-row" aria-label={t("delivery.state")}>
+        {STATES.map((each) => (
+          <a
+            key={each}
+            href={href(withQuery({ state: each.toLowerCase() }))}
+            aria-current={each === state ? "page" : undefined}
+          >
+            {each ? named("delivery", each) : t("all")}
+          </a>
+        ))}
+      </nav>
+      <div class="filters">
+        <Filter name="type" label={t("event.type")} options={EVENT_TYPES} />
+        <Filter name="event" label={t("event.id")} placeholder="evt_…" />
+        <Filter name="person" label={t("person")} placeholder="ada@example.com" />
+        <Filter name="status" label={t("http.status")} placeholder="503" pattern="[1-5][0-9][0-9]" />
+      </div>
+      <Shown loaded={paged} rows={6}>
+        {(deliveries) => {
+          if (!deliveries.length && !paged.more) {
+            return (
+              <p class="nothing">
+                {t(isFiltered ? "deliveries.none" : "deliveries.empty")}{" "}
+                {isFiltered && <a href={href(address.value.path)}>{t("filters.clear")}</a>}
+              </p>
+            );
+          }
+          return (
+            <table class="table" aria-busy={paged.isBusy}>
+              <thead>
+                <tr>
+                  <th>{t("state")}</th>
+                  <th>{t("event")}</th>
+                  {!webhookId && <th class="wide">{t("endpoint")}</th>}
+                  <th class="wide number">{t("attempts")}</th>
+                  <th class="wide">{t("attempt.next")}</th>
+                  <th>{t("created")}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {deliveries.map((delivery) => (
+                  <tr key={delivery.id}>
+                    <td>
+                      <DeliveryLabel state={delivery.state} />
+                    </td>
+                    <td>
+                      <a class="row-link" href={href(deliveryPath(delivery))}>
+                        {delivery.eventType}
+                      </a>
+                    </td>
+                    {!webhookId && (
+                      <td class="wide clip">
+                        <bdi dir="auto">{urls.get(delivery.webhookId)}</bdi>
+                      </td>
+                    )}
+                    <td class="wide number">{number(delivery.attemptCount)}</td>
+                    <td class="wide">
+                      {delivery.nextAttemptAt && <Time value={delivery.nextAttemptAt} as="ago" />}
+                    </td>
+                    <td>
+                      <Time value={delivery.createdAt} as="ago" />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          );
+        }}
+      </Shown>
+      <More paged={paged} />
+    </section>
+  );
+}
+
+export function deliveryPath(delivery: { webhookId: string; id: string }): string {
+  return `/webhooks/${delivery.webhookId}/deliveries/${delivery.id}`;
+}
+
+/** A filter, which applies when Enter is pressed or the field is left. */
+export function Filter({
+  name,
+  label,
+  placeholder = "",
+  pattern,
+  options,
+}: {
+  name: string;
+  label: string;
+  placeholder?: string;
+  pattern?: string;
+  options?: string[];
+}) {
+  const list = options && `options-${name}`;
+  return (
+    <label class="field">
+      {label}
+      <input
+        type="search"
+        autocomplete="off"
+        spellcheck={false}
+        placeholder={placeholder}
+        pattern={pattern}
+        list={list}
+        value={address.value.query.get(name) ?? ""}
+        onChange={(event) => {
+          const field = event.currentTarget;
+          if (field.validity.valid) go(withQuery({ [name]: field.value.trim() }));
+          else field.reportValidity();
+        }}
+        onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
+      />
+      {options && (
+        <datalist id={list}>
+          {options.map((option) => (
+            <option key={option} value={option} />
+          ))}
+        </datalist>
+      )}
+    </label>
+  );
+}

@@ -1,0 +1,196 @@
+import { useSignal } from "@preact/signals";
+import { announce, notify } from "../../announce.ts";
+import { call } from "../../api/client.ts";
+import type { Event, Webhook, WebhookAttempt } from "../../api/types.ts";
+import { Icon } from "../../components/icon.tsx";
+import { Shown, useLoaded } from "../../components/loaded.tsx";
+import { Time } from "../../components/time.tsx";
+import { copy } from "../../copying.ts";
+import { href } from "../../router.ts";
+import { canWrite } from "../../session.ts";
+import { errorText, number, parts, t } from "../../texts.ts";
+import { DeliveryLabel } from "./deliveries.tsx";
+import { resultOf } from "./health.tsx";
+import { deliveryCommand, findEvent } from "./requests.ts";
+
+/** One delivery: its request, and what came back in each attempt. */
+export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
+  const loaded = useLoaded(
+    id,
+    async (signal) => {
+      const [found, { webhook }] = await Promise.all([
+        call("GET /api/webhook-deliveries/{id}", { path: { id }, signal }),
+        call("GET /api/webhooks/{id}", { path: { id: webhookId }, signal }),
+      ]);
+      return { ...found, webhook };
+    },
+    (data) => (data && ["PENDING", "SENDING"].includes(data.delivery.state) ? 2 : 0),
+  );
+  const delivery = loaded.data?.delivery;
+  const event = useLoaded(delivery?.eventId ?? "", async (signal) =>
+    delivery ? findEvent(delivery.eventId, delivery.eventType, signal) : undefined,
+  );
+  const isBusy = useSignal(false);
+
+  async function retry(): Promise<void> {
+    isBusy.value = true;
+    try {
+      await call("POST /api/webhook-deliveries/{id}/retry", { path: { id } });
+      announce(t("delivery.retried"));
+      loaded.reload();
+    } catch (error) {
+      notify(errorText(error));
+    }
+    isBusy.value = false;
+  }
+
+  return (
+    <div class="page wide-page">
+      <p class="back">
+        <a href={href(`/webhooks/${webhookId}`)}>
+          <Icon name="left" />
+          <bdi dir="auto">{loaded.data?.webhook.url ?? t("webhooks.title")}</bdi>
+        </a>
+      </p>
+      <Shown loaded={loaded} rows={6}>
+        {({ delivery, attempts, webhook }) => (
+          <>
+            <header class="page-head">
+              <h1>{delivery.eventType}</h1>
+              <DeliveryLabel state={delivery.state} />
+              <span class="space" />
+              {canWrite.value && (
+                <button
+                  type="button"
+                  class={delivery.state === "FAILED" ? "main" : ""}
+                  disabled={isBusy.value || delivery.state === "SENDING"}
+                  onClick={() => void retry()}
+                >
+                  {t("retryDelivery")}
+                </button>
+              )}
+              <CopyCommand webhook={webhook} event={event.data} />
+            </header>
+            <dl class="facts">
+              <dt>{t("event.id")}</dt>
+              <dd>
+                <code>{delivery.eventId}</code>{" "}
+                <a href={href(`/webhooks?event=${delivery.eventId}`)}>{t("delivery.others")}</a>
+              </dd>
+              <Person event={event.data} />
+              <dt>{t("created")}</dt>
+              <dd>
+                <Time value={delivery.createdAt} />
+                {delivery.operationId && (
+                  <>
+                    {" · "}
+                    <a href={href(`/activity/${delivery.operationId}`)}>{t("delivery.replay")}</a>
+                  </>
+                )}
+              </dd>
+              {delivery.nextAttemptAt && (
+                <>
+                  <dt>{t("attempt.next")}</dt>
+                  <dd>
+                    <Time value={delivery.nextAttemptAt} as="ago" />
+                  </dd>
+                </>
+              )}
+            </dl>
+            <section aria-labelledby="attempts">
+              <h2 id="attempts">{t("attempts")}</h2>
+              {!attempts.length && <p class="nothing">{t("attempts.none")}</p>}
+              {attempts.toReversed().map((attempt, index) => (
+                <Attempt key={attempt.number} attempt={attempt} isOpen={index === 0} />
+              ))}
+            </section>
+            <section aria-labelledby="body">
+              <h2 id="body">{t("request.body")}</h2>
+              <Shown loaded={event}>
+                {(found) =>
+                  found ? (
+                    <pre dir="auto" tabIndex={0} aria-labelledby="body">
+                      {JSON.stringify(found, null, 2)}
+                    </pre>
+                  ) : found === null ? (
+                    <p class="nothing">{t("request.notStored")}</p>
+                  ) : null
+                }
+              </Shown>
+            </section>
+          </>
+        )}
+      </Shown>
+    </div>
+  );
+}
+
+function CopyCommand({ webhook, event }: { webhook: Webhook; event: Event | null | undefined }) {
+  return (
+    <button
+      type="button"
+      disabled={!event}
+      title={t("curl.signed")}
+      onClick={() => event && void copy(deliveryCommand(webhook.url, event))}
+    >
+      <Icon name="copy" />
+      {t("curl")}
+    </button>
+  );
+}
+
+/** The person of an event, if it is about one. */
+function Person({ event }: { event: Event | null | undefined }) {
+  const person = event?.data.subscriber as { id?: string; email?: string } | undefined;
+  if (!person?.id) return null;
+  return (
+    <>
+      <dt>{t("person")}</dt>
+      <dd>
+        <a href={href(`/subscribers/${person.id}`)}>
+          <bdi dir="auto">{person.email || person.id}</bdi>
+        </a>
+      </dd>
+    </>
+  );
+}
+
+function Attempt({ attempt, isOpen }: { attempt: WebhookAttempt; isOpen: boolean }) {
+  const headers = Object.entries(attempt.requestHeaders);
+  return (
+    <details class="attempt" open={isOpen}>
+      <summary>
+        <span class={`state ${attempt.error ? "bad" : "good"}`}>
+          <Icon name={attempt.error ? "warning" : "check"} />
+          {resultOf(attempt)}
+        </span>
+        <span>{parts("attempt.number", { number: number(attempt.number) })}</span>
+        <Time value={attempt.startedAt} />
+      </summary>
+      {attempt.error && attempt.httpStatus && attempt.error !== `HTTP ${attempt.httpStatus}` && (
+        <p class="error">{attempt.error}</p>
+      )}
+      <h3>{t("response")}</h3>
+      {attempt.responseBody ? (
+        <pre dir="auto" tabIndex={0}>
+          {attempt.responseBody}
+        </pre>
+      ) : (
+        <p class="nothing">{t("response.none")}</p>
+      )}
+      <h3>{t("request.headers")}</h3>
+      {headers.length ? (
+        <dl class="headers">
+          {headers.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+      ) : (
+        <p class="nothing">{t("request.noHeaders")}</p>
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,146 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { callStream } from "../../api/client.ts";
+import type { TailWebhookDeliveriesResponse, Webhook } from "../../api/types.ts";
+import { announce } from "../../announce.ts";
+import { Icon } from "../../components/icon.tsx";
+import { address, go, href, withQuery } from "../../router.ts";
+import { clockTime, errorText, number, plural, t } from "../../texts.ts";
+import { deliveryPath } from "./deliveries.tsx";
+import { resultOf } from "./health.tsx";
+
+const SHOWN = 500;
+const RETRY = 3_000;
+
+/** Attempts as they finish, newest first. While it is paused, they are collected. */
+export function Tail({ webhooks }: { webhooks: Webhook[] }) {
+  const webhookId = address.value.query.get("webhook") ?? "";
+  const attempts = useSignal<TailWebhookDeliveriesResponse[]>([]);
+  const held = useSignal<TailWebhookDeliveriesResponse[]>([]);
+  const isPaused = useSignal(false);
+  const problem = useSignal("");
+  const isConnected = useSignal(false);
+  const urls = new Map(webhooks.map((webhook) => [webhook.id, webhook.url]));
+
+  useEffect(() => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    async function follow(): Promise<void> {
+      while (!signal.aborted) {
+        try {
+          isConnected.value = true;
+          problem.value = "";
+          const request = { query: { webhookId }, signal };
+          await callStream<TailWebhookDeliveriesResponse>(
+            "GET /api/webhook-deliveries/tail",
+            request,
+            (record) => {
+              const list = isPaused.peek() ? held : attempts;
+              list.value = [record, ...list.peek()].slice(0, SHOWN);
+            },
+          );
+        } catch (error) {
+          if (signal.aborted) return;
+          problem.value = errorText(error);
+        }
+        isConnected.value = false;
+        await new Promise((resolve) => setTimeout(resolve, RETRY));
+      }
+    }
+    attempts.value = [];
+    void follow();
+    return () => controller.abort();
+  }, [webhookId]);
+
+  function toggle(): void {
+    isPaused.value = !isPaused.value;
+    if (isPaused.value) return;
+    announce(plural("tail.held", held.value.length));
+    attempts.value = [...held.value, ...attempts.value].slice(0, SHOWN);
+    held.value = [];
+  }
+
+  return (
+    <div class="page wide-page">
+      <p class="back">
+        <a href={href(webhookId ? `/webhooks/${webhookId}` : "/webhooks")}>
+          <Icon name="left" />
+          {t("webhooks.title")}
+        </a>
+      </p>
+      <header class="page-head">
+        <h1>{t("tail.title")}</h1>
+        <span class={`state ${isPaused.value ? "paused" : isConnected.value ? "good" : "bad"}`}>
+          <Icon name={isPaused.value ? "stop" : isConnected.value ? "check" : "warning"} />
+          {t(isPaused.value ? "tail.paused" : isConnected.value ? "tail.live" : "tail.lost")}
+        </span>
+        <span class="space" />
+        <button type="button" class="main" aria-pressed={isPaused.value} onClick={toggle}>
+          {isPaused.value ? t("tail.resume") : t("tail.pause")}
+        </button>
+      </header>
+      <label class="field narrow">
+        {t("endpoint")}
+        <select
+          value={webhookId}
+          onChange={(event) => go(withQuery({ webhook: event.currentTarget.value }))}
+        >
+          <option value="">{t("all")}</option>
+          {webhooks.map((webhook) => (
+            <option key={webhook.id} value={webhook.id}>
+              {webhook.url}
+            </option>
+          ))}
+        </select>
+      </label>
+      {problem.value && (
+        <p class="error" role="alert">
+          {problem.value}
+        </p>
+      )}
+      {held.value.length > 0 && <p role="status">{plural("tail.held", held.value.length)}</p>}
+      {attempts.value.length === 0 && held.value.length === 0 && <p class="nothing">{t("tail.empty")}</p>}
+      {attempts.value.length > 0 && (
+        <table class="table">
+          <thead>
+            <tr>
+              <th>{t("time")}</th>
+              <th>{t("result")}</th>
+              <th>{t("event")}</th>
+              <th class="wide number">{t("attempt")}</th>
+              {!webhookId && <th class="wide">{t("endpoint")}</th>}
+            </tr>
+          </thead>
+          <tbody>
+            {attempts.value.map(({ delivery, attempt }) => (
+              <tr key={delivery.id + attempt.number}>
+                <td>
+                  <time dateTime={attempt.startedAt} title={attempt.startedAt}>
+                    {clockTime(attempt.startedAt)}
+                  </time>
+                </td>
+                <td>
+                  <span class={`state ${attempt.error ? "bad" : "good"}`}>
+                    <Icon name={attempt.error ? "warning" : "check"} />
+                    {resultOf(attempt)}
+                  </span>
+                </td>
+                <td>
+                  <a class="row-link" href={href(deliveryPath(delivery))}>
+                    {delivery.eventType}
+                  </a>
+                </td>
+                <td class="wide number">{number(attempt.number)}</td>
+                {!webhookId && (
+                  <td class="wide clip">
+                    <bdi dir="auto">{urls.get(delivery.webhookId)}</bdi>
+                  </td>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,206 @@
+"""Settings in the console: the account, people who have access, API keys and the audit log."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from .conftest import Person
+
+pytestmark = pytest.mark.verify
+GIF = bytes.fromhex("47494638396101000100000000002c00000000010001000002024401003b")
+HOSTILE = "<img src=x onerror=alert(1)> \u05d0\u05d1\u05d2 " + "x" * 40
+
+
+def test_account_is_changed_with_a_preview(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    person.open("/settings")
+
+    page.get_by_label("Name of the sender").fill(HOSTILE)
+    page.get_by_label("Color of buttons").fill("#ffee00")
+    page.get_by_label("Logo").set_input_files(
+        {"name": "logo.gif", "mimeType": "image/gif", "buffer": GIF}
+    )
+
+    sample = page.locator(".sample")
+    expect(page.locator("figure .sender")).to_have_text(HOSTILE)
+    expect(sample).to_have_css("background-color", "rgb(255, 238, 0)")
+    expect(sample).to_have_css("color", "rgb(0, 0, 0)")
+    expect(page.locator("figure img")).to_be_visible()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved").first).to_be_visible()
+    stored = account.ok("GetAccount")["account"]
+    assert (stored["displayName"], stored["color"]) == (HOSTILE, "#ffee00")
+    assert stored["logo"]
+
+
+def test_change_of_another_person_is_not_overwritten(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    person.open("/settings")
+    page.get_by_label("Name of the sender").fill("Mine")
+    account.ok("UpdateAccount", displayName="Theirs")
+
+    page.get_by_role("button", name="Save").click()
+
+    expect(page.get_by_role("alert")).to_contain_text("This was changed meanwhile.")
+    assert account.ok("GetAccount")["account"]["displayName"] == "Theirs"
+
+
+def test_person_is_invited_and_signed_out(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    person.open("/settings/sessions")
+    dialog = page.get_by_role("dialog")
+
+    page.get_by_role("button", name="Create sign-in link").click()
+    page.get_by_label("Name of the person").fill("Grace")
+    page.get_by_label("Read only").check()
+    page.get_by_label("The link works for").select_option("1 hour")
+    dialog.get_by_role("button", name="Create sign-in link").click()
+    url = dialog.get_by_label("Link").input_value()
+    dialog.get_by_role("button", name="Close").click()
+
+    expect(page.get_by_role("row", name="Grace")).to_contain_text("Read only")
+    account.ok("SignIn", token=url.partition("#")[2])
+    page.reload()
+    page.get_by_role("row", name="Grace").get_by_role("button", name="Sign out").click()
+    dialog.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("Grace was signed out.").first).to_be_visible()
+    expect(page.get_by_role("row", name="Grace")).to_have_count(0)
+    assert [each["name"] for each in account.ok("ListSessions")["sessions"]] == ["Ada"]
+
+
+def test_unused_link_is_revoked(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    account.ok("CreateSignInLink", name=HOSTILE, scope="admin")
+    person.open("/settings/sessions")
+
+    page.get_by_role("button", name="Revoke").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+
+    expect(page.get_by_text("No unused links.")).to_be_visible()
+    assert account.ok("ListSignInLinks")["signInLinks"] == []
+
+
+def test_key_is_created_and_its_secret_is_shown_once(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    person.open("/settings/keys")
+    dialog = page.get_by_role("dialog")
+
+    page.get_by_role("button", name="Create key").click()
+    page.get_by_label("What it is used for").fill(HOSTILE)
+    page.get_by_label("Read only").check()
+    page.get_by_label("Expires").select_option("In 30 days")
+    dialog.get_by_role("button", name="Create key").click()
+    field = dialog.get_by_label("Key")
+    expect(field).to_have_attribute("type", "password")
+    secret = field.input_value()
+    dialog.get_by_role("button", name="Close").click()
+
+    expect(page.get_by_role("row", name=re.compile("onerror"))).to_contain_text("Ada")
+    assert account.with_key(secret).ok("GetCurrentSession")["apiKey"]["scope"] == "read"
+    assert secret not in page.content()
+
+
+def test_key_is_rotated_with_time_for_the_old_secret_in_three_actions(person: Person) -> None:
+    page, account = person.page, person.account
+    key = account.ok("CreateApiKey", name="shop backend", scope="write")
+    person.sign_in()
+    person.open("/settings/keys")
+    row = page.get_by_role("row", name="shop backend")
+
+    row.get_by_role("button").click()
+    page.get_by_role("button", name="Rotate secret").click()
+    expect(page.get_by_label("For 24 hours")).to_be_checked()
+    page.get_by_role("dialog").get_by_role("button", name="Rotate secret").click()
+
+    new = page.get_by_role("dialog").get_by_label("Key").input_value()
+    page.get_by_role("button", name="Close").click()
+    expect(row).to_contain_text(re.compile("The old secret stops working in 2[34] hours"))
+    for secret in (key["secret"], new):
+        assert account.with_key(secret).ok("GetCurrentSession")["apiKey"]["name"] == "shop backend"
+
+
+def test_key_is_revoked_in_three_actions_after_its_use_is_stated(person: Person) -> None:
+    page, account = person.page, person.account
+    key = account.ok("CreateApiKey", name="shop backend", scope="write")
+    account.ok("SignIn", token=key["secret"])
+    person.sign_in()
+    person.open("/settings/keys")
+    row = page.get_by_role("row", name="shop backend")
+    dialog = page.get_by_role("dialog")
+
+    row.get_by_role("button").click()
+    page.get_by_role("button", name="Revoke key").click()
+    expect(dialog).to_contain_text(re.compile("shop backend was (used today|not used yet)"))
+    expect(dialog).to_contain_text("1 session that began with it ends too.")
+    dialog.get_by_role("button", name="Revoke key").click()
+
+    expect(row).to_have_count(0)
+    account.with_key(key["secret"]).fails("Unauthorized", "GetCurrentSession")
+    page.get_by_role("row", name="test").get_by_role("button").click()
+    page.get_by_role("button", name="Revoke key").click()
+    dialog.get_by_role("button", name="Revoke key").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("last admin key")
+
+
+def test_audit_log_is_filtered_in_the_address_and_exported(person: Person) -> None:
+    page, account = person.page, person.account
+    tag = account.ok("CreateTag", name="vip")["tag"]
+    account.ok("UpdateTag", id=tag["id"], name="VIP")
+    account.ok("CreateWebhook", url="http://127.0.0.1:9/")
+    person.sign_in()
+    person.open("/settings/audit")
+    rows = page.locator("tbody tr")
+
+    page.get_by_label("Action").select_option("Tag: All")
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text("name vip → VIP")
+    page.get_by_label("Action").select_option("Tag: created")
+    expect(rows).to_have_count(1)
+    page.reload()
+    expect(rows).to_have_count(1)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export").click()
+    lines = download.value.path().read_text().splitlines()
+    assert [json.loads(line)["action"] for line in lines] == ["tag.created"]
+    page.get_by_role("link", name="Clear filters").click()
+    page.get_by_label("Who").select_option("Ada")
+    expect(rows).to_have_text([re.compile("Audit log: exported"), re.compile("Session: created")])
+    page.get_by_label("To").fill("2020-01-01")
+    expect(page.get_by_text("No entry matches.")).to_be_visible()
+
+
+def test_writers_see_the_account_and_nothing_else(person: Person) -> None:
+    page = person.page
+    person.sign_in(scope="write")
+
+    person.open("/settings")
+
+    expect(page.get_by_label("Name of the sender")).to_be_disabled()
+    expect(page.get_by_role("button", name="Save")).to_have_count(0)
+    for name in ("People", "API keys", "Audit log"):
+        page.get_by_role("link", name=name).click()
+        expect(page.get_by_text("Only people with the scope Admin see this.")).to_be_visible()
+
+
+def test_settings_are_accessible(person: Person) -> None:
+    page = person.page
+    person.account.ok("CreateApiKey", name=HOSTILE, scope="signup")
+    person.account.ok("CreateSignInLink", name=HOSTILE, scope="write")
+    person.sign_in()
+
+    for part in ("account", "sessions", "keys", "audit"):
+        person.open(f"/settings/{part}")
+        page.locator("table, figure").first.wait_for()
+        person.check_accessibility()
+    person.open("/settings/keys")
+    page.get_by_role("button", name="Create key").click()
+    person.check_accessibility()

@@ -1,0 +1,240 @@
+"""Webhooks in the console: health, deliveries and their repetition, live attempts, endpoints."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from ..features.webhooks.receiver import Receiver, Reply
+from .conftest import Person
+
+pytestmark = pytest.mark.verify
+HOSTILE = "<img src=x onerror=alert(1)> \u05d0\u05d1\u05d2 " + "x" * 60
+
+
+@pytest.fixture
+def webhook(person: Person, receiver: Receiver) -> Any:
+    """A webhook for all events, with its secret."""
+    return person.account.ok("CreateWebhook", url=receiver.url, description=HOSTILE)
+
+
+def fail_once(person: Person, receiver: Receiver, webhook: Any) -> None:
+    """Stores a delivery in the state FAILED, to which the endpoint responded with 503."""
+    receiver.replies.append(Reply(503, b"<h1>out of order</h1>"))
+    result = person.account.ok("TestWebhook", id=webhook["webhook"]["id"])
+    assert result["delivery"]["state"] == "FAILED"
+
+
+def test_failed_delivery_is_sent_again_in_four_actions(
+    person: Person, receiver: Receiver, webhook: Any
+) -> None:
+    page = person.page
+    fail_once(person, receiver, webhook)
+    person.sign_in()
+
+    page.get_by_role("link", name="Webhooks").click()
+    page.get_by_role("link", name="Failed").click()
+    page.get_by_role("link", name="webhook.test").click()
+    expect(page.get_by_text("<h1>out of order</h1>")).to_be_visible()
+    page.get_by_role("button", name="Retry").click()
+
+    expect(page.get_by_text("Attempt 2")).to_be_visible()
+    expect(page.locator(".page-head .state")).to_have_text("Succeeded")
+    assert [request.event["type"] for request in receiver.received] == ["webhook.test"] * 2
+
+
+def test_health_is_in_words(person: Person, receiver: Receiver, webhook: Any) -> None:
+    page, account = person.page, person.account
+    account.ok("CreateTag", name="one")
+    receiver.wait_for(1)
+    receiver.replies += [Reply(503)] * 10
+    account.ok("CreateTag", name="two")
+    receiver.wait_for(2)
+    person.sign_in()
+
+    person.open("/webhooks")
+
+    card = page.locator(".card")
+    expect(card).to_contain_text(re.compile(r"Failing since .*: HTTP 503\. 1 delivery waits\."))
+    expect(card).to_contain_text("50% of 2 attempts in 24 hours")
+    expect(card.get_by_role("img", name="Last 2 attempts: 1 failed")).to_be_visible()
+    account.ok("UpdateWebhook", id=webhook["webhook"]["id"], enabled=False)
+    page.reload()
+    expect(card).to_contain_text("Disabled. Events since then are not delivered.")
+
+
+def test_command_of_a_delivery_has_a_signature_that_the_receiver_accepts(
+    person: Person, receiver: Receiver, webhook: Any
+) -> None:
+    page, name = person.page, "it's $HOME `id` \"\\n"
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    person.account.ok("CreateSubscriber", email="ada@example.com", firstName=name)
+    receiver.wait_for(1)
+    person.sign_in()
+
+    person.open("/webhooks?person=ada@example.com")
+    page.get_by_role("link", name="subscriber.created").click()
+    expect(page.get_by_text("webhook-signature")).to_be_visible()
+    expect(page.get_by_role("link", name="ada@example.com")).to_be_visible()
+    page.get_by_role("button", name="Copy as curl").click()
+    expect(page.get_by_text("Copied").first).to_be_visible()
+    command = page.evaluate("navigator.clipboard.readText()")
+    subprocess.run(
+        ["sh", "-c", command], check=True, env={"WEBHOOK_SECRET": webhook["secret"]}, timeout=60
+    )
+
+    sent, again = receiver.wait_for(2)
+    assert again.verified(webhook["secret"]) == sent.event
+    assert webhook["secret"] not in command
+
+
+def test_filters_are_in_the_address(person: Person, receiver: Receiver, webhook: Any) -> None:
+    page, account = person.page, person.account
+    account.ok("CreateTag", name="one")
+    account.ok("CreateSubscriber", email="ada@example.com")
+    receiver.wait_for(2)
+    person.sign_in()
+    person.open("/webhooks")
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(2)
+
+    page.get_by_label("Event type").fill("tag.*")
+    page.keyboard.press("Enter")
+
+    expect(rows).to_have_count(1)
+    page.reload()
+    expect(rows).to_have_text([re.compile(r"tag\.created")])
+    page.get_by_label("Person").fill("unknown@example.com")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("This person does not exist")
+    page.get_by_label("Person").fill("ada@example.com")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Clear filters").click()
+    expect(rows).to_have_count(2)
+    page.go_back()
+    expect(page.get_by_text("No delivery matches.")).to_be_visible()
+
+
+def test_past_events_are_delivered_again(person: Person, receiver: Receiver, webhook: Any) -> None:
+    page, path = person.page, f"/webhooks/{webhook['webhook']['id']}"
+    person.account.ok("CreateTag", name="one")
+    receiver.wait_for(1)
+    person.sign_in()
+    person.open(path)
+
+    page.get_by_role("button", name="Replay events").click()
+    page.get_by_label("Only events that failed").uncheck()
+    page.get_by_role("dialog").get_by_role("button", name="Replay events").click()
+
+    expect(page.get_by_text("Delivering events again, of 1 in that time.").first).to_be_visible()
+    first, second, *_ = receiver.wait_for(2)
+    assert first.event["id"] == second.event["id"]
+    page.get_by_role("button", name="Show").click()
+    expect(page).to_have_url(re.compile("/console/activity/"))
+
+
+def test_live_attempts_can_be_paused(person: Person, receiver: Receiver, webhook: Any) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    with page.expect_response("**/webhook-deliveries/tail*"):
+        person.open("/webhooks/tail")
+    rows = page.locator("tbody tr")
+
+    account.ok("CreateTag", name="one")
+    expect(rows).to_have_count(1)
+    page.get_by_role("button", name="Pause").click()
+    account.ok("CreateTag", name="two")
+    expect(page.get_by_text("1 new attempt").first).to_be_visible()
+    expect(rows).to_have_count(1)
+    page.get_by_role("button", name="Continue").click()
+
+    expect(rows).to_have_count(2)
+    assert len(receiver.received) == 2
+
+
+def test_endpoint_is_created_changed_and_deleted(person: Person, receiver: Receiver) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    person.open("/webhooks")
+    dialog = page.get_by_role("dialog")
+
+    page.get_by_role("button", name="Add endpoint").click()
+    page.get_by_label("URL").fill("https://127.0.0.1/hook#part")
+    dialog.get_by_role("button", name="Add endpoint").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("url")
+    page.get_by_label("URL").fill(receiver.url)
+    page.get_by_label("Only these").check()
+    page.get_by_label("tag.*").check()
+    expect(page.get_by_label("tag.created")).to_be_disabled()
+    dialog.get_by_role("button", name="Add endpoint").click()
+    secret = dialog.get_by_label("Secret")
+    expect(secret).to_have_attribute("type", "password")
+    first = secret.input_value()
+    dialog.get_by_role("button", name="Show").click()
+    expect(secret).not_to_have_attribute("type", "password")
+    dialog.get_by_role("button", name="Close").click()
+    expect(page.get_by_role("heading", name=receiver.url)).to_be_visible()
+    page.get_by_role("button", name="Send test").click()
+    expect(page.get_by_text("The test was accepted: 200").first).to_be_visible()
+    receiver.received[0].verified(first)
+
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("button", name="Edit endpoint").click()
+    page.get_by_label("Description").fill(HOSTILE)
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_text(HOSTILE)).to_be_visible()
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("button", name="Rotate secret").click()
+    dialog.get_by_role("button", name="Rotate secret").click()
+    expect(secret).not_to_have_value(first)
+    assert secret.input_value().startswith("whsec_")
+    dialog.get_by_role("button", name="Close").click()
+    (stored,) = account.ok("ListWebhooks")["webhooks"]
+    assert (stored["description"], stored["eventTypes"]) == (HOSTILE, ["tag.*"])
+
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("button", name="Delete endpoint").click()
+    dialog.get_by_role("button", name="Delete endpoint").click()
+    expect(page.get_by_text("No endpoints yet.")).to_be_visible()
+    assert account.ok("ListWebhooks")["webhooks"] == []
+
+
+def test_readers_see_no_actions(person: Person, receiver: Receiver, webhook: Any) -> None:
+    page = person.page
+    fail_once(person, receiver, webhook)
+    person.sign_in(scope="read")
+
+    person.open("/webhooks")
+    page.get_by_role("link", name="webhook.test").click()
+
+    expect(page.get_by_role("button", name="Copy as curl")).to_be_enabled()
+    expect(page.get_by_role("button", name="Retry")).to_have_count(0)
+    page.get_by_role("link", name=receiver.url).click()
+    expect(page.get_by_role("button", name="More actions")).to_be_visible()
+    for name in ("Send test", "Replay events", "Edit endpoint", "Delete endpoint"):
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+
+
+def test_webhooks_are_accessible(person: Person, receiver: Receiver, webhook: Any) -> None:
+    page, path = person.page, f"/webhooks/{webhook['webhook']['id']}"
+    fail_once(person, receiver, webhook)
+    person.sign_in()
+
+    person.open("/webhooks")
+    page.get_by_role("link", name="webhook.test").wait_for()
+    person.check_accessibility()
+    person.open(path)
+    page.get_by_role("link", name="webhook.test").wait_for()
+    person.check_accessibility()
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("button", name="Edit endpoint").click()
+    page.get_by_label("Only these").check()
+    person.check_accessibility()
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="webhook.test").click()
+    page.get_by_role("heading", name="Request body").wait_for()
+    person.check_accessibility()
