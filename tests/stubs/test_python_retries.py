@@ -72,6 +72,7 @@ def test_all_methods_except_deletes_imports_and_sign_in_are_retried() -> None:
 
     assert not_retried == {
         "DeleteCustomField",
+        "DeleteExport",
         "DeleteImport",
         "DeleteSegment",
         "DeleteSession",

@@ -95,7 +95,8 @@ class OperationRunner:
         self._wake = asyncio.Event()
         self._busy_until = math.inf if others_serve else 0.0
         # How late the event loop resumes this task, in seconds: a moving average of some pauses.
-        self._delay = math.inf if others_serve else 0.0
+        self._delay = 0.0
+        self._min_pause_factor = MAX_PAUSE_FACTOR if others_serve else MIN_PAUSE_FACTOR
         # The part of a step in which a job makes pauses itself.
         self._prepared_seconds = 0.0
         # For the metrics.
@@ -164,7 +165,7 @@ class OperationRunner:
     async def _pause(self, step_seconds: float) -> bool:
         """Sleeps after a step. Returns whether calls use the database."""
         transactions = self._database.transactions
-        factor = MIN_PAUSE_FACTOR + FACTOR_PER_SECOND_OF_DELAY * self._delay
+        factor = self._min_pause_factor + FACTOR_PER_SECOND_OF_DELAY * self._delay
         seconds = min(min(factor, MAX_PAUSE_FACTOR) * step_seconds, MAX_PAUSE_SECONDS)
         end = time.monotonic() + seconds
         await asyncio.sleep(seconds)
