@@ -254,7 +254,7 @@ def test_call_that_changes_nothing_adds_no_entry(account: Account) -> None:
     for rpc, request in requests.items():
         account.ok(rpc, **request)
 
-    assert len(rpcs) == 7
+    assert len(rpcs) == 8
     assert account.ok("ListAuditEntries")["total"] == before
 
 

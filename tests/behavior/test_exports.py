@@ -15,6 +15,8 @@ import pytest
 from google.api.httpbody_pb2 import HttpBody
 
 from roster.v1 import exports_pb2 as pb
+from rosterd.server.features.exports import store as exports
+from rosterd.server.features.files import store as files
 
 from ..cases import each
 from ..conftest import Account
@@ -190,6 +192,17 @@ def test_a_deleted_export_has_no_file(account: Account) -> None:
     assert (status, json.loads(error)["error"]["code"]) == (404, "ExportNotFound")
     assert account.ok("ListExports")["exports"] == []
     assert account.ok("GetOperation", id=export["id"])["operation"]["state"] == "SUCCEEDED"
+
+
+def test_an_export_without_its_file_is_not_found(account: Account) -> None:
+    """As in a restored database."""
+    create_people(account)
+    export = run(account)
+    with account.service.unit_of_work() as tx:
+        file_id = exports.find(account.id, export["id"], tx).row.file_id
+        files.delete(account.id, file_id, tx)
+    status, _, error = download(account, export["id"])
+    assert (status, json.loads(error)["error"]["code"]) == (404, "ExportNotFound")
 
 
 def test_an_export_that_has_not_succeeded_cannot_be_downloaded(account: Account) -> None:

@@ -249,7 +249,9 @@ def test_every_rpc_declares_its_scope(method: MethodDescriptor) -> None:
     # Links change the status of a subscriber.
     scopes = {"CreateSubscriberLinks": "write", "SignUp": "signup"}
     own_session = dict.fromkeys(("GetCurrentSession", "SignOut"), "read")
-    scope = {**scopes, **own_session}.get(method.name, scope)
+    # Exports return what a key of this scope can read, and change no subscriber.
+    exports = dict.fromkeys(("CreateExport", "CancelExport", "DeleteExport"), "read")
+    scope = {**scopes, **own_session, **exports}.get(method.name, scope)
     assert access.public == (service == "LinkPageService" or method.name == "SignIn")
     assert access.scope == ("" if access.public else scope)
     assert access.verified_email == (service == "CustomFieldService" and not reads)
@@ -266,6 +268,7 @@ STATUSES = {
     "ALREADY_EXISTS": {409},
     "FAILED_PRECONDITION": {409, 422},
     "ABORTED": {409, 412},
+    "OUT_OF_RANGE": {416},
     "RESOURCE_EXHAUSTED": {413, 429, 507},
     "DEADLINE_EXCEEDED": {408, 504},
     "INTERNAL": {500},

@@ -191,10 +191,16 @@ class ExportService(ExportServiceServicer):
             unsatisfied = ("content-range", f"bytes */{size}")
             context.set_trailing_metadata((*(context.trailing_metadata() or ()), unsatisfied))
             raise
+        start, end = part or (0, size)
+        chunks = self._files.read(caller.account_id, state.row.file_id, start, end)
+        try:
+            # Read before the response begins, because a restored database has no files.
+            first = await anext(chunks, b"")
+        except FileMissing:
+            raise ExportNotFound from None
         await self._database.write(lambda tx: tx.record_change(state.row.id))
         file_format = state.job["format"]
         name = _file_name(state, _SUFFIXES[file_format])
-        start, end = part or (0, size)
         sha256 = base64.b64encode(bytes.fromhex(digest)).decode()
         metadata = [
             ("accept-ranges", "bytes"),
@@ -208,15 +214,13 @@ class ExportService(ExportServiceServicer):
             metadata.append(("content-range", f"bytes {start}-{end - 1}/{size}"))
         await accept(context, *metadata)
         content_type = _MEDIA_TYPES[file_format]
-        if start == end:
-            yield HttpBody(content_type=content_type)
+        yield HttpBody(content_type=content_type, data=first)
         try:
-            async for chunk in self._files.read(caller.account_id, state.row.file_id, start, end):
-                yield HttpBody(content_type=content_type, data=chunk)
-                content_type = ""
+            async for chunk in chunks:
                 await self._database.read(
                     partial(check_credential, caller.account_id, caller.actor.id)
                 )
+                yield HttpBody(data=chunk)
         except FileMissing:
             raise ExportNotFound from None
 

@@ -1,4 +1,4 @@
-"""Copies all tables of a database but those of files into another one, SQLite or PostgreSQL.
+"""Copies all tables of a database but those of files and exports into another one.
 
 The source is read in one snapshot, table by table in primary key order, referenced tables
 first. The target is migrated and then filled in batches, one transaction each. A mark in

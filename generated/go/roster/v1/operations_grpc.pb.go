@@ -78,18 +78,8 @@ type OperationServiceClient interface {
 	//
 	// The undo gives a subscriber the tags, custom field values and status from before the operation,
 	// as far as they still are as the operation left them; these are counted as changed. Subscribers
-	// that are already as before are unchanged. What was changed since stays and is counted in
-	// failed, by one of these reasons; a subscriber of which a part was undone is also counted as
-	// changed:
-	//
-	//   - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
-	//     status belongs to an earlier address
-	//   - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
-	//     another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
-	//   - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
-	//   - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
-	//   - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
-	//   - VALIDATION_ERROR: the subscriber would have too many tags or too large values
+	// that are already as before are unchanged. What was changed since stays and is counted in failed
+	// of the undo, by a reason. A subscriber of which a part was undone is also counted as changed.
 	//
 	// A renamed tag is followed, and tags that the operation created are kept. The undo of a change of
 	// the status is an explicit act of the caller, with its event and its entry in the history. An
@@ -227,18 +217,8 @@ type OperationServiceServer interface {
 	//
 	// The undo gives a subscriber the tags, custom field values and status from before the operation,
 	// as far as they still are as the operation left them; these are counted as changed. Subscribers
-	// that are already as before are unchanged. What was changed since stays and is counted in
-	// failed, by one of these reasons; a subscriber of which a part was undone is also counted as
-	// changed:
-	//
-	//   - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
-	//     status belongs to an earlier address
-	//   - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
-	//     another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
-	//   - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
-	//   - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
-	//   - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
-	//   - VALIDATION_ERROR: the subscriber would have too many tags or too large values
+	// that are already as before are unchanged. What was changed since stays and is counted in failed
+	// of the undo, by a reason. A subscriber of which a part was undone is also counted as changed.
 	//
 	// A renamed tag is followed, and tags that the operation created are kept. The undo of a change of
 	// the status is an explicit act of the caller, with its event and its entry in the history. An

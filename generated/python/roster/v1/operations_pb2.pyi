@@ -382,6 +382,17 @@ class Operation(_message.Message):
         """Subscribers that could not be changed, by reason, with the identifiers of the first ones; of a
         dry run, those that it could not change; of a replay, events that were not processed, without
         identifiers. The summary of an import names this list reasons, and its failed is a number.
+
+        The reasons of an undo are:
+
+        - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
+          status belongs to an earlier address
+        - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
+          another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
+        - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
+        - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
+        - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
+        - VALIDATION_ERROR: the subscriber would have too many tags or too large values
         """
 
     @_builtins.property
