@@ -137,27 +137,27 @@ def error_of(text: str) -> tuple[str, str]:
         ("createdAt=2024*", "INVALID_VALUE", "cannot compare createdAt with a prefix"),
         ("customFields.score=ten", "INVALID_TYPE", "score with a number, or change"),
         ("customFields.score=1e999", "INVALID_TYPE", "with a number"),
-        ("customFields.active=1", "INVALID_TYPE", "with true or false, or change the dataType"),
+        ("customFields.active=1", "INVALID_TYPE", "with true or false, or change its dataType"),
         (
             'customFields.score="ten"',
             "INVALID_TYPE",
-            "with a number, or change the dataType of the field to TEXT, see /docs",
+            "with a number, or change its dataType to TEXT (column 20)",
         ),
         (
             "customFields.plan>=30",
             "INVALID_TYPE",
-            "TEXT field, or change the dataType of the field to NUMBER, see /docs/guides/fields (",
+            "TEXT field, or change its dataType to NUMBER (",
         ),
         (
             "NOT customFields.plan=-1.5e3",
             "INVALID_TYPE",
-            "NUMBER, see /docs/guides/fields (column 23)",
+            "change its dataType to NUMBER (column 23)",
         ),
-        ("customFields.plan!=True", "INVALID_TYPE", "BOOLEAN, see /docs/guides/fields (column 20)"),
+        ("customFields.plan!=True", "INVALID_TYPE", "dataType to BOOLEAN (column 20)"),
         (
             "customFields.plan<2026-01-31",
             "INVALID_TYPE",
-            "DATE, see /docs/guides/fields (column 19)",
+            "change its dataType to DATE (column 19)",
         ),
         ("firstName>5", "INVALID_TYPE", "must quote the value of a text field"),
         (

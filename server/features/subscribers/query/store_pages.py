@@ -117,10 +117,15 @@ def page_and_parts(
     without conditions, which is located by the counters.
     """
     planned = planned_with_numbers(account_id, planned, tx)
-    if parts := _parts_before(account_id, planned, position, counting, tx):
-        return None, parts
+    stored, parts = None, list[Part]()
+    if _is_jump(planned.plan, position, counting):
+        stored, descending = _stored_count(account_id, planned, tx), position.descending
+        if stored is None:
+            parts = _parts(account_id, planned, LOCATING_PARTS, tx, descending=descending)
+        if parts:
+            return None, parts
     one_more = position._replace(limit=position.limit + 1)
-    rows, count, keyed = _rows_and_total(account_id, planned, one_more, counting, tx)
+    rows, count, keyed = _rows_and_total(account_id, planned, one_more, counting, stored, tx)
     more, rows = len(rows) > position.limit, rows[: position.limit]
     if count is None and counting.up_to:
         last = rows[-1][0] if more and position.after is None else None
@@ -193,9 +198,12 @@ def _rows_and_total(
     planned: Planned,
     position: PagePosition,
     counting: Counting,
+    stored: int | None,
     tx: Transaction,
 ) -> tuple[Sequence[SelectedRow], int | None, int]:
     """Returns rows of `select_rows`, and the total if it does not have to be counted.
+
+    `stored` is the result of `_stored_count`, if it was read before and is not None.
 
     Also returns the number of rows that are in the order of the list by their key.
     """
@@ -215,7 +223,9 @@ def _rows_and_total(
             return *page_of_search(account_id, planned, position, counting, tx), limit
         case Reading.IDS:
             return *_rows_of_few(account_id, planned, position, tx), limit
-    count = _stored_count(account_id, planned, tx) if counting.up_to else None
+    count = stored
+    if stored is None and counting.up_to:
+        count = _stored_count(account_id, planned, tx)
     count = counting.known if count is None else count
     if count is not None and count <= position.offset:
         return [], count, limit
@@ -306,21 +316,10 @@ def planned_with_numbers(account_id: str, planned: Planned, tx: Transaction) -> 
     return with_numbers(planned, partial(_number, account_id, tx))
 
 
-def _parts_before(
-    account_id: str,
-    planned: Planned,
-    position: PagePosition,
-    counting: Counting,
-    tx: Transaction,
-) -> list[Part]:
-    """Returns the parts that locate a page by its number, in the order of the list, if any."""
-    plan = planned.plan
-    is_jump = position.offset > position.limit and counting == COUNT_ALL
-    if not is_jump or reading_of(plan, position) is not Reading.APART or any(plan.ids):
-        return []
-    if _stored_count(account_id, planned, tx) is not None:
-        return []
-    return _parts(account_id, planned, LOCATING_PARTS, tx, descending=position.descending)
+def _is_jump(plan: Plan, position: PagePosition, counting: Counting) -> bool:
+    """Whether numbers of parts can locate a page: one by its number, with its total."""
+    is_far = position.offset > position.limit and counting == COUNT_ALL
+    return is_far and reading_of(plan, position) is Reading.APART and not any(plan.ids)
 
 
 def _parts(
@@ -332,8 +331,10 @@ def _parts(
     tags:half1` takes 40 % less time (`make bench-scale`).
     """
     tree, plan, _ = planned
+    if plan.strategy is not Strategy.SETS:
+        return []
     size = total(account_id, tx)
-    if plan.strategy is not Strategy.SETS or size < MIN_DIVIDED:
+    if size < MIN_DIVIDED:
         return []
     rest, end, parts = ("<", ">=", []) if descending else (">=", "<", [])
     bounds: list[str | None] = [None]
