@@ -46,8 +46,8 @@ const (
 // file is the same as without the interruption if no subscriber was changed.
 //
 // Files are encrypted at rest, and are deleted 24 hours after they were complete. They are in no
-// backup. If the data of a person is erased, all exports of the account are deleted, and running
-// ones end as FAILED, because a file could contain the person.
+// backup of a SQLite database. If the data of a person is erased, all exports of the account are
+// deleted, and running ones end as FAILED, because a file could contain the person.
 type ExportServiceClient interface {
 	// Starts an export and returns it with the number of selected subscribers: those that match
 	// filter, segment_id and q, or all if none is set. Fails with SEGMENT_NOT_FOUND or
@@ -188,8 +188,8 @@ func (c *exportServiceClient) DeleteExport(ctx context.Context, in *DeleteExport
 // file is the same as without the interruption if no subscriber was changed.
 //
 // Files are encrypted at rest, and are deleted 24 hours after they were complete. They are in no
-// backup. If the data of a person is erased, all exports of the account are deleted, and running
-// ones end as FAILED, because a file could contain the person.
+// backup of a SQLite database. If the data of a person is erased, all exports of the account are
+// deleted, and running ones end as FAILED, because a file could contain the person.
 type ExportServiceServer interface {
 	// Starts an export and returns it with the number of selected subscribers: those that match
 	// filter, segment_id and q, or all if none is set. Fails with SEGMENT_NOT_FOUND or

@@ -38,8 +38,8 @@ class ExportServiceStub:
     file is the same as without the interruption if no subscriber was changed.
 
     Files are encrypted at rest, and are deleted 24 hours after they were complete. They are in no
-    backup. If the data of a person is erased, all exports of the account are deleted, and running
-    ones end as FAILED, because a file could contain the person.
+    backup of a SQLite database. If the data of a person is erased, all exports of the account are
+    deleted, and running ones end as FAILED, because a file could contain the person.
     """
 
     def __init__(self, channel):
@@ -97,8 +97,8 @@ class ExportServiceServicer:
     file is the same as without the interruption if no subscriber was changed.
 
     Files are encrypted at rest, and are deleted 24 hours after they were complete. They are in no
-    backup. If the data of a person is erased, all exports of the account are deleted, and running
-    ones end as FAILED, because a file could contain the person.
+    backup of a SQLite database. If the data of a person is erased, all exports of the account are
+    deleted, and running ones end as FAILED, because a file could contain the person.
     """
 
     def CreateExport(self, request, context):
@@ -220,8 +220,8 @@ class ExportService:
     file is the same as without the interruption if no subscriber was changed.
 
     Files are encrypted at rest, and are deleted 24 hours after they were complete. They are in no
-    backup. If the data of a person is erased, all exports of the account are deleted, and running
-    ones end as FAILED, because a file could contain the person.
+    backup of a SQLite database. If the data of a person is erased, all exports of the account are
+    deleted, and running ones end as FAILED, because a file could contain the person.
     """
 
     @staticmethod

@@ -39,8 +39,8 @@ class ExportServiceStub:
     file is the same as without the interruption if no subscriber was changed.
 
     Files are encrypted at rest, and are deleted 24 hours after they were complete. They are in no
-    backup. If the data of a person is erased, all exports of the account are deleted, and running
-    ones end as FAILED, because a file could contain the person.
+    backup of a SQLite database. If the data of a person is erased, all exports of the account are
+    deleted, and running ones end as FAILED, because a file could contain the person.
     """
 
     @_typing.overload
@@ -91,8 +91,8 @@ class ExportServiceAsyncStub(ExportServiceStub):
     file is the same as without the interruption if no subscriber was changed.
 
     Files are encrypted at rest, and are deleted 24 hours after they were complete. They are in no
-    backup. If the data of a person is erased, all exports of the account are deleted, and running
-    ones end as FAILED, because a file could contain the person.
+    backup of a SQLite database. If the data of a person is erased, all exports of the account are
+    deleted, and running ones end as FAILED, because a file could contain the person.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -139,8 +139,8 @@ class ExportServiceServicer(metaclass=_abc_1.ABCMeta):
     file is the same as without the interruption if no subscriber was changed.
 
     Files are encrypted at rest, and are deleted 24 hours after they were complete. They are in no
-    backup. If the data of a person is erased, all exports of the account are deleted, and running
-    ones end as FAILED, because a file could contain the person.
+    backup of a SQLite database. If the data of a person is erased, all exports of the account are
+    deleted, and running ones end as FAILED, because a file could contain the person.
     """
 
     @_abc_1.abstractmethod

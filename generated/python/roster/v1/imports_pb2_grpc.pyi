@@ -40,11 +40,11 @@ class ImportServiceStub:
     StartImport imports the rows, or, with dry_run, reports what an import would do.
 
     An account has one running import at a time; others wait. The file is deleted when the rows are
-    imported, and the import with its failed rows 7 days after its creation. The file and the failed
-    rows are encrypted or in the database, and are in no backup of a SQLite database. If the data of
-    a person is erased, the failed rows with the address are deleted, and so are the files of imports
-    that are not running, because they may contain it: these imports end as FAILED. A running import
-    skips the rows of that address.
+    imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
+    and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
+    the data of a person is erased, the failed rows with the address are deleted, and so are the
+    files of imports that are not running, because they may contain it: these imports end as FAILED.
+    A running import skips the rows of that address.
     """
 
     @_typing.overload
@@ -116,11 +116,11 @@ class ImportServiceAsyncStub(ImportServiceStub):
     StartImport imports the rows, or, with dry_run, reports what an import would do.
 
     An account has one running import at a time; others wait. The file is deleted when the rows are
-    imported, and the import with its failed rows 7 days after its creation. The file and the failed
-    rows are encrypted or in the database, and are in no backup of a SQLite database. If the data of
-    a person is erased, the failed rows with the address are deleted, and so are the files of imports
-    that are not running, because they may contain it: these imports end as FAILED. A running import
-    skips the rows of that address.
+    imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
+    and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
+    the data of a person is erased, the failed rows with the address are deleted, and so are the
+    files of imports that are not running, because they may contain it: these imports end as FAILED.
+    A running import skips the rows of that address.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -188,11 +188,11 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
     StartImport imports the rows, or, with dry_run, reports what an import would do.
 
     An account has one running import at a time; others wait. The file is deleted when the rows are
-    imported, and the import with its failed rows 7 days after its creation. The file and the failed
-    rows are encrypted or in the database, and are in no backup of a SQLite database. If the data of
-    a person is erased, the failed rows with the address are deleted, and so are the files of imports
-    that are not running, because they may contain it: these imports end as FAILED. A running import
-    skips the rows of that address.
+    imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
+    and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
+    the data of a person is erased, the failed rows with the address are deleted, and so are the
+    files of imports that are not running, because they may contain it: these imports end as FAILED.
+    A running import skips the rows of that address.
     """
 
     @_abc_1.abstractmethod

@@ -578,8 +578,8 @@ export declare const DeleteExportResponseSchema: GenMessage<DeleteExportResponse
  * file is the same as without the interruption if no subscriber was changed.
  *
  * Files are encrypted at rest, and are deleted 24 hours after they were complete. They are in no
- * backup. If the data of a person is erased, all exports of the account are deleted, and running
- * ones end as FAILED, because a file could contain the person.
+ * backup of a SQLite database. If the data of a person is erased, all exports of the account are
+ * deleted, and running ones end as FAILED, because a file could contain the person.
  *
  * @generated from service roster.v1.ExportService
  */
