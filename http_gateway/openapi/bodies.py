@@ -74,8 +74,8 @@ def request_body(binding: Binding, schemas: Schemas) -> Content | None:
         if binding.http_method == "POST":
             return {"content": {FORM: {"schema": {"type": "object", "description": about}}}}
         schema = {"type": "string", "format": "binary", "description": about}
-        example = policy.annotations.of_field(field).example
-        return {"content": {BYTES: {"schema": schema, **_example(example or None)}}}
+        text = policy.annotations.of_field(field).example
+        return {"content": {BYTES: {"schema": schema, **_example(text or None)}}}
     if binding.read_body is None:
         return None
     if binding.body == WHOLE:
