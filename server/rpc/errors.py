@@ -327,7 +327,7 @@ class OperationNotUndoable(RosterError):
     reason = "OPERATION_NOT_UNDOABLE"
     message = (
         "This operation cannot be undone: it deleted subscribers, was a dry run, a replay or an"
-        " undo, or was started by an earlier version."
+        " undo, changed no subscribers, or was started by an earlier version."
     )
 
 

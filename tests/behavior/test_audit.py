@@ -19,6 +19,7 @@ from ..conftest import Account
 from ..documents import table
 from ..fronts import METHODS, UNARY, binding
 from .helpers import create_subscriber, over_http, send
+from .import_jobs import run_file
 from .requests import REFERENCES, REQUESTS, create_all, resource_type, with_path
 from .streams import (
     EXPORT_AUDIT,
@@ -104,6 +105,8 @@ def test_call_adds_the_entry_that_its_rpc_declares(account: Account, rpc: str) -
     if rpc == "UndoOperation":
         operation = run(account, filter="email:*", action={"addTags": ["vip"]})
         created["OperationService"] = operation["id"]
+    if rpc == "UndoImport":
+        created["ImportService"] = run_file(account, "email\nada@example.com\n")["id"]
     request = named(rpc, created)
     total = account.ok("ListAuditEntries")["total"]
 

@@ -47,7 +47,7 @@ from ..behavior.helpers import (
     create_subscriber_in,
     suppress,
 )
-from ..behavior.import_jobs import upload
+from ..behavior.import_jobs import run_file, upload
 from ..behavior.requests import REFERENCES, REQUESTS, create_all, resource_type
 from ..conftest import Account, new_account
 from ..fronts import METHODS, HttpFront, Response, binding
@@ -383,6 +383,13 @@ def _canceled_import(account: Account, rpc: str) -> Any:
     return account.call(rpc, id=job["id"], **REQUESTS.get(rpc, {}))
 
 
+def _in_wrong_state(account: Account, rpc: str) -> Any:
+    if rpc != "UndoImport":
+        return _canceled_import(account, rpc)
+    job = account.ok("CreateImport", **REQUESTS["CreateImport"])["import"]
+    return account.call(rpc, id=job["id"])
+
+
 def _gap(account: Account, rpc: str) -> Any:
     job = account.ok("CreateImport", **REQUESTS["CreateImport"])["import"]
     return account.call(rpc, id=job["id"], offset=5, **REQUESTS[rpc])
@@ -453,11 +460,17 @@ def _other_selection(account: Account, rpc: str) -> Any:
 
 
 def _not_undoable(account: Account, rpc: str) -> Any:
+    if rpc == "UndoImport":
+        return _canceled_import(account, rpc)
     request = {"filter": "email:*", "action": {"delete": True}}
     return account.call(rpc, id=account.ok("BatchChangeSubscribers", **request)["operation"]["id"])
 
 
 def _undone(account: Account, rpc: str) -> Any:
+    if rpc == "UndoImport":
+        job = run_file(account, "email\nada@example.com\n")
+        account.ok(rpc, id=job["id"])
+        return account.call(rpc, id=job["id"])
     tag = {"filter": "email:*", "action": {"addTags": ["vip"]}}
     operation = account.ok("BatchChangeSubscribers", **tag)["operation"]
     while not operation["done"]:
@@ -481,7 +494,7 @@ CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
     "CUSTOM_FIELD_LIMIT_REACHED": _fields,
     "VALUES_NOT_CONVERTIBLE": _not_convertible,
     "INVALID_STATUS_TRANSITION": _transition,
-    "IMPORT_STATE_CONFLICT": _canceled_import,
+    "IMPORT_STATE_CONFLICT": _in_wrong_state,
     "UPLOAD_OFFSET_MISMATCH": _gap,
     "WEBHOOK_LIMIT_REACHED": _webhooks,
     "API_KEY_EXPIRED": _expired,

@@ -161,7 +161,7 @@ def _import(account: Account, name: str) -> str:
     if name == "UploadImportPart":
         return str(create(account, content)["id"])
     job = upload(account, content)
-    if name in ("WatchImport", "ListImportFailures"):
+    if name in ("WatchImport", "ListImportFailures", "UndoImport"):
         run(account, job)
     return str(job["id"])
 

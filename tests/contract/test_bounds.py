@@ -225,7 +225,7 @@ def test_every_single_resource_has_an_etag_that_its_changes_take(method: MethodD
     )
     refers = "{" in getattr(rule, verb) or "Account" in method.name
     # A replay and an undo return another resource, their operation.
-    returns_other = method.name in ("ReplayWebhook", "UndoOperation")
+    returns_other = method.name in ("ReplayWebhook", "UndoOperation", "UndoImport")
     is_action = verb == "post" and refers and is_resource and not returns_other
     is_session = method.containing_service.file.name == "roster/v1/sessions.proto"
     is_change = (verb in ("put", "patch", "delete") and not is_session) or is_action

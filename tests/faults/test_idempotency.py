@@ -15,7 +15,7 @@ from roster.v1 import http_pb2
 
 from ..behavior.deliveries import create_webhook, deliveries, running_operations
 from ..behavior.helpers import MISSING_ID, call_concurrently, unsubscribe_token
-from ..behavior.import_jobs import upload
+from ..behavior.import_jobs import run_file, upload
 from ..components import wait_until
 from ..conftest import Account
 from ..fronts import (
@@ -84,6 +84,10 @@ def new_import_id(account: Account) -> str:
     return str(upload(account, b"email\nada@example.com\n")["id"])
 
 
+def ended_import_id(account: Account) -> str:
+    return str(run_file(account, "email\nada@example.com\n")["id"])
+
+
 def new_webhook_id(account: Account) -> str:
     """Creates a webhook and an event for it, and returns the id of the webhook."""
     made = create_webhook(account, **DISABLED_WEBHOOK)
@@ -132,6 +136,7 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
     "CreateImport": lambda _: (FILE, {**FILE, "name": "other"}),
     "StartImport": lambda account: requests_with(new_import_id(account)),
     "CancelImport": lambda account: requests_with(new_import_id(account)),
+    "UndoImport": lambda account: requests_with(ended_import_id(account)),
     "FollowLink": links,
     "SignUp": lambda _: (ADA_WITHOUT_TAGS, EVE),
     "CreateSegment": lambda _: (SEGMENT, {**SEGMENT, "name": "other"}),
@@ -156,6 +161,7 @@ NOT_FOUND = {
     "CancelExport": "ExportNotFound",
     "StartImport": "ImportNotFound",
     "CancelImport": "ImportNotFound",
+    "UndoImport": "ImportNotFound",
     "RotateApiKey": "ApiKeyNotFound",
     "AddSubscriberTags": "SubscriberNotFound",
     "RemoveSubscriberTags": "SubscriberNotFound",

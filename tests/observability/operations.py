@@ -52,6 +52,7 @@ def call_import_operations(account: Account) -> None:
     run(account, job)
     failures(account, job)
     account.ok("ListImports")
+    account.ok("UndoImport", id=job["id"], dryRun=True)
     account.ok("CancelImport", id=job["id"])
     if isinstance(account.front, HttpFront):
         account.front.exchange("GET", f"/api/imports/{job['id']}/watch", account.key)

@@ -174,6 +174,7 @@ class JobRequest(NamedTuple):
     `type` is a number of `Type`. `job` is what the job stores, in JSON, and `members` are those of
     Operation that belong to its type. The others are as in BatchRequest, with an empty `action` in
     the message: programs of the previous release read this as a change of subscribers.
+    `is_in_history` is also as there.
     """
 
     type: int
@@ -187,10 +188,16 @@ class JobRequest(NamedTuple):
     key_id: str = ""
     key_name: str = ""
     actor_type: str = ActorType.API_KEY
+    is_in_history: bool = False
 
     @property
     def actor(self) -> Actor | None:
         return _actor(self)
+
+    @property
+    def can_be_undone(self) -> bool:
+        is_import = self.type == Type.SUBSCRIBERS_IMPORT
+        return self.is_in_history and not self.dry_run and is_import
 
     @property
     def filter(self) -> str:

@@ -102,7 +102,7 @@ class OperationRow(NamedTuple):
     def undo_expires_at(self) -> int | None:
         """The time from which the operation cannot be undone, or None if it never can be."""
         content = self.content
-        if self.ended_at is None or not isinstance(content, BatchRequest):
+        if self.ended_at is None or not isinstance(content, BatchRequest | JobRequest):
             return None
         return self.ended_at + UNDO_MILLISECONDS if content.can_be_undone else None
 
@@ -167,6 +167,7 @@ _OPERATIONS = Resource(
     hidden=(Operation.ids,),
     changed=(
         Operation.state,
+        Operation.total,
         Operation.processed,
         Operation.failed,
         Operation.changed,
@@ -277,8 +278,9 @@ def create_job(account_id: str, request: JobRequest, total: int, tx: Transaction
 
     Adds the revision and the actor to the request, as `create`. Raises OperationLimitReached.
     """
-    end_id = f"{greatest_id(account_id, tx)}0"
-    request = request._replace(revision=last_revision(account_id, tx), end_id=end_id)
+    request = request._replace(
+        revision=last_revision(account_id, tx), end_id=_end_id(account_id, tx), is_in_history=True
+    )
     return _insert(account_id, request, total, tx)
 
 

@@ -199,7 +199,7 @@ class Steps:
         processed = row.processed - before
         if selection.is_last:
             if isinstance(content, UndoRequest):
-                row = with_missing(row)
+                row = with_missing(row, content)
             store.end(account_id, row, State.SUCCEEDED, tx)
             return StepOutcome(StepResult.ENDED, processed)
         store.put(account_id, row, tx)

@@ -59,6 +59,7 @@ def test_reads_updates_and_calls_with_an_idempotency_key_are_retried() -> None:
         "CreateExport",
         "CreateImport",
         "StartImport",
+        "UndoImport",
         "UndoOperation",
         "CreateSegment",
         "CreateSignInLink",

@@ -313,7 +313,13 @@ type ImportJob struct {
 	// Time of the end. Absent before.
 	EndedAt *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
 	// Time at which the import is deleted.
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// Identifier of the operation that undoes the import, or has undone it. Absent if none does, and
+	// after the undo was canceled or failed.
+	UndoneBy *string `protobuf:"bytes,26,opt,name=undone_by,json=undoneBy,proto3,oneof" json:"undone_by,omitempty"`
+	// Time from which the import can no longer be undone, 24 hours after its end. Absent before its
+	// end, and if it can never be undone or is undone.
+	UndoExpiresAt *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=undo_expires_at,json=undoExpiresAt,proto3" json:"undo_expires_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,6 +525,20 @@ func (x *ImportJob) GetEndedAt() *timestamppb.Timestamp {
 func (x *ImportJob) GetExpiresAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *ImportJob) GetUndoneBy() string {
+	if x != nil && x.UndoneBy != nil {
+		return *x.UndoneBy
+	}
+	return ""
+}
+
+func (x *ImportJob) GetUndoExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UndoExpiresAt
 	}
 	return nil
 }
@@ -1403,6 +1423,118 @@ func (x *CancelImportResponse) GetEtag() string {
 	return ""
 }
 
+// Request message for UndoImport.
+type UndoImportRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the import.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Whether to change nothing. The undo then runs as usual and reports would_change, unchanged and
+	// failed. It has no events, and the import can still be undone.
+	DryRun        bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndoImportRequest) Reset() {
+	*x = UndoImportRequest{}
+	mi := &file_roster_v1_imports_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndoImportRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndoImportRequest) ProtoMessage() {}
+
+func (x *UndoImportRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_imports_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndoImportRequest.ProtoReflect.Descriptor instead.
+func (*UndoImportRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *UndoImportRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *UndoImportRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+// The started undo.
+type UndoImportResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The operation that undoes the import.
+	Operation *Operation `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
+	// Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+	// sends it as the header ETag.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndoImportResponse) Reset() {
+	*x = UndoImportResponse{}
+	mi := &file_roster_v1_imports_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndoImportResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndoImportResponse) ProtoMessage() {}
+
+func (x *UndoImportResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_imports_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndoImportResponse.ProtoReflect.Descriptor instead.
+func (*UndoImportResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *UndoImportResponse) GetOperation() *Operation {
+	if x != nil {
+		return x.Operation
+	}
+	return nil
+}
+
+func (x *UndoImportResponse) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
 // Request message for WatchImport.
 type WatchImportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1414,7 +1546,7 @@ type WatchImportRequest struct {
 
 func (x *WatchImportRequest) Reset() {
 	*x = WatchImportRequest{}
-	mi := &file_roster_v1_imports_proto_msgTypes[16]
+	mi := &file_roster_v1_imports_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1558,7 @@ func (x *WatchImportRequest) String() string {
 func (*WatchImportRequest) ProtoMessage() {}
 
 func (x *WatchImportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[16]
+	mi := &file_roster_v1_imports_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1571,7 @@ func (x *WatchImportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchImportRequest.ProtoReflect.Descriptor instead.
 func (*WatchImportRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_imports_proto_rawDescGZIP(), []int{16}
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WatchImportRequest) GetId() string {
@@ -1460,7 +1592,7 @@ type WatchImportResponse struct {
 
 func (x *WatchImportResponse) Reset() {
 	*x = WatchImportResponse{}
-	mi := &file_roster_v1_imports_proto_msgTypes[17]
+	mi := &file_roster_v1_imports_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1604,7 @@ func (x *WatchImportResponse) String() string {
 func (*WatchImportResponse) ProtoMessage() {}
 
 func (x *WatchImportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[17]
+	mi := &file_roster_v1_imports_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1617,7 @@ func (x *WatchImportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchImportResponse.ProtoReflect.Descriptor instead.
 func (*WatchImportResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_imports_proto_rawDescGZIP(), []int{17}
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WatchImportResponse) GetImportJob() *ImportJob {
@@ -1509,7 +1641,7 @@ type ListImportFailuresRequest struct {
 
 func (x *ListImportFailuresRequest) Reset() {
 	*x = ListImportFailuresRequest{}
-	mi := &file_roster_v1_imports_proto_msgTypes[18]
+	mi := &file_roster_v1_imports_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1521,7 +1653,7 @@ func (x *ListImportFailuresRequest) String() string {
 func (*ListImportFailuresRequest) ProtoMessage() {}
 
 func (x *ListImportFailuresRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[18]
+	mi := &file_roster_v1_imports_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1534,7 +1666,7 @@ func (x *ListImportFailuresRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListImportFailuresRequest.ProtoReflect.Descriptor instead.
 func (*ListImportFailuresRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_imports_proto_rawDescGZIP(), []int{18}
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListImportFailuresRequest) GetId() string {
@@ -1564,7 +1696,7 @@ type ListImportFailuresResponse struct {
 
 func (x *ListImportFailuresResponse) Reset() {
 	*x = ListImportFailuresResponse{}
-	mi := &file_roster_v1_imports_proto_msgTypes[19]
+	mi := &file_roster_v1_imports_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1708,7 @@ func (x *ListImportFailuresResponse) String() string {
 func (*ListImportFailuresResponse) ProtoMessage() {}
 
 func (x *ListImportFailuresResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[19]
+	mi := &file_roster_v1_imports_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1721,7 @@ func (x *ListImportFailuresResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListImportFailuresResponse.ProtoReflect.Descriptor instead.
 func (*ListImportFailuresResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_imports_proto_rawDescGZIP(), []int{19}
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListImportFailuresResponse) GetFailures() []*ImportFailure {
@@ -1623,7 +1755,7 @@ type ImportFailure struct {
 
 func (x *ImportFailure) Reset() {
 	*x = ImportFailure{}
-	mi := &file_roster_v1_imports_proto_msgTypes[20]
+	mi := &file_roster_v1_imports_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1767,7 @@ func (x *ImportFailure) String() string {
 func (*ImportFailure) ProtoMessage() {}
 
 func (x *ImportFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[20]
+	mi := &file_roster_v1_imports_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1780,7 @@ func (x *ImportFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportFailure.ProtoReflect.Descriptor instead.
 func (*ImportFailure) Descriptor() ([]byte, []int) {
-	return file_roster_v1_imports_proto_rawDescGZIP(), []int{20}
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ImportFailure) GetLine() int32 {
@@ -1695,7 +1827,7 @@ type DeleteImportRequest struct {
 
 func (x *DeleteImportRequest) Reset() {
 	*x = DeleteImportRequest{}
-	mi := &file_roster_v1_imports_proto_msgTypes[21]
+	mi := &file_roster_v1_imports_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1707,7 +1839,7 @@ func (x *DeleteImportRequest) String() string {
 func (*DeleteImportRequest) ProtoMessage() {}
 
 func (x *DeleteImportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[21]
+	mi := &file_roster_v1_imports_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1720,7 +1852,7 @@ func (x *DeleteImportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteImportRequest.ProtoReflect.Descriptor instead.
 func (*DeleteImportRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_imports_proto_rawDescGZIP(), []int{21}
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteImportRequest) GetId() string {
@@ -1746,7 +1878,7 @@ type DeleteImportResponse struct {
 
 func (x *DeleteImportResponse) Reset() {
 	*x = DeleteImportResponse{}
-	mi := &file_roster_v1_imports_proto_msgTypes[22]
+	mi := &file_roster_v1_imports_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1758,7 +1890,7 @@ func (x *DeleteImportResponse) String() string {
 func (*DeleteImportResponse) ProtoMessage() {}
 
 func (x *DeleteImportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[22]
+	mi := &file_roster_v1_imports_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1771,7 +1903,7 @@ func (x *DeleteImportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteImportResponse.ProtoReflect.Descriptor instead.
 func (*DeleteImportResponse) Descriptor() ([]byte, []int) {
-	return file_roster_v1_imports_proto_rawDescGZIP(), []int{22}
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{24}
 }
 
 // A column of the file: of a CSV file in the order of the header, of JSON a key of its objects.
@@ -1800,7 +1932,7 @@ type ImportJob_Column struct {
 
 func (x *ImportJob_Column) Reset() {
 	*x = ImportJob_Column{}
-	mi := &file_roster_v1_imports_proto_msgTypes[23]
+	mi := &file_roster_v1_imports_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +1944,7 @@ func (x *ImportJob_Column) String() string {
 func (*ImportJob_Column) ProtoMessage() {}
 
 func (x *ImportJob_Column) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[23]
+	mi := &file_roster_v1_imports_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +2036,7 @@ type ImportJob_Sample struct {
 
 func (x *ImportJob_Sample) Reset() {
 	*x = ImportJob_Sample{}
-	mi := &file_roster_v1_imports_proto_msgTypes[24]
+	mi := &file_roster_v1_imports_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +2048,7 @@ func (x *ImportJob_Sample) String() string {
 func (*ImportJob_Sample) ProtoMessage() {}
 
 func (x *ImportJob_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[24]
+	mi := &file_roster_v1_imports_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2008,7 +2140,7 @@ type ImportJob_StatusCount struct {
 
 func (x *ImportJob_StatusCount) Reset() {
 	*x = ImportJob_StatusCount{}
-	mi := &file_roster_v1_imports_proto_msgTypes[25]
+	mi := &file_roster_v1_imports_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2020,7 +2152,7 @@ func (x *ImportJob_StatusCount) String() string {
 func (*ImportJob_StatusCount) ProtoMessage() {}
 
 func (x *ImportJob_StatusCount) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[25]
+	mi := &file_roster_v1_imports_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2186,7 @@ var File_roster_v1_imports_proto protoreflect.FileDescriptor
 
 const file_roster_v1_imports_proto_rawDesc = "" +
 	"\n" +
-	"\x17roster/v1/imports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x1droster/v1/custom_fields.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xb6\a\n" +
+	"\x17roster/v1/imports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x1droster/v1/custom_fields.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x1aroster/v1/operations.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xb6\a\n" +
 	"\rImportOptions\x12U\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2\x19.roster.v1.Row.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01H\x00R\n" +
 	"onConflict\x88\x01\x01\x121\n" +
@@ -2082,7 +2214,7 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\f_on_conflictB\t\n" +
 	"\a_presetB\x12\n" +
 	"\x10_unknown_columnsB\x0e\n" +
-	"\f_date_format\"\xb6\x13\n" +
+	"\f_date_format\"\xe8\x14\n" +
 	"\tImportJob\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x04name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vmembers.csvR\x04name\x12;\n" +
@@ -2112,7 +2244,9 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"started_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tstartedAt\x12S\n" +
 	"\bended_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:17.247ZR\aendedAt\x12]\n" +
 	"\n" +
-	"expires_at\x18\x19 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-28T03:33:16.247ZR\texpiresAt\x1a\xd0\x02\n" +
+	"expires_at\x18\x19 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-28T03:33:16.247ZR\texpiresAt\x12@\n" +
+	"\tundone_by\x18\x1a \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5MH\x01R\bundoneBy\x88\x01\x01\x12`\n" +
+	"\x0fundo_expires_at\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\rundoExpiresAt\x1a\xd0\x02\n" +
 	"\x06Column\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xaa\xb5\x18\x06E-mailR\x04name\x12!\n" +
@@ -2152,7 +2286,9 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\tCANCELLED\x10\x06\x12\n" +
 	"\n" +
 	"\x06FAILED\x10\aB\t\n" +
-	"\a_preset\"\xb3\x02\n" +
+	"\a_presetB\f\n" +
+	"\n" +
+	"_undone_by\"\xb3\x02\n" +
 	"\x13CreateImportRequest\x122\n" +
 	"\x04name\x18\x01 \x01(\tB\x1e\xbaH\b\xc8\x01\x01r\x03\x18\xff\x01\x90\xb5\x18\x01\xaa\xb5\x18\vmembers.csvR\x04name\x12;\n" +
 	"\x04size\x18\x02 \x01(\x01B'\xbaH\x17\xc8\x01\x01\x12\x12\x19\x00\x00\x00\x00\x00\x00\xe0A)\x00\x00\x00\x00\x00\x00\xf0?\xaa\xb5\x18\x0552428ȵ\x18\x01R\x04size\x12w\n" +
@@ -2218,6 +2354,12 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\x14CancelImportResponse\x128\n" +
 	"\n" +
 	"import_job\x18\x01 \x01(\v2\x14.roster.v1.ImportJobB\x06\xbaH\x03\xc8\x01\x01R\x06import\x122\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"g\n" +
+	"\x11UndoImportRequest\x12.\n" +
+	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12\"\n" +
+	"\adry_run\x18\x02 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\"\x84\x01\n" +
+	"\x12UndoImportResponse\x12:\n" +
+	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\x122\n" +
 	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"D\n" +
 	"\x12WatchImportRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"O\n" +
@@ -2239,7 +2381,7 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
 	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x16\n" +
-	"\x14DeleteImportResponse2\xaa\v\n" +
+	"\x14DeleteImportResponse2\xca\f\n" +
 	"\rImportService\x12\x91\x01\n" +
 	"\fCreateImport\x12\x1e.roster.v1.CreateImportRequest\x1a\x1f.roster.v1.CreateImportResponse\"@\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\\µ\x18\x10\n" +
@@ -2258,7 +2400,11 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\x0eimport.startedȵ\x18\x01\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/api/imports/{id}/start\x12\x96\x01\n" +
 	"\fCancelImport\x12\x1e.roster.v1.CancelImportRequest\x1a\x1f.roster.v1.CancelImportResponse\"E\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01[µ\x18\x11\n" +
-	"\x0fimport.canceled\x82\xd3\xe4\x93\x02\x1a\"\x18/api/imports/{id}/cancel\x12~\n" +
+	"\x0fimport.canceled\x82\xd3\xe4\x93\x02\x1a\"\x18/api/imports/{id}/cancel\x12\x9d\x01\n" +
+	"\n" +
+	"UndoImport\x12\x1c.roster.v1.UndoImportRequest\x1a\x1d.roster.v1.UndoImportResponse\"R\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
+	"\x05write\x9a\xb5\x18\x06[]RST(µ\x18\x0f\n" +
+	"\rimport.undoneȵ\x18\x01\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/api/imports/{id}/undo\x12~\n" +
 	"\vWatchImport\x12\x1d.roster.v1.WatchImportRequest\x1a\x1e.roster.v1.WatchImportResponse\".\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01[\x82\xd3\xe4\x93\x02\x19\x12\x17/api/imports/{id}/watch0\x01\x12\xa0\x01\n" +
 	"\x12ListImportFailures\x12$.roster.v1.ListImportFailuresRequest\x1a%.roster.v1.ListImportFailuresResponse\";\x92\xb5\x18\x06\n" +
@@ -2280,7 +2426,7 @@ func file_roster_v1_imports_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_imports_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_roster_v1_imports_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_roster_v1_imports_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_roster_v1_imports_proto_goTypes = []any{
 	(ImportJob_State)(0),               // 0: roster.v1.ImportJob.State
 	(*ImportOptions)(nil),              // 1: roster.v1.ImportOptions
@@ -2299,98 +2445,105 @@ var file_roster_v1_imports_proto_goTypes = []any{
 	(*StartImportResponse)(nil),        // 14: roster.v1.StartImportResponse
 	(*CancelImportRequest)(nil),        // 15: roster.v1.CancelImportRequest
 	(*CancelImportResponse)(nil),       // 16: roster.v1.CancelImportResponse
-	(*WatchImportRequest)(nil),         // 17: roster.v1.WatchImportRequest
-	(*WatchImportResponse)(nil),        // 18: roster.v1.WatchImportResponse
-	(*ListImportFailuresRequest)(nil),  // 19: roster.v1.ListImportFailuresRequest
-	(*ListImportFailuresResponse)(nil), // 20: roster.v1.ListImportFailuresResponse
-	(*ImportFailure)(nil),              // 21: roster.v1.ImportFailure
-	(*DeleteImportRequest)(nil),        // 22: roster.v1.DeleteImportRequest
-	(*DeleteImportResponse)(nil),       // 23: roster.v1.DeleteImportResponse
-	(*ImportJob_Column)(nil),           // 24: roster.v1.ImportJob.Column
-	(*ImportJob_Sample)(nil),           // 25: roster.v1.ImportJob.Sample
-	(*ImportJob_StatusCount)(nil),      // 26: roster.v1.ImportJob.StatusCount
-	nil,                                // 27: roster.v1.ImportJob.Sample.CustomFieldsEntry
-	(Row_OnConflict)(0),                // 28: roster.v1.Row.OnConflict
-	(Import_Preset)(0),                 // 29: roster.v1.Import.Preset
-	(UnknownColumns_Action)(0),         // 30: roster.v1.UnknownColumns.Action
-	(DateFormat_Order)(0),              // 31: roster.v1.DateFormat.Order
-	(*Error_Detail)(nil),               // 32: roster.v1.Error.Detail
-	(*ReasonCount)(nil),                // 33: roster.v1.ReasonCount
-	(*ImportSummary)(nil),              // 34: roster.v1.ImportSummary
-	(*Error)(nil),                      // 35: roster.v1.Error
-	(*Actor)(nil),                      // 36: roster.v1.Actor
-	(*timestamppb.Timestamp)(nil),      // 37: google.protobuf.Timestamp
-	(*httpbody.HttpBody)(nil),          // 38: google.api.HttpBody
-	(Export_Format)(0),                 // 39: roster.v1.Export.Format
-	(*CsvLine)(nil),                    // 40: roster.v1.CsvLine
-	(CustomField_DataType)(0),          // 41: roster.v1.CustomField.DataType
-	(Subscriber_Status)(0),             // 42: roster.v1.Subscriber.Status
-	(Row_Reason)(0),                    // 43: roster.v1.Row.Reason
+	(*UndoImportRequest)(nil),          // 17: roster.v1.UndoImportRequest
+	(*UndoImportResponse)(nil),         // 18: roster.v1.UndoImportResponse
+	(*WatchImportRequest)(nil),         // 19: roster.v1.WatchImportRequest
+	(*WatchImportResponse)(nil),        // 20: roster.v1.WatchImportResponse
+	(*ListImportFailuresRequest)(nil),  // 21: roster.v1.ListImportFailuresRequest
+	(*ListImportFailuresResponse)(nil), // 22: roster.v1.ListImportFailuresResponse
+	(*ImportFailure)(nil),              // 23: roster.v1.ImportFailure
+	(*DeleteImportRequest)(nil),        // 24: roster.v1.DeleteImportRequest
+	(*DeleteImportResponse)(nil),       // 25: roster.v1.DeleteImportResponse
+	(*ImportJob_Column)(nil),           // 26: roster.v1.ImportJob.Column
+	(*ImportJob_Sample)(nil),           // 27: roster.v1.ImportJob.Sample
+	(*ImportJob_StatusCount)(nil),      // 28: roster.v1.ImportJob.StatusCount
+	nil,                                // 29: roster.v1.ImportJob.Sample.CustomFieldsEntry
+	(Row_OnConflict)(0),                // 30: roster.v1.Row.OnConflict
+	(Import_Preset)(0),                 // 31: roster.v1.Import.Preset
+	(UnknownColumns_Action)(0),         // 32: roster.v1.UnknownColumns.Action
+	(DateFormat_Order)(0),              // 33: roster.v1.DateFormat.Order
+	(*Error_Detail)(nil),               // 34: roster.v1.Error.Detail
+	(*ReasonCount)(nil),                // 35: roster.v1.ReasonCount
+	(*ImportSummary)(nil),              // 36: roster.v1.ImportSummary
+	(*Error)(nil),                      // 37: roster.v1.Error
+	(*Actor)(nil),                      // 38: roster.v1.Actor
+	(*timestamppb.Timestamp)(nil),      // 39: google.protobuf.Timestamp
+	(*httpbody.HttpBody)(nil),          // 40: google.api.HttpBody
+	(*Operation)(nil),                  // 41: roster.v1.Operation
+	(Export_Format)(0),                 // 42: roster.v1.Export.Format
+	(*CsvLine)(nil),                    // 43: roster.v1.CsvLine
+	(CustomField_DataType)(0),          // 44: roster.v1.CustomField.DataType
+	(Subscriber_Status)(0),             // 45: roster.v1.Subscriber.Status
+	(Row_Reason)(0),                    // 46: roster.v1.Row.Reason
 }
 var file_roster_v1_imports_proto_depIdxs = []int32{
-	28, // 0: roster.v1.ImportOptions.on_conflict:type_name -> roster.v1.Row.OnConflict
-	29, // 1: roster.v1.ImportOptions.preset:type_name -> roster.v1.Import.Preset
-	30, // 2: roster.v1.ImportOptions.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	31, // 3: roster.v1.ImportOptions.date_format:type_name -> roster.v1.DateFormat.Order
+	30, // 0: roster.v1.ImportOptions.on_conflict:type_name -> roster.v1.Row.OnConflict
+	31, // 1: roster.v1.ImportOptions.preset:type_name -> roster.v1.Import.Preset
+	32, // 2: roster.v1.ImportOptions.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	33, // 3: roster.v1.ImportOptions.date_format:type_name -> roster.v1.DateFormat.Order
 	0,  // 4: roster.v1.ImportJob.state:type_name -> roster.v1.ImportJob.State
 	1,  // 5: roster.v1.ImportJob.options:type_name -> roster.v1.ImportOptions
-	29, // 6: roster.v1.ImportJob.preset:type_name -> roster.v1.Import.Preset
-	24, // 7: roster.v1.ImportJob.columns:type_name -> roster.v1.ImportJob.Column
-	32, // 8: roster.v1.ImportJob.problems:type_name -> roster.v1.Error.Detail
-	25, // 9: roster.v1.ImportJob.sample:type_name -> roster.v1.ImportJob.Sample
-	26, // 10: roster.v1.ImportJob.statuses:type_name -> roster.v1.ImportJob.StatusCount
-	33, // 11: roster.v1.ImportJob.invalid:type_name -> roster.v1.ReasonCount
-	34, // 12: roster.v1.ImportJob.summary:type_name -> roster.v1.ImportSummary
-	35, // 13: roster.v1.ImportJob.error:type_name -> roster.v1.Error
-	36, // 14: roster.v1.ImportJob.actor:type_name -> roster.v1.Actor
-	37, // 15: roster.v1.ImportJob.created_at:type_name -> google.protobuf.Timestamp
-	37, // 16: roster.v1.ImportJob.started_at:type_name -> google.protobuf.Timestamp
-	37, // 17: roster.v1.ImportJob.ended_at:type_name -> google.protobuf.Timestamp
-	37, // 18: roster.v1.ImportJob.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 19: roster.v1.CreateImportRequest.options:type_name -> roster.v1.ImportOptions
-	2,  // 20: roster.v1.CreateImportResponse.import_job:type_name -> roster.v1.ImportJob
-	38, // 21: roster.v1.UploadImportPartRequest.part:type_name -> google.api.HttpBody
-	2,  // 22: roster.v1.UploadImportPartResponse.import_job:type_name -> roster.v1.ImportJob
-	2,  // 23: roster.v1.ListImportsResponse.imports:type_name -> roster.v1.ImportJob
-	2,  // 24: roster.v1.GetImportResponse.import_job:type_name -> roster.v1.ImportJob
-	1,  // 25: roster.v1.UpdateImportRequest.options:type_name -> roster.v1.ImportOptions
-	2,  // 26: roster.v1.UpdateImportResponse.import_job:type_name -> roster.v1.ImportJob
-	2,  // 27: roster.v1.StartImportResponse.import_job:type_name -> roster.v1.ImportJob
-	2,  // 28: roster.v1.CancelImportResponse.import_job:type_name -> roster.v1.ImportJob
-	2,  // 29: roster.v1.WatchImportResponse.import_job:type_name -> roster.v1.ImportJob
-	39, // 30: roster.v1.ListImportFailuresRequest.format:type_name -> roster.v1.Export.Format
-	21, // 31: roster.v1.ListImportFailuresResponse.failures:type_name -> roster.v1.ImportFailure
-	40, // 32: roster.v1.ListImportFailuresResponse.lines:type_name -> roster.v1.CsvLine
-	41, // 33: roster.v1.ImportJob.Column.proposed_type:type_name -> roster.v1.CustomField.DataType
-	42, // 34: roster.v1.ImportJob.Sample.status:type_name -> roster.v1.Subscriber.Status
-	27, // 35: roster.v1.ImportJob.Sample.custom_fields:type_name -> roster.v1.ImportJob.Sample.CustomFieldsEntry
-	43, // 36: roster.v1.ImportJob.Sample.reason:type_name -> roster.v1.Row.Reason
-	42, // 37: roster.v1.ImportJob.StatusCount.status:type_name -> roster.v1.Subscriber.Status
-	3,  // 38: roster.v1.ImportService.CreateImport:input_type -> roster.v1.CreateImportRequest
-	5,  // 39: roster.v1.ImportService.UploadImportPart:input_type -> roster.v1.UploadImportPartRequest
-	7,  // 40: roster.v1.ImportService.ListImports:input_type -> roster.v1.ListImportsRequest
-	9,  // 41: roster.v1.ImportService.GetImport:input_type -> roster.v1.GetImportRequest
-	11, // 42: roster.v1.ImportService.UpdateImport:input_type -> roster.v1.UpdateImportRequest
-	13, // 43: roster.v1.ImportService.StartImport:input_type -> roster.v1.StartImportRequest
-	15, // 44: roster.v1.ImportService.CancelImport:input_type -> roster.v1.CancelImportRequest
-	17, // 45: roster.v1.ImportService.WatchImport:input_type -> roster.v1.WatchImportRequest
-	19, // 46: roster.v1.ImportService.ListImportFailures:input_type -> roster.v1.ListImportFailuresRequest
-	22, // 47: roster.v1.ImportService.DeleteImport:input_type -> roster.v1.DeleteImportRequest
-	4,  // 48: roster.v1.ImportService.CreateImport:output_type -> roster.v1.CreateImportResponse
-	6,  // 49: roster.v1.ImportService.UploadImportPart:output_type -> roster.v1.UploadImportPartResponse
-	8,  // 50: roster.v1.ImportService.ListImports:output_type -> roster.v1.ListImportsResponse
-	10, // 51: roster.v1.ImportService.GetImport:output_type -> roster.v1.GetImportResponse
-	12, // 52: roster.v1.ImportService.UpdateImport:output_type -> roster.v1.UpdateImportResponse
-	14, // 53: roster.v1.ImportService.StartImport:output_type -> roster.v1.StartImportResponse
-	16, // 54: roster.v1.ImportService.CancelImport:output_type -> roster.v1.CancelImportResponse
-	18, // 55: roster.v1.ImportService.WatchImport:output_type -> roster.v1.WatchImportResponse
-	20, // 56: roster.v1.ImportService.ListImportFailures:output_type -> roster.v1.ListImportFailuresResponse
-	23, // 57: roster.v1.ImportService.DeleteImport:output_type -> roster.v1.DeleteImportResponse
-	48, // [48:58] is the sub-list for method output_type
-	38, // [38:48] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	31, // 6: roster.v1.ImportJob.preset:type_name -> roster.v1.Import.Preset
+	26, // 7: roster.v1.ImportJob.columns:type_name -> roster.v1.ImportJob.Column
+	34, // 8: roster.v1.ImportJob.problems:type_name -> roster.v1.Error.Detail
+	27, // 9: roster.v1.ImportJob.sample:type_name -> roster.v1.ImportJob.Sample
+	28, // 10: roster.v1.ImportJob.statuses:type_name -> roster.v1.ImportJob.StatusCount
+	35, // 11: roster.v1.ImportJob.invalid:type_name -> roster.v1.ReasonCount
+	36, // 12: roster.v1.ImportJob.summary:type_name -> roster.v1.ImportSummary
+	37, // 13: roster.v1.ImportJob.error:type_name -> roster.v1.Error
+	38, // 14: roster.v1.ImportJob.actor:type_name -> roster.v1.Actor
+	39, // 15: roster.v1.ImportJob.created_at:type_name -> google.protobuf.Timestamp
+	39, // 16: roster.v1.ImportJob.started_at:type_name -> google.protobuf.Timestamp
+	39, // 17: roster.v1.ImportJob.ended_at:type_name -> google.protobuf.Timestamp
+	39, // 18: roster.v1.ImportJob.expires_at:type_name -> google.protobuf.Timestamp
+	39, // 19: roster.v1.ImportJob.undo_expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 20: roster.v1.CreateImportRequest.options:type_name -> roster.v1.ImportOptions
+	2,  // 21: roster.v1.CreateImportResponse.import_job:type_name -> roster.v1.ImportJob
+	40, // 22: roster.v1.UploadImportPartRequest.part:type_name -> google.api.HttpBody
+	2,  // 23: roster.v1.UploadImportPartResponse.import_job:type_name -> roster.v1.ImportJob
+	2,  // 24: roster.v1.ListImportsResponse.imports:type_name -> roster.v1.ImportJob
+	2,  // 25: roster.v1.GetImportResponse.import_job:type_name -> roster.v1.ImportJob
+	1,  // 26: roster.v1.UpdateImportRequest.options:type_name -> roster.v1.ImportOptions
+	2,  // 27: roster.v1.UpdateImportResponse.import_job:type_name -> roster.v1.ImportJob
+	2,  // 28: roster.v1.StartImportResponse.import_job:type_name -> roster.v1.ImportJob
+	2,  // 29: roster.v1.CancelImportResponse.import_job:type_name -> roster.v1.ImportJob
+	41, // 30: roster.v1.UndoImportResponse.operation:type_name -> roster.v1.Operation
+	2,  // 31: roster.v1.WatchImportResponse.import_job:type_name -> roster.v1.ImportJob
+	42, // 32: roster.v1.ListImportFailuresRequest.format:type_name -> roster.v1.Export.Format
+	23, // 33: roster.v1.ListImportFailuresResponse.failures:type_name -> roster.v1.ImportFailure
+	43, // 34: roster.v1.ListImportFailuresResponse.lines:type_name -> roster.v1.CsvLine
+	44, // 35: roster.v1.ImportJob.Column.proposed_type:type_name -> roster.v1.CustomField.DataType
+	45, // 36: roster.v1.ImportJob.Sample.status:type_name -> roster.v1.Subscriber.Status
+	29, // 37: roster.v1.ImportJob.Sample.custom_fields:type_name -> roster.v1.ImportJob.Sample.CustomFieldsEntry
+	46, // 38: roster.v1.ImportJob.Sample.reason:type_name -> roster.v1.Row.Reason
+	45, // 39: roster.v1.ImportJob.StatusCount.status:type_name -> roster.v1.Subscriber.Status
+	3,  // 40: roster.v1.ImportService.CreateImport:input_type -> roster.v1.CreateImportRequest
+	5,  // 41: roster.v1.ImportService.UploadImportPart:input_type -> roster.v1.UploadImportPartRequest
+	7,  // 42: roster.v1.ImportService.ListImports:input_type -> roster.v1.ListImportsRequest
+	9,  // 43: roster.v1.ImportService.GetImport:input_type -> roster.v1.GetImportRequest
+	11, // 44: roster.v1.ImportService.UpdateImport:input_type -> roster.v1.UpdateImportRequest
+	13, // 45: roster.v1.ImportService.StartImport:input_type -> roster.v1.StartImportRequest
+	15, // 46: roster.v1.ImportService.CancelImport:input_type -> roster.v1.CancelImportRequest
+	17, // 47: roster.v1.ImportService.UndoImport:input_type -> roster.v1.UndoImportRequest
+	19, // 48: roster.v1.ImportService.WatchImport:input_type -> roster.v1.WatchImportRequest
+	21, // 49: roster.v1.ImportService.ListImportFailures:input_type -> roster.v1.ListImportFailuresRequest
+	24, // 50: roster.v1.ImportService.DeleteImport:input_type -> roster.v1.DeleteImportRequest
+	4,  // 51: roster.v1.ImportService.CreateImport:output_type -> roster.v1.CreateImportResponse
+	6,  // 52: roster.v1.ImportService.UploadImportPart:output_type -> roster.v1.UploadImportPartResponse
+	8,  // 53: roster.v1.ImportService.ListImports:output_type -> roster.v1.ListImportsResponse
+	10, // 54: roster.v1.ImportService.GetImport:output_type -> roster.v1.GetImportResponse
+	12, // 55: roster.v1.ImportService.UpdateImport:output_type -> roster.v1.UpdateImportResponse
+	14, // 56: roster.v1.ImportService.StartImport:output_type -> roster.v1.StartImportResponse
+	16, // 57: roster.v1.ImportService.CancelImport:output_type -> roster.v1.CancelImportResponse
+	18, // 58: roster.v1.ImportService.UndoImport:output_type -> roster.v1.UndoImportResponse
+	20, // 59: roster.v1.ImportService.WatchImport:output_type -> roster.v1.WatchImportResponse
+	22, // 60: roster.v1.ImportService.ListImportFailures:output_type -> roster.v1.ListImportFailuresResponse
+	25, // 61: roster.v1.ImportService.DeleteImport:output_type -> roster.v1.DeleteImportResponse
+	51, // [51:62] is the sub-list for method output_type
+	40, // [40:51] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_imports_proto_init() }
@@ -2402,6 +2555,7 @@ func file_roster_v1_imports_proto_init() {
 	file_roster_v1_custom_fields_proto_init()
 	file_roster_v1_errors_proto_init()
 	file_roster_v1_http_proto_init()
+	file_roster_v1_operations_proto_init()
 	file_roster_v1_rows_proto_init()
 	file_roster_v1_subscribers_proto_init()
 	file_roster_v1_imports_proto_msgTypes[0].OneofWrappers = []any{}
@@ -2411,15 +2565,15 @@ func file_roster_v1_imports_proto_init() {
 	file_roster_v1_imports_proto_msgTypes[10].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[12].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[14].OneofWrappers = []any{}
-	file_roster_v1_imports_proto_msgTypes[21].OneofWrappers = []any{}
-	file_roster_v1_imports_proto_msgTypes[24].OneofWrappers = []any{}
+	file_roster_v1_imports_proto_msgTypes[23].OneofWrappers = []any{}
+	file_roster_v1_imports_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_imports_proto_rawDesc), len(file_roster_v1_imports_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

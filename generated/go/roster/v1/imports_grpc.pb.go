@@ -28,6 +28,7 @@ const (
 	ImportService_UpdateImport_FullMethodName       = "/roster.v1.ImportService/UpdateImport"
 	ImportService_StartImport_FullMethodName        = "/roster.v1.ImportService/StartImport"
 	ImportService_CancelImport_FullMethodName       = "/roster.v1.ImportService/CancelImport"
+	ImportService_UndoImport_FullMethodName         = "/roster.v1.ImportService/UndoImport"
 	ImportService_WatchImport_FullMethodName        = "/roster.v1.ImportService/WatchImport"
 	ImportService_ListImportFailures_FullMethodName = "/roster.v1.ImportService/ListImportFailures"
 	ImportService_DeleteImport_FullMethodName       = "/roster.v1.ImportService/DeleteImport"
@@ -85,6 +86,21 @@ type ImportServiceClient interface {
 	// deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
 	// returned unchanged. Fails with IMPORT_NOT_FOUND.
 	CancelImport(ctx context.Context, in *CancelImportRequest, opts ...grpc.CallOption) (*CancelImportResponse, error)
+	// Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
+	// failed, and returns the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with
+	// IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT before the import has ended, with
+	// OPERATION_NOT_UNDOABLE if it ended before its rows were imported, UNDO_EXPIRED, with
+	// OPERATION_ALREADY_UNDONE unless the earlier undo was canceled or failed, or with
+	// OPERATION_LIMIT_REACHED. UndoOperation does the same with the operation of the import.
+	//
+	// The undo deletes the subscribers that the import created, as DeleteSubscriber does: if one has
+	// opted out, as when the file states it, the address is suppressed. Subscribers that the import
+	// updated get their values and tags from before, as UndoOperation describes. Opt-outs that the
+	// file states are never undone, and count as OPT_OUT_KEPT if a subscriber had another status
+	// before. Subscribers that the import created and that were changed since are kept, and count as
+	// CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
+	// the import created are kept.
+	UndoImport(ctx context.Context, in *UndoImportRequest, opts ...grpc.CallOption) (*UndoImportResponse, error)
 	// Streams the import, first its current state, then each change about twice a second, until it
 	// is READY or has ended. Over HTTP the response is NDJSON, or Server-Sent Events for browsers.
 	// Fails with IMPORT_NOT_FOUND.
@@ -171,6 +187,16 @@ func (c *importServiceClient) CancelImport(ctx context.Context, in *CancelImport
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CancelImportResponse)
 	err := c.cc.Invoke(ctx, ImportService_CancelImport_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *importServiceClient) UndoImport(ctx context.Context, in *UndoImportRequest, opts ...grpc.CallOption) (*UndoImportResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UndoImportResponse)
+	err := c.cc.Invoke(ctx, ImportService_UndoImport_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -277,6 +303,21 @@ type ImportServiceServer interface {
 	// deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
 	// returned unchanged. Fails with IMPORT_NOT_FOUND.
 	CancelImport(context.Context, *CancelImportRequest) (*CancelImportResponse, error)
+	// Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
+	// failed, and returns the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with
+	// IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT before the import has ended, with
+	// OPERATION_NOT_UNDOABLE if it ended before its rows were imported, UNDO_EXPIRED, with
+	// OPERATION_ALREADY_UNDONE unless the earlier undo was canceled or failed, or with
+	// OPERATION_LIMIT_REACHED. UndoOperation does the same with the operation of the import.
+	//
+	// The undo deletes the subscribers that the import created, as DeleteSubscriber does: if one has
+	// opted out, as when the file states it, the address is suppressed. Subscribers that the import
+	// updated get their values and tags from before, as UndoOperation describes. Opt-outs that the
+	// file states are never undone, and count as OPT_OUT_KEPT if a subscriber had another status
+	// before. Subscribers that the import created and that were changed since are kept, and count as
+	// CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
+	// the import created are kept.
+	UndoImport(context.Context, *UndoImportRequest) (*UndoImportResponse, error)
 	// Streams the import, first its current state, then each change about twice a second, until it
 	// is READY or has ended. Over HTTP the response is NDJSON, or Server-Sent Events for browsers.
 	// Fails with IMPORT_NOT_FOUND.
@@ -319,6 +360,9 @@ func (UnimplementedImportServiceServer) StartImport(context.Context, *StartImpor
 }
 func (UnimplementedImportServiceServer) CancelImport(context.Context, *CancelImportRequest) (*CancelImportResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CancelImport not implemented")
+}
+func (UnimplementedImportServiceServer) UndoImport(context.Context, *UndoImportRequest) (*UndoImportResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UndoImport not implemented")
 }
 func (UnimplementedImportServiceServer) WatchImport(*WatchImportRequest, grpc.ServerStreamingServer[WatchImportResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchImport not implemented")
@@ -476,6 +520,24 @@ func _ImportService_CancelImport_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ImportService_UndoImport_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UndoImportRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ImportServiceServer).UndoImport(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ImportService_UndoImport_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ImportServiceServer).UndoImport(ctx, req.(*UndoImportRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ImportService_WatchImport_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchImportRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -550,6 +612,10 @@ var ImportService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CancelImport",
 			Handler:    _ImportService_CancelImport_Handler,
+		},
+		{
+			MethodName: "UndoImport",
+			Handler:    _ImportService_UndoImport_Handler,
 		},
 		{
 			MethodName: "DeleteImport",

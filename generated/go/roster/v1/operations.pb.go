@@ -37,7 +37,8 @@ const (
 	Operation_SUBSCRIBERS_BATCH Operation_Type = 1
 	// Delivers past events to a webhook again. Started by ReplayWebhook; see replay.
 	Operation_WEBHOOK_REPLAY Operation_Type = 2
-	// Undoes a change of many subscribers. Started by UndoOperation; see undo_of.
+	// Undoes a change of many subscribers or an import. Started by UndoOperation or UndoImport; see
+	// undo_of.
 	Operation_SUBSCRIBERS_UNDO Operation_Type = 3
 	// Imports the rows of a file. Started by StartImport; see import_id.
 	Operation_SUBSCRIBERS_IMPORT Operation_Type = 4
@@ -284,7 +285,8 @@ type Operation struct {
 	// Whether the operation has ended.
 	Done bool `protobuf:"varint,7,opt,name=done,proto3" json:"done,omitempty"`
 	// Number of selected subscribers when the operation was started. For a replay, the number of
-	// events in its time range.
+	// events in its time range. For the undo of an import, the number of rows that created or updated
+	// a subscriber, and after its end the number of subscribers that the import had changed.
 	Total int32 `protobuf:"varint,8,opt,name=total,proto3" json:"total,omitempty"`
 	// Number of subscribers or events processed. It can differ from total if subscribers were changed
 	// or deleted meanwhile.

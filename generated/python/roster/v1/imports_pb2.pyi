@@ -14,6 +14,7 @@ from roster.v1 import actors_pb2 as _actors_pb2
 from roster.v1 import custom_fields_pb2 as _custom_fields_pb2
 from roster.v1 import errors_pb2 as _errors_pb2
 from roster.v1 import http_pb2 as _http_pb2
+from roster.v1 import operations_pb2 as _operations_pb2
 from roster.v1 import rows_pb2 as _rows_pb2
 from roster.v1 import subscribers_pb2 as _subscribers_pb2
 import builtins as _builtins
@@ -363,6 +364,8 @@ class ImportJob(_message.Message):
     STARTED_AT_FIELD_NUMBER: _builtins.int
     ENDED_AT_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    UNDONE_BY_FIELD_NUMBER: _builtins.int
+    UNDO_EXPIRES_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     name: _builtins.str
@@ -389,6 +392,10 @@ class ImportJob(_message.Message):
     """
     dry_run: _builtins.bool
     """Whether the import is running, or was run last, without storing anything."""
+    undone_by: _builtins.str
+    """Identifier of the operation that undoes the import, or has undone it. Absent if none does, and
+    after the undo was canceled or failed.
+    """
     @_builtins.property
     def options(self) -> Global___ImportOptions:
         """Options of the import."""
@@ -445,6 +452,12 @@ class ImportJob(_message.Message):
     def expires_at(self) -> _timestamp_pb2.Timestamp:
         """Time at which the import is deleted."""
 
+    @_builtins.property
+    def undo_expires_at(self) -> _timestamp_pb2.Timestamp:
+        """Time from which the import can no longer be undone, 24 hours after its end. Absent before its
+        end, and if it can never be undone or is undone.
+        """
+
     def __init__(
         self,
         *,
@@ -473,14 +486,21 @@ class ImportJob(_message.Message):
         started_at: _timestamp_pb2.Timestamp | None = ...,
         ended_at: _timestamp_pb2.Timestamp | None = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
+        undone_by: _builtins.str | None = ...,
+        undo_expires_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "actor", b"actor", "created_at", b"created_at", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "options", b"options", "preset", b"preset", "started_at", b"started_at", "summary", b"summary"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "_undone_by", b"_undone_by", "actor", b"actor", "created_at", b"created_at", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "options", b"options", "preset", b"preset", "started_at", b"started_at", "summary", b"summary", "undo_expires_at", b"undo_expires_at", "undone_by", b"undone_by"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "actor", b"actor", "columns", b"columns", "created_at", b"created_at", "delimiter", b"delimiter", "dry_run", b"dry_run", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "format", b"format", "id", b"id", "invalid", b"invalid", "name", b"name", "operation_id", b"operation_id", "options", b"options", "preset", b"preset", "problems", b"problems", "processed", b"processed", "received", b"received", "rows", b"rows", "sample", b"sample", "size", b"size", "started_at", b"started_at", "state", b"state", "statuses", b"statuses", "summary", b"summary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "_undone_by", b"_undone_by", "actor", b"actor", "columns", b"columns", "created_at", b"created_at", "delimiter", b"delimiter", "dry_run", b"dry_run", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "format", b"format", "id", b"id", "invalid", b"invalid", "name", b"name", "operation_id", b"operation_id", "options", b"options", "preset", b"preset", "problems", b"problems", "processed", b"processed", "received", b"received", "rows", b"rows", "sample", b"sample", "size", b"size", "started_at", b"started_at", "state", b"state", "statuses", b"statuses", "summary", b"summary", "undo_expires_at", b"undo_expires_at", "undone_by", b"undone_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__preset: _TypeAlias = _typing.Literal["preset"]  # noqa: Y015
     _WhichOneofArgType__preset: _TypeAlias = _typing.Literal["_preset", b"_preset"]  # noqa: Y015
+    _WhichOneofReturnType__undone_by: _TypeAlias = _typing.Literal["undone_by"]  # noqa: Y015
+    _WhichOneofArgType__undone_by: _TypeAlias = _typing.Literal["_undone_by", b"_undone_by"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__preset) -> _WhichOneofReturnType__preset | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__undone_by) -> _WhichOneofReturnType__undone_by | None: ...
 
 Global___ImportJob: _TypeAlias = ImportJob  # noqa: Y015
 
@@ -949,6 +969,64 @@ class CancelImportResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelImportResponse: _TypeAlias = CancelImportResponse  # noqa: Y015
+
+@_typing.final
+class UndoImportRequest(_message.Message):
+    """Request message for UndoImport."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the import."""
+    dry_run: _builtins.bool
+    """Whether to change nothing. The undo then runs as usual and reports would_change, unchanged and
+    failed. It has no events, and the import can still be undone.
+    """
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        dry_run: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndoImportRequest: _TypeAlias = UndoImportRequest  # noqa: Y015
+
+@_typing.final
+class UndoImportResponse(_message.Message):
+    """The started undo."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OPERATION_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+    sends it as the header ETag.
+    """
+    @_builtins.property
+    def operation(self) -> _operations_pb2.Operation:
+        """The operation that undoes the import."""
+
+    def __init__(
+        self,
+        *,
+        operation: _operations_pb2.Operation | None = ...,
+        etag: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "operation", b"operation"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndoImportResponse: _TypeAlias = UndoImportResponse  # noqa: Y015
 
 @_typing.final
 class WatchImportRequest(_message.Message):

@@ -87,6 +87,11 @@ class ImportServiceStub:
                 request_serializer=roster_dot_v1_dot_imports__pb2.CancelImportRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_imports__pb2.CancelImportResponse.FromString,
                 _registered_method=True)
+        self.UndoImport = channel.unary_unary(
+                '/roster.v1.ImportService/UndoImport',
+                request_serializer=roster_dot_v1_dot_imports__pb2.UndoImportRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_imports__pb2.UndoImportResponse.FromString,
+                _registered_method=True)
         self.WatchImport = channel.unary_stream(
                 '/roster.v1.ImportService/WatchImport',
                 request_serializer=roster_dot_v1_dot_imports__pb2.WatchImportRequest.SerializeToString,
@@ -189,6 +194,26 @@ class ImportServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def UndoImport(self, request, context):
+        """Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
+        failed, and returns the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with
+        IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT before the import has ended, with
+        OPERATION_NOT_UNDOABLE if it ended before its rows were imported, UNDO_EXPIRED, with
+        OPERATION_ALREADY_UNDONE unless the earlier undo was canceled or failed, or with
+        OPERATION_LIMIT_REACHED. UndoOperation does the same with the operation of the import.
+
+        The undo deletes the subscribers that the import created, as DeleteSubscriber does: if one has
+        opted out, as when the file states it, the address is suppressed. Subscribers that the import
+        updated get their values and tags from before, as UndoOperation describes. Opt-outs that the
+        file states are never undone, and count as OPT_OUT_KEPT if a subscriber had another status
+        before. Subscribers that the import created and that were changed since are kept, and count as
+        CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
+        the import created are kept.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WatchImport(self, request, context):
         """Streams the import, first its current state, then each change about twice a second, until it
         is READY or has ended. Over HTTP the response is NDJSON, or Server-Sent Events for browsers.
@@ -253,6 +278,11 @@ def add_ImportServiceServicer_to_server(servicer, server):
                     servicer.CancelImport,
                     request_deserializer=roster_dot_v1_dot_imports__pb2.CancelImportRequest.FromString,
                     response_serializer=roster_dot_v1_dot_imports__pb2.CancelImportResponse.SerializeToString,
+            ),
+            'UndoImport': grpc.unary_unary_rpc_method_handler(
+                    servicer.UndoImport,
+                    request_deserializer=roster_dot_v1_dot_imports__pb2.UndoImportRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_imports__pb2.UndoImportResponse.SerializeToString,
             ),
             'WatchImport': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchImport,
@@ -477,6 +507,33 @@ class ImportService:
             '/roster.v1.ImportService/CancelImport',
             roster_dot_v1_dot_imports__pb2.CancelImportRequest.SerializeToString,
             roster_dot_v1_dot_imports__pb2.CancelImportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UndoImport(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.ImportService/UndoImport',
+            roster_dot_v1_dot_imports__pb2.UndoImportRequest.SerializeToString,
+            roster_dot_v1_dot_imports__pb2.UndoImportResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -85,6 +85,22 @@ class ImportServiceStub:
     deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
     returned unchanged. Fails with IMPORT_NOT_FOUND.
     """
+    UndoImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.UndoImportRequest, _imports_pb2.UndoImportResponse]
+    """Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
+    failed, and returns the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with
+    IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT before the import has ended, with
+    OPERATION_NOT_UNDOABLE if it ended before its rows were imported, UNDO_EXPIRED, with
+    OPERATION_ALREADY_UNDONE unless the earlier undo was canceled or failed, or with
+    OPERATION_LIMIT_REACHED. UndoOperation does the same with the operation of the import.
+
+    The undo deletes the subscribers that the import created, as DeleteSubscriber does: if one has
+    opted out, as when the file states it, the address is suppressed. Subscribers that the import
+    updated get their values and tags from before, as UndoOperation describes. Opt-outs that the
+    file states are never undone, and count as OPT_OUT_KEPT if a subscriber had another status
+    before. Subscribers that the import created and that were changed since are kept, and count as
+    CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
+    the import created are kept.
+    """
     WatchImport: _grpc.UnaryStreamMultiCallable[_imports_pb2.WatchImportRequest, _imports_pb2.WatchImportResponse]
     """Streams the import, first its current state, then each change about twice a second, until it
     is READY or has ended. Over HTTP the response is NDJSON, or Server-Sent Events for browsers.
@@ -157,6 +173,22 @@ class ImportServiceAsyncStub(ImportServiceStub):
     """Cancels an import that has not ended. Rows that were imported are kept, and the file is
     deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
     returned unchanged. Fails with IMPORT_NOT_FOUND.
+    """
+    UndoImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.UndoImportRequest, _imports_pb2.UndoImportResponse]  # type: ignore[assignment]
+    """Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
+    failed, and returns the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with
+    IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT before the import has ended, with
+    OPERATION_NOT_UNDOABLE if it ended before its rows were imported, UNDO_EXPIRED, with
+    OPERATION_ALREADY_UNDONE unless the earlier undo was canceled or failed, or with
+    OPERATION_LIMIT_REACHED. UndoOperation does the same with the operation of the import.
+
+    The undo deletes the subscribers that the import created, as DeleteSubscriber does: if one has
+    opted out, as when the file states it, the address is suppressed. Subscribers that the import
+    updated get their values and tags from before, as UndoOperation describes. Opt-outs that the
+    file states are never undone, and count as OPT_OUT_KEPT if a subscriber had another status
+    before. Subscribers that the import created and that were changed since are kept, and count as
+    CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
+    the import created are kept.
     """
     WatchImport: _aio.UnaryStreamMultiCallable[_imports_pb2.WatchImportRequest, _imports_pb2.WatchImportResponse]  # type: ignore[assignment]
     """Streams the import, first its current state, then each change about twice a second, until it
@@ -269,6 +301,28 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         """Cancels an import that has not ended. Rows that were imported are kept, and the file is
         deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
         returned unchanged. Fails with IMPORT_NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def UndoImport(
+        self,
+        request: _imports_pb2.UndoImportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_imports_pb2.UndoImportResponse, _abc.Awaitable[_imports_pb2.UndoImportResponse]]:
+        """Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
+        failed, and returns the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with
+        IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT before the import has ended, with
+        OPERATION_NOT_UNDOABLE if it ended before its rows were imported, UNDO_EXPIRED, with
+        OPERATION_ALREADY_UNDONE unless the earlier undo was canceled or failed, or with
+        OPERATION_LIMIT_REACHED. UndoOperation does the same with the operation of the import.
+
+        The undo deletes the subscribers that the import created, as DeleteSubscriber does: if one has
+        opted out, as when the file states it, the address is suppressed. Subscribers that the import
+        updated get their values and tags from before, as UndoOperation describes. Opt-outs that the
+        file states are never undone, and count as OPT_OUT_KEPT if a subscriber had another status
+        before. Subscribers that the import created and that were changed since are kept, and count as
+        CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
+        the import created are kept.
         """
 
     @_abc_1.abstractmethod

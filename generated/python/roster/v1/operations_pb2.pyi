@@ -102,7 +102,9 @@ class Operation(_message.Message):
         WEBHOOK_REPLAY: Operation._Type.ValueType  # 2
         """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
         SUBSCRIBERS_UNDO: Operation._Type.ValueType  # 3
-        """Undoes a change of many subscribers. Started by UndoOperation; see undo_of."""
+        """Undoes a change of many subscribers or an import. Started by UndoOperation or UndoImport; see
+        undo_of.
+        """
         SUBSCRIBERS_IMPORT: Operation._Type.ValueType  # 4
         """Imports the rows of a file. Started by StartImport; see import_id."""
         SUBSCRIBERS_EXPORT: Operation._Type.ValueType  # 5
@@ -122,7 +124,9 @@ class Operation(_message.Message):
     WEBHOOK_REPLAY: Operation.Type.ValueType  # 2
     """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
     SUBSCRIBERS_UNDO: Operation.Type.ValueType  # 3
-    """Undoes a change of many subscribers. Started by UndoOperation; see undo_of."""
+    """Undoes a change of many subscribers or an import. Started by UndoOperation or UndoImport; see
+    undo_of.
+    """
     SUBSCRIBERS_IMPORT: Operation.Type.ValueType  # 4
     """Imports the rows of a file. Started by StartImport; see import_id."""
     SUBSCRIBERS_EXPORT: Operation.Type.ValueType  # 5
@@ -329,7 +333,8 @@ class Operation(_message.Message):
     """Whether the operation has ended."""
     total: _builtins.int
     """Number of selected subscribers when the operation was started. For a replay, the number of
-    events in its time range.
+    events in its time range. For the undo of an import, the number of rows that created or updated
+    a subscriber, and after its end the number of subscribers that the import had changed.
     """
     processed: _builtins.int
     """Number of subscribers or events processed. It can differ from total if subscribers were changed

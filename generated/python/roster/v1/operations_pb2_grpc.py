@@ -150,7 +150,7 @@ class OperationServiceServicer:
         the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
         OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
         the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
-        change_status needs the scope admin.
+        change_status needs the scope admin. The undo of an import is described at UndoImport.
 
         The undo gives a subscriber the tags, custom field values and status from before the operation,
         as far as they still are as the operation left them; these are counted as changed. Subscribers

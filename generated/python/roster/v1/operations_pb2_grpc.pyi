@@ -76,7 +76,7 @@ class OperationServiceStub:
     the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
     OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
     the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
-    change_status needs the scope admin.
+    change_status needs the scope admin. The undo of an import is described at UndoImport.
 
     The undo gives a subscriber the tags, custom field values and status from before the operation,
     as far as they still are as the operation left them; these are counted as changed. Subscribers
@@ -141,7 +141,7 @@ class OperationServiceAsyncStub(OperationServiceStub):
     the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
     OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
     the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
-    change_status needs the scope admin.
+    change_status needs the scope admin. The undo of an import is described at UndoImport.
 
     The undo gives a subscriber the tags, custom field values and status from before the operation,
     as far as they still are as the operation left them; these are counted as changed. Subscribers
@@ -233,7 +233,7 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
         the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
         OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
         the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
-        change_status needs the scope admin.
+        change_status needs the scope admin. The undo of an import is described at UndoImport.
 
         The undo gives a subscriber the tags, custom field values and status from before the operation,
         as far as they still are as the operation left them; these are counted as changed. Subscribers

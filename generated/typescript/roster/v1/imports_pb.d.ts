@@ -13,6 +13,7 @@ import type { Actor } from "./actors_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { CustomField_DataType } from "./custom_fields_pb.js";
 import type { HttpBody } from "../../google/api/httpbody_pb.js";
+import type { Operation } from "./operations_pb.js";
 import type { CsvLine } from "./http_pb.js";
 
 /**
@@ -311,6 +312,22 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
    * @generated from field: google.protobuf.Timestamp expires_at = 25;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * Identifier of the operation that undoes the import, or has undone it. Absent if none does, and
+   * after the undo was canceled or failed.
+   *
+   * @generated from field: optional string undone_by = 26;
+   */
+  undoneBy?: string | undefined;
+
+  /**
+   * Time from which the import can no longer be undone, 24 hours after its end. Absent before its
+   * end, and if it can never be undone or is undone.
+   *
+   * @generated from field: google.protobuf.Timestamp undo_expires_at = 27;
+   */
+  undoExpiresAt?: Timestamp | undefined;
 };
 
 /**
@@ -1024,6 +1041,62 @@ export declare type CancelImportResponse = Message<"roster.v1.CancelImportRespon
 export declare const CancelImportResponseSchema: GenMessage<CancelImportResponse>;
 
 /**
+ * Request message for UndoImport.
+ *
+ * @generated from message roster.v1.UndoImportRequest
+ */
+export declare type UndoImportRequest = Message<"roster.v1.UndoImportRequest"> & {
+  /**
+   * Identifier of the import.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Whether to change nothing. The undo then runs as usual and reports would_change, unchanged and
+   * failed. It has no events, and the import can still be undone.
+   *
+   * @generated from field: bool dry_run = 2;
+   */
+  dryRun: boolean;
+};
+
+/**
+ * Describes the message roster.v1.UndoImportRequest.
+ * Use `create(UndoImportRequestSchema)` to create a new message.
+ */
+export declare const UndoImportRequestSchema: GenMessage<UndoImportRequest>;
+
+/**
+ * The started undo.
+ *
+ * @generated from message roster.v1.UndoImportResponse
+ */
+export declare type UndoImportResponse = Message<"roster.v1.UndoImportResponse"> & {
+  /**
+   * The operation that undoes the import.
+   *
+   * @generated from field: roster.v1.Operation operation = 1;
+   */
+  operation?: Operation | undefined;
+
+  /**
+   * Entity tag of the resource: text in quotes, which changes when the resource changes. HTTP
+   * sends it as the header ETag.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
+};
+
+/**
+ * Describes the message roster.v1.UndoImportResponse.
+ * Use `create(UndoImportResponseSchema)` to create a new message.
+ */
+export declare const UndoImportResponseSchema: GenMessage<UndoImportResponse>;
+
+/**
  * Request message for WatchImport.
  *
  * @generated from message roster.v1.WatchImportRequest
@@ -1310,6 +1383,29 @@ export declare const ImportService: GenService<{
     methodKind: "unary";
     input: typeof CancelImportRequestSchema;
     output: typeof CancelImportResponseSchema;
+  },
+  /**
+   * Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
+   * failed, and returns the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with
+   * IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT before the import has ended, with
+   * OPERATION_NOT_UNDOABLE if it ended before its rows were imported, UNDO_EXPIRED, with
+   * OPERATION_ALREADY_UNDONE unless the earlier undo was canceled or failed, or with
+   * OPERATION_LIMIT_REACHED. UndoOperation does the same with the operation of the import.
+   *
+   * The undo deletes the subscribers that the import created, as DeleteSubscriber does: if one has
+   * opted out, as when the file states it, the address is suppressed. Subscribers that the import
+   * updated get their values and tags from before, as UndoOperation describes. Opt-outs that the
+   * file states are never undone, and count as OPT_OUT_KEPT if a subscriber had another status
+   * before. Subscribers that the import created and that were changed since are kept, and count as
+   * CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
+   * the import created are kept.
+   *
+   * @generated from rpc roster.v1.ImportService.UndoImport
+   */
+  undoImport: {
+    methodKind: "unary";
+    input: typeof UndoImportRequestSchema;
+    output: typeof UndoImportResponseSchema;
   },
   /**
    * Streams the import, first its current state, then each change about twice a second, until it

@@ -147,7 +147,8 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
 
   /**
    * Number of selected subscribers when the operation was started. For a replay, the number of
-   * events in its time range.
+   * events in its time range. For the undo of an import, the number of rows that created or updated
+   * a subscriber, and after its end the number of subscribers that the import had changed.
    *
    * @generated from field: int32 total = 8;
    */
@@ -429,7 +430,8 @@ export enum Operation_Type {
   WEBHOOK_REPLAY = 2,
 
   /**
-   * Undoes a change of many subscribers. Started by UndoOperation; see undo_of.
+   * Undoes a change of many subscribers or an import. Started by UndoOperation or UndoImport; see
+   * undo_of.
    *
    * @generated from enum value: SUBSCRIBERS_UNDO = 3;
    */
@@ -987,7 +989,7 @@ export declare const OperationService: GenService<{
    * the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
    * OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
    * the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
-   * change_status needs the scope admin.
+   * change_status needs the scope admin. The undo of an import is described at UndoImport.
    *
    * The undo gives a subscriber the tags, custom field values and status from before the operation,
    * as far as they still are as the operation left them; these are counted as changed. Subscribers

@@ -374,6 +374,8 @@ export interface ImportJob {
   startedAt?: string;
   endedAt?: string;
   expiresAt: string;
+  undoneBy?: string;
+  undoExpiresAt?: string;
 }
 
 export interface ImportOptionsOutput {
@@ -452,6 +454,60 @@ export interface StartImportResponse {
 
 export interface CancelImportResponse {
   import: ImportJob;
+}
+
+export interface UndoImportRequest {
+  dryRun?: boolean | null;
+}
+
+export interface UndoImportResponse {
+  operation: Operation;
+}
+
+export interface Operation {
+  id: string;
+  type: "SUBSCRIBERS_BATCH" | "WEBHOOK_REPLAY" | "SUBSCRIBERS_UNDO" | "SUBSCRIBERS_IMPORT" | "SUBSCRIBERS_EXPORT" | "IMPORT_INSPECTION";
+  action?: OperationAction;
+  replay?: OperationReplay;
+  filter: string;
+  segmentId: string;
+  dryRun: boolean;
+  state: "RUNNING" | "SUCCEEDED" | "CANCELLED" | "FAILED";
+  done: boolean;
+  total: number;
+  processed: number;
+  failed: ReasonCount[];
+  rate: number;
+  createdAt: string;
+  endedAt?: string;
+  changed?: number;
+  wouldChange?: number;
+  unchanged?: number;
+  actor?: Actor;
+  q: string;
+  excluded?: number;
+  undoOf?: string;
+  undoneBy?: string;
+  undoExpiresAt?: string;
+  importId?: string;
+}
+
+export interface OperationAction {
+  addTags?: string[];
+  removeTags?: string[];
+  setCustomFields?: Record<string, unknown>;
+  changeStatus?: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED";
+  delete?: boolean;
+  consentSource?: string;
+}
+
+export interface OperationReplay {
+  webhookId: string;
+  since?: string;
+  until?: string;
+  eventTypes: string[];
+  onlyFailed: boolean;
+  deliveries: number;
 }
 
 export interface WatchImportResponse {
@@ -541,52 +597,6 @@ export interface BatchAction {
 
 export interface BatchChangeSubscribersResponse {
   operation: Operation;
-}
-
-export interface Operation {
-  id: string;
-  type: "SUBSCRIBERS_BATCH" | "WEBHOOK_REPLAY" | "SUBSCRIBERS_UNDO" | "SUBSCRIBERS_IMPORT" | "SUBSCRIBERS_EXPORT" | "IMPORT_INSPECTION";
-  action?: OperationAction;
-  replay?: OperationReplay;
-  filter: string;
-  segmentId: string;
-  dryRun: boolean;
-  state: "RUNNING" | "SUCCEEDED" | "CANCELLED" | "FAILED";
-  done: boolean;
-  total: number;
-  processed: number;
-  failed: ReasonCount[];
-  rate: number;
-  createdAt: string;
-  endedAt?: string;
-  changed?: number;
-  wouldChange?: number;
-  unchanged?: number;
-  actor?: Actor;
-  q: string;
-  excluded?: number;
-  undoOf?: string;
-  undoneBy?: string;
-  undoExpiresAt?: string;
-  importId?: string;
-}
-
-export interface OperationAction {
-  addTags?: string[];
-  removeTags?: string[];
-  setCustomFields?: Record<string, unknown>;
-  changeStatus?: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED";
-  delete?: boolean;
-  consentSource?: string;
-}
-
-export interface OperationReplay {
-  webhookId: string;
-  since?: string;
-  until?: string;
-  eventTypes: string[];
-  onlyFailed: boolean;
-  deliveries: number;
 }
 
 export interface ListOperationsResponse {
@@ -1412,6 +1422,12 @@ export interface Operations {
     query: {  };
     body: undefined;
     response: CancelImportResponse;
+  };
+  "POST /api/imports/{id}/undo": {
+    path: { id: string; };
+    query: {  };
+    body: UndoImportRequest;
+    response: UndoImportResponse;
   };
   "GET /api/imports/{id}/watch": {
     path: { id: string; };

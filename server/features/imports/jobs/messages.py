@@ -15,12 +15,13 @@ from ....rpc.errors import Detail, invalid
 from ....rpc.messages import actor_message, timestamp
 from ....values.actors import Actor, ActorType
 from ....values.unrecognized import UnrecognizedCells
+from ...operations.store import OperationRow
 from .rules import Progress, State
 from .store import ImportRow
 
 
-def import_job(row: ImportRow) -> pb.ImportJob:
-    """Returns an import as the API does."""
+def import_job(row: ImportRow, operation: OperationRow | None) -> pb.ImportJob:
+    """Returns an import as the API does, given its operation if it has ended."""
     progress, state = row.run, State(row.state)
     # A later version can have stored other fields.
     message = ParseDict(row.content, pb.ImportJob(), ignore_unknown_fields=True)
@@ -43,12 +44,16 @@ def import_job(row: ImportRow) -> pb.ImportJob:
     message.expires_at.CopyFrom(timestamp(row.expires_at))
     if row.ended_at is not None:
         message.ended_at.CopyFrom(timestamp(row.ended_at))
+    if operation is not None and operation.undone_by is not None:
+        message.undone_by = operation.undone_by
+    elif operation is not None and operation.undo_expires_at is not None:
+        message.undo_expires_at.CopyFrom(timestamp(operation.undo_expires_at))
     return message
 
 
-def listed_job(row: ImportRow) -> pb.ImportJob:
+def listed_job(row: ImportRow, operation: OperationRow | None) -> pb.ImportJob:
     """Returns an import as lists have it, without its columns and rows."""
-    message = import_job(row)
+    message = import_job(row, operation)
     for field in ("columns", "sample"):
         message.ClearField(field)
     return message

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from roster.v1 import imports_pb2 as pb
 from roster.v1.http_pb2 import CsvLine
@@ -18,6 +19,7 @@ from ....rpc.errors import (
     EmailNotVerified,
     ImportNotFound,
     ImportStateConflict,
+    OperationNotUndoable,
     Unavailable,
     UploadOffsetMismatch,
     ValidationError,
@@ -34,7 +36,9 @@ from ...files import store as files_store
 from ...files.store import FileMissing, WrongOffset
 from ...files.store_content import PART_BYTES, Files
 from ...operations import store as operations
+from ...operations.messages import operation
 from ...operations.rules import JobRequest, Type
+from ...operations.store_undo import start_undo
 from ...sessions.store import check_credential
 from ...subscribers.query.request import FilterExpressions
 from ..columns import FAILURE, UnknownColumns
@@ -110,7 +114,7 @@ class ImportService(ImportServiceServicer):
             )
             store.insert(account, row, tx)
             tx.record_change(row.id)
-            return with_etag(pb.CreateImportResponse(import_job=import_job(row)))
+            return with_etag(pb.CreateImportResponse(import_job=import_job(row, None)))
 
         return await self._database.write(create)
 
@@ -118,15 +122,15 @@ class ImportService(ImportServiceServicer):
         self, request: pb.UploadImportPartRequest, _context: Context
     ) -> pb.UploadImportPartResponse:
         account, import_id = account_id(), checked_id(request.id, ImportNotFound)
-        row = await self._find(request.id)
-        check_etag(request, lambda: etag_of(import_job(row)))
+        row, job = await self._find(request.id)
+        check_etag(request, lambda: etag_of(job))
         offset, data = _whole("offset", request.offset), request.part.data
         if len(data) > PART_BYTES:
             raise invalid("part", "TOO_LONG", f"must be at most {PART_BYTES:,} bytes")
         check_sha256("sha256", request.sha256, hashlib.sha256(data).hexdigest())
         end = offset + len(data)
         if not data or (end <= row.received and await self._is_stored(account, row, offset, data)):
-            return with_etag(pb.UploadImportPartResponse(import_job=import_job(row)))
+            return with_etag(pb.UploadImportPartResponse(import_job=job))
         store.check_state(row, State.UPLOADING)
         if offset != row.received:
             raise UploadOffsetMismatch(offset=row.received)
@@ -145,7 +149,7 @@ class ImportService(ImportServiceServicer):
 
         def attach(tx: Transaction) -> pb.UploadImportPartResponse:
             found = store.find(account, import_id, tx)
-            check_etag(request, lambda: etag_of(import_job(found)))
+            check_etag(request, lambda: etag_of(_message(account, found, tx)))
             store.check_state(found, State.UPLOADING)
             if found.received != offset:
                 raise UploadOffsetMismatch(offset=found.received)
@@ -154,7 +158,7 @@ class ImportService(ImportServiceServicer):
             if is_last:
                 found = _inspect(account, found, tx)
             store.put(account, found, tx)
-            return with_etag(pb.UploadImportPartResponse(import_job=import_job(found)))
+            return with_etag(pb.UploadImportPartResponse(import_job=import_job(found, None)))
 
         reply = await self._database.write(attach)
         if is_last:
@@ -165,9 +169,15 @@ class ImportService(ImportServiceServicer):
         self, request: pb.ListImportsRequest, _context: Context
     ) -> pb.ListImportsResponse:
         account, page = account_id(), page_in("imports", request)
-        rows, total, following = await self._database.read(partial(store.page, account, page))
+
+        def read(tx: Transaction) -> tuple[list[pb.ImportJob], int, Any]:
+            rows, total, following = store.page(account, page, tx)
+            runs = store.runs_of(account, rows, tx)
+            return [listed_job(row, runs.get(row.operation_id)) for row in rows], total, following
+
+        jobs, total, following = await self._database.read(read)
         reply = pb.ListImportsResponse(
-            imports=map(listed_job, rows),
+            imports=jobs,
             total=total,
             page=page.number,
             limit=page.limit,
@@ -179,8 +189,8 @@ class ImportService(ImportServiceServicer):
     async def GetImport(
         self, request: pb.GetImportRequest, _context: Context
     ) -> pb.GetImportResponse:
-        row = await self._find(request.id)
-        return with_etag(pb.GetImportResponse(import_job=import_job(row)))
+        _, job = await self._find(request.id)
+        return with_etag(pb.GetImportResponse(import_job=job))
 
     async def UpdateImport(
         self, request: pb.UpdateImportRequest, _context: Context
@@ -191,14 +201,14 @@ class ImportService(ImportServiceServicer):
 
         def update(tx: Transaction) -> pb.UpdateImportResponse:
             row = store.find(account, import_id, tx)
-            check_change(request, import_job(row), tx)
+            check_change(request, _message(account, row, tx), tx)
             if options != row.options:
                 store.check_state(row, State.UPLOADING, State.READY)
                 row = row._replace(options=options)
                 if row.state == State.READY:
                     row = _inspect(account, row, tx)
                 store.put(account, row, tx)
-            return with_etag(pb.UpdateImportResponse(import_job=_changed(row, tx)))
+            return with_etag(pb.UpdateImportResponse(import_job=_changed(account, row, tx)))
 
         reply = await self._database.write(update)
         self._notify([account])
@@ -228,7 +238,7 @@ class ImportService(ImportServiceServicer):
 
         def start(tx: Transaction) -> pb.StartImportResponse:
             found = store.find(account, import_id, tx)
-            check_change(request, import_job(found), tx)
+            check_change(request, _message(account, found, tx), tx)
             store.check_state(found, State.READY)
             if row is None or found.options != row.options:
                 raise ImportStateConflict(state="changed by another call", needed="unchanged")
@@ -243,18 +253,18 @@ class ImportService(ImportServiceServicer):
                 texts=texts,
                 by_admin=caller.scope == "admin",
             )
-            operation = operations.create_job(account, content, found.content.get("rows", 0), tx)
+            started = operations.create_job(account, content, found.content.get("rows", 0), tx)
             store.delete_failures(account, found.id, tx)
             progress = Progress(dry_run=request.dry_run)
             found = found._replace(
                 state=State.RUNNING,
                 progress=store.as_json(progress._asdict()),
                 error="",
-                operation_id=operation.id,
+                operation_id=started.id,
                 started_at=tx.now,
             )
             store.put(account, found, tx)
-            return with_etag(pb.StartImportResponse(import_job=import_job(found)))
+            return with_etag(pb.StartImportResponse(import_job=import_job(found, None)))
 
         reply = await self._database.write(start)
         self._notify([account])
@@ -267,7 +277,7 @@ class ImportService(ImportServiceServicer):
 
         def cancel(tx: Transaction) -> pb.CancelImportResponse:
             row = store.find(account, import_id, tx)
-            check_change(request, import_job(row), tx)
+            check_change(request, _message(account, row, tx), tx)
             if row.state in ACTIVE:
                 operations.cancel(account, row.operation_id, tx)
             if row.state == State.RUNNING and row.run.dry_run:
@@ -276,28 +286,48 @@ class ImportService(ImportServiceServicer):
                 row = store.without_file(account, row, tx)
                 row = row._replace(state=State.CANCELLED, ended_at=tx.now, erased="")
             store.put(account, row, tx)
-            return with_etag(pb.CancelImportResponse(import_job=_changed(row, tx)))
+            return with_etag(pb.CancelImportResponse(import_job=_changed(account, row, tx)))
 
         return await self._database.write(cancel)
+
+    async def UndoImport(
+        self, request: pb.UndoImportRequest, _context: Context
+    ) -> pb.UndoImportResponse:
+        caller, import_id = current(), checked_id(request.id, ImportNotFound)
+        account = caller.account_id
+
+        def create(tx: Transaction) -> pb.UndoImportResponse:
+            row = store.find(account, import_id, tx)
+            store.check_state(row, *(state for state in State if state not in OPEN))
+            undone = store.run_of(account, row, tx)
+            if undone is None:
+                raise OperationNotUndoable
+            undo = start_undo(account, undone, caller, tx, dry_run=request.dry_run)
+            tx.record_change(import_id)
+            return with_etag(pb.UndoImportResponse(operation=operation(undo)))
+
+        reply = await self._database.write(create)
+        self._notify([account])
+        return reply
 
     async def WatchImport(
         self, request: pb.WatchImportRequest, context: Context
     ) -> AsyncIterator[pb.WatchImportResponse]:
-        caller, row = current(), await self._find(request.id)
+        caller, (row, job) = current(), await self._find(request.id)
         await accept(context)
-        yield pb.WatchImportResponse(import_job=import_job(row))
+        yield pb.WatchImportResponse(import_job=job)
         while row.state in (State.UPLOADING, *ACTIVE):
             await self._pause()
             before = row
             with suppress(Unavailable):
-                row = await self._database.read(partial(_find_for, caller, row.id))
+                row, job = await self._database.read(partial(_find_for, caller, row.id))
             if row != before:
-                yield pb.WatchImportResponse(import_job=import_job(row))
+                yield pb.WatchImportResponse(import_job=job)
 
     async def ListImportFailures(
         self, request: pb.ListImportFailuresRequest, context: Context
     ) -> AsyncIterator[pb.ListImportFailuresResponse]:
-        caller, row = current(), await self._find(request.id)
+        caller, (row, _) = current(), await self._find(request.id)
         is_csv = request.format == Export.CSV
         await accept(context)
         if is_csv:
@@ -323,7 +353,7 @@ class ImportService(ImportServiceServicer):
 
         def delete(tx: Transaction) -> pb.DeleteImportResponse:
             row = store.find(account, import_id, tx)
-            check_change(request, import_job(row), tx)
+            check_change(request, _message(account, row, tx), tx)
             if row.state in ACTIVE:
                 store.check_state(row, *(state for state in State if state not in ACTIVE))
             store.delete(account, row, tx)
@@ -331,9 +361,9 @@ class ImportService(ImportServiceServicer):
 
         return await self._database.write(delete)
 
-    async def _find(self, text: str) -> ImportRow:
+    async def _find(self, text: str) -> tuple[ImportRow, pb.ImportJob]:
         import_id = checked_id(text, ImportNotFound)
-        return await self._database.read(partial(store.find, account_id(), import_id))
+        return await self._database.read(partial(_find, account_id(), import_id))
 
     async def _is_stored(self, account: str, row: ImportRow, offset: int, data: bytes) -> bool:
         """Whether the file has these bytes at a position."""
@@ -362,9 +392,13 @@ class ImportService(ImportServiceServicer):
             raise Unavailable
 
 
-def _changed(row: ImportRow, tx: Transaction) -> pb.ImportJob:
+def _message(account: str, row: ImportRow, tx: Transaction) -> pb.ImportJob:
+    return import_job(row, store.run_of(account, row, tx))
+
+
+def _changed(account: str, row: ImportRow, tx: Transaction) -> pb.ImportJob:
     """Returns a changed import, and states it for the audit log."""
-    job = import_job(row)
+    job = _message(account, row, tx)
     tx.changes[-1] = tx.changes[-1]._replace(after=job)
     return job
 
@@ -398,14 +432,19 @@ def _inspect(account: str, row: ImportRow, tx: Transaction) -> ImportRow:
         texts=[],
         by_admin=False,
     )
-    operation = operations.create_job(account, content, row.content.get("rows", 0), tx)
-    return row._replace(state=State.INSPECTING, operation_id=operation.id, progress="")
+    started = operations.create_job(account, content, row.content.get("rows", 0), tx)
+    return row._replace(state=State.INSPECTING, operation_id=started.id, progress="")
 
 
-def _find_for(caller: Caller, import_id: str, tx: Transaction) -> ImportRow:
+def _find(account: str, import_id: str, tx: Transaction) -> tuple[ImportRow, pb.ImportJob]:
+    row = store.find(account, import_id, tx)
+    return row, _message(account, row, tx)
+
+
+def _find_for(caller: Caller, import_id: str, tx: Transaction) -> tuple[ImportRow, pb.ImportJob]:
     """Returns an import. Raises Unauthorized if the key is no longer valid."""
     check_credential(caller.account_id, caller.actor.id, tx)
-    return store.find(caller.account_id, import_id, tx)
+    return _find(caller.account_id, import_id, tx)
 
 
 def _failures_for(

@@ -16,6 +16,7 @@ from ....values.reason_counts import ReasonCounts
 from ...files import store as files
 from ...operations import store as operations
 from ...operations.rules import State as OperationState
+from ...operations.store import OperationRow
 from ..models import ImportFailure, ImportJob
 from .rules import ACTIVE, MAX_OPEN, OPEN, RETENTION_MILLISECONDS, Progress, State
 
@@ -154,6 +155,21 @@ def every(account_id: str, tx: Transaction) -> list[ImportRow]:
     """Returns all imports of an account."""
     rows = map(ImportRow._make, tx.all(_ALL, account_id=account_id))
     return [_current(account_id, row, tx) for row in rows]
+
+
+def run_of(account_id: str, row: ImportRow, tx: Transaction) -> OperationRow | None:
+    """Returns the last operation of an import that has ended."""
+    if row.ended_at is None or not row.operation_id:
+        return None
+    return operations.find_or_none(account_id, row.operation_id, tx)
+
+
+def runs_of(
+    account_id: str, rows: Iterable[ImportRow], tx: Transaction
+) -> Mapping[str, OperationRow]:
+    """Returns the last operations of imports that have ended, by ID."""
+    ids = [row.operation_id for row in rows if row.ended_at is not None and row.operation_id]
+    return operations.find_each(account_id, ids, tx) if ids else {}
 
 
 def _current(account_id: str, row: ImportRow, tx: Transaction) -> ImportRow:
