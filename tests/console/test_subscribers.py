@@ -189,7 +189,7 @@ def test_values_of_people_are_shown_as_text(person: Person) -> None:
     expect(row(person, 0)).to_contain_text(f"{markup} شخص")
     assert person.page.locator("img").count() == 0
     width = "document.documentElement.scrollWidth <= innerWidth"
-    for size in (360, 1280):
+    for size in (320, 1280):
         person.page.set_viewport_size({"width": size, "height": 800})
         assert person.page.evaluate(width)
 

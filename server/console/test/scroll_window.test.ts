@@ -33,6 +33,13 @@ test("small scrolls are exact anywhere in a million rows", () => {
   assert.equal(list.top(500_000), top);
 });
 
+test("small scrolls up to the edge of the scroll bar reach the edge of the list", () => {
+  const list = new ScrollWindow(1_000_000, 36, VIEWPORT, 1_000_000 * 36 - 100_000);
+  const edge = list.height - VIEWPORT;
+  while (list.scrollTop < edge) list.scrollTo(Math.min(list.scrollTop + 700, edge));
+  assert.equal(list.rows(0)[1], 1_000_000);
+});
+
 test("a row is revealed at the nearest edge", () => {
   const list = new ScrollWindow(1_000_000, 36, VIEWPORT);
   assert.equal(list.reveal(19), false);

@@ -3,6 +3,19 @@ import { t } from "../texts.ts";
 import { VIEWS } from "../views.ts";
 import { Dialog } from "./dialog.tsx";
 
+const SYMBOLS: Record<string, string> = {
+  ArrowDown: "↓",
+  ArrowUp: "↑",
+  PageDown: "Page ↓",
+  PageUp: "Page ↑",
+  Escape: "Esc",
+};
+
+/** Returns how keyboards label a key or several. */
+function labelOf(keys: string): string {
+  return keys.replace(/\w+/g, (name) => SYMBOLS[name] ?? name).replace("+", " ");
+}
+
 /** The shortcuts that work now, and the switch for single letters. */
 export function KeysDialog({ onClose }: { onClose: () => void }) {
   const views = VIEWS.filter((view) => view.letter).map((view) => ({
@@ -17,7 +30,7 @@ export function KeysDialog({ onClose }: { onClose: () => void }) {
           <div key={text}>
             <dt>
               {keys.map((key) => (
-                <kbd key={key}>{key}</kbd>
+                <kbd key={key}>{labelOf(key)}</kbd>
               ))}
             </dt>
             <dd>{text}</dd>

@@ -60,11 +60,11 @@ export function Menu({
         popover="auto"
         class="menu"
         onKeyDown={move}
-        onToggle={(event) => {
-          if (event.newState !== "open") return;
-          place();
-          items()[0]?.focus();
+        onBeforeToggle={(event) => {
+          // The browser moves the focus when it shows the menu, before it handles the next key.
+          if (event.newState === "open") items()[0]?.setAttribute("autofocus", "");
         }}
+        onToggle={(event) => event.newState === "open" && place()}
         onClick={(event) => {
           const item = (event.target as Element).closest("button, a");
           if (item) menu.current?.hidePopover();

@@ -99,7 +99,8 @@ export function Subscribers({ id = "" }: Parameters) {
     if (filter && !entered) return;
     const isSame = filter === wanted.filter && q === wanted.q;
     opensSingle.current = entered && value.trim() !== "";
-    if (isSame && entered && list.value && !isLoading.value) openSingle(list.value);
+    if (isSame && entered && error.value) reloads.value += 1;
+    else if (isSame && entered && list.value && !isLoading.value) openSingle(list.value);
     else if (!isSame) go(withQuery({ filter, q }), { replace: !entered });
   }
 
@@ -182,7 +183,7 @@ export function Subscribers({ id = "" }: Parameters) {
     <div class={id ? "subscribers with-panel" : "subscribers"}>
       <h1 class="unseen">{t("subscribers.title")}</h1>
       <section class="list" aria-label={t("subscribers.title")}>
-        <StatusTabs counts={rows?.counts} status={wanted.status} />
+        <StatusTabs counts={rows?.counts.value} status={wanted.status} />
         <div class="toolbar">
           <SearchBox
             value={text}
@@ -199,7 +200,7 @@ export function Subscribers({ id = "" }: Parameters) {
           onClear={() => (selected.value = new Set())}
         />
         {rows === null ? (
-          !error.value && <div class="grid" aria-busy="true" />
+          !error.value && <Loading />
         ) : rows.total === 0 ? (
           <Empty isFiltered={Boolean(text || wanted.status || wanted.segmentId)} address={isAddress(wanted.q) ? wanted.q : ""} />
         ) : (
@@ -223,7 +224,7 @@ export function Subscribers({ id = "" }: Parameters) {
         {rows?.error.value ? (
           <p class="error load-error" role="alert">
             {errorText(rows.error.value)}{" "}
-            <button type="button" onClick={() => (rows.version.value += 1)}>
+            <button type="button" onClick={() => rows.retry()}>
               {t("retry")}
             </button>
           </p>
@@ -244,6 +245,19 @@ export function Subscribers({ id = "" }: Parameters) {
           }}
         />
       )}
+    </div>
+  );
+}
+
+/** Grey bars, which the style shows if loading takes longer. */
+function Loading() {
+  return (
+    <div class="grid loading" aria-busy="true">
+      {Array.from({ length: 12 }, (_, index) => (
+        <div class="row" key={index}>
+          <span class="skeleton" />
+        </div>
+      ))}
     </div>
   );
 }

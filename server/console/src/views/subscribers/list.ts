@@ -26,17 +26,19 @@ export type Counts = Record<Status, number>;
 export class SubscriberList {
   readonly query: Query;
   readonly total: number;
-  readonly counts: Counts;
+  /** The numbers by status, of the search without a status. */
+  readonly counts = signal({} as Counts);
   /** Rises when rows were loaded or changed. */
   readonly version = signal(0);
   readonly error = signal<unknown>(null);
   readonly #pages = new Map<number, Subscriber[]>();
   readonly #loading = new Map<number, AbortController>();
+  #shown: [number, number] = [0, 0];
 
   private constructor(query: Query, total: number, counts: Counts) {
     this.query = query;
     this.total = total;
-    this.counts = counts;
+    this.counts.value = counts;
   }
 
   /** Loads the page with a row, and the numbers of the list. Raises ApiError. */
@@ -81,13 +83,21 @@ export class SubscriberList {
   replace(subscriber: Subscriber): void {
     const index = this.indexOf(subscriber.id);
     const rows = this.#pages.get(pageOf(index));
-    if (!rows) return;
+    const before = rows?.[index % PAGE];
+    if (!rows || !before) return;
     rows[index % PAGE] = subscriber;
+    if (before.status !== subscriber.status) {
+      const counts = { ...this.counts.value };
+      counts[before.status] -= 1;
+      counts[subscriber.status] += 1;
+      this.counts.value = counts;
+    }
     this.version.value += 1;
   }
 
   /** Loads the pages of some rows, and abandons those that are no longer needed. */
   show(first: number, end: number): void {
+    this.#shown = [first, end];
     const from = pageOf(first);
     const to = pageOf(Math.max(first, end - 1));
     for (const [page, request] of this.#loading) {
@@ -101,6 +111,11 @@ export class SubscriberList {
         this.#pages.set(page, rows);
       } else if (!this.#loading.has(page) && page * PAGE < this.total) void this.#load(page);
     }
+  }
+
+  /** Loads the visible pages again that could not be loaded. */
+  retry(): void {
+    this.show(...this.#shown);
   }
 
   async #load(page: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { signal, useSignal } from "@preact/signals";
+import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { ApiError } from "../../api/client.ts";
 import type { ErrorDetail } from "../../api/types.ts";
@@ -7,6 +7,8 @@ import { errorText, language, named, t } from "../../texts.ts";
 import { columnOf } from "./search_text.ts";
 
 const TYPING = 250;
+/** The text in the box. */
+export const searchText = signal("");
 /** Set to show the cursor in the box, also before its view is shown. */
 export const wantsSearch = signal(false);
 
@@ -26,15 +28,15 @@ export function SearchBox({
   onLeave: () => void;
 }) {
   const input = useRef<HTMLInputElement>(null);
-  const text = useSignal(value);
+  const text = searchText;
   const typing = useRef<ReturnType<typeof setTimeout>>(undefined);
   /** The text of the last search from here. */
-  const sent = useRef(value);
+  const sent = useRef<string>(undefined);
   const detail = filterError(error);
 
   useEffect(() => {
     // Typing goes on while a search for its beginning is shown.
-    if (value !== sent.current.trim()) text.value = value;
+    if (value !== sent.current?.trim()) text.value = value;
     sent.current = value;
   }, [value]);
   useEffect(() => {

@@ -1,7 +1,7 @@
 // Ways to begin a search from any view: a shortcut, and pasting an address anywhere.
 
 import { address, go } from "../../router.ts";
-import { wantsSearch } from "./search_box.tsx";
+import { searchText, wantsSearch } from "./search_box.tsx";
 import { pastedAddress } from "./search_text.ts";
 
 /** Shows the list with the cursor in its search box. */
@@ -18,6 +18,8 @@ export function findPasted(event: ClipboardEvent): void {
   if (!found) return;
   event.preventDefault();
   go(`/subscribers?q=${encodeURIComponent(found)}`);
+  // Enter can follow at once.
+  searchText.value = found;
   focus();
 }
 

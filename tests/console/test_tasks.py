@@ -1,0 +1,119 @@
+"""Frequent tasks in the console: each takes at most a number of actions, with the keyboard only."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from .actions import Actions
+from .conftest import Person
+from .people import add_people, add_person
+
+pytestmark = pytest.mark.verify
+
+
+@pytest.fixture
+def support(person: Person) -> Person:
+    """A person with an empty address bar and a list of 12 subscribers, and Ada among them."""
+    add_people(person.account, 12)
+    add_person(person.account, email="ada@example.com", firstName="Ada", isConfirmed=True)
+    person.sign_in()
+    person.page.locator(".rows .row").first.wait_for()
+    return person
+
+
+def test_looking_up_an_address_and_reading_why_they_get_mail(support: Person) -> None:
+    actions = Actions(support.page)
+
+    actions.paste("ada@example.com")
+    actions.press("Enter")
+
+    sentence = support.page.locator(".sentence")
+    expect(sentence).to_have_text(re.compile("Can be mailed. Confirmed on .* by key “test”"))
+    assert actions.count <= 2
+
+
+def test_unsubscribing_a_person_who_is_shown(support: Person) -> None:
+    support.open("/subscribers/ada@example.com")
+    support.page.get_by_role("button", name="Change status…").is_enabled()
+    expect(support.page.locator(".sentence")).to_contain_text("Can be mailed.")
+    actions = Actions(support.page)
+
+    actions.press("u", "Enter")
+
+    expect(support.page.locator(".sentence")).to_contain_text("Must not be mailed.")
+    assert actions.count <= 3
+
+
+def test_subscribing_a_person_again(support: Person) -> None:
+    support.account.ok("ChangeSubscriberStatus", id="ada@example.com", status="UNSUBSCRIBED")
+    support.open("/subscribers/ada@example.com")
+    expect(support.page.locator(".sentence")).to_contain_text("Must not be mailed.")
+    actions = Actions(support.page)
+
+    actions.press("u")
+    # The field for the consent follows the statuses.
+    actions.press("Tab")
+    actions.type("Phone call")
+    actions.press("Enter")
+
+    expect(support.page.locator(".sentence")).to_contain_text("Can be mailed.")
+    assert actions.count <= 4
+
+
+def test_finding_a_group_by_an_expression(support: Person) -> None:
+    actions = Actions(support.page)
+
+    actions.press("/")
+    actions.type('tags:"early" AND status = CONFIRMED')
+    actions.press("Enter")
+
+    tabs = support.page.get_by_role("navigation", name="Status")
+    expect(tabs.get_by_role("link", name="All 4")).to_be_visible()
+    assert actions.count <= 4
+
+
+def test_changing_a_name(support: Person) -> None:
+    actions = Actions(support.page)
+    support.open("/subscribers/ada@example.com")
+    expect(support.page.get_by_label("First name")).to_have_value("Ada")
+
+    actions.press("e", "Tab")
+    actions.type("Augusta")
+    actions.press("Enter")
+
+    expect(support.page.locator(".timeline")).to_contain_text("Ada → Augusta")
+    assert actions.count <= 4
+
+
+def test_erasing_a_person_who_asked_for_it(support: Person) -> None:
+    page = support.page
+    support.open("/subscribers/ada@example.com")
+    expect(page.locator(".sentence")).to_be_visible()
+    actions = Actions(page)
+
+    actions.press(".")
+    # The last action of the menu.
+    actions.press("End", "Enter")
+    page.get_by_role("dialog").wait_for()
+    actions.type("ada@example.com")
+    actions.press("Enter")
+
+    expect(page.get_by_role("dialog")).to_contain_text("Erased: ada@example.com")
+    support.account.fails("SubscriberNotFound", "GetSubscriber", id="ada@example.com")
+    assert actions.count <= 5
+
+
+def test_going_through_people_and_back_to_the_list(support: Person) -> None:
+    page, actions = support.page, Actions(support.page)
+
+    actions.press("j", "Enter")
+    expect(page.get_by_role("complementary")).to_contain_text("ada@example.com")
+    actions.press("j")
+    expect(page.get_by_role("complementary")).to_contain_text("p0011@example.com")
+    actions.press("Escape", "g", "s")
+
+    expect(page.get_by_role("complementary")).to_have_count(0)
+    expect(page.get_by_role("grid")).to_be_visible()
