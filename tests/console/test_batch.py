@@ -1,4 +1,4 @@
-"""Actions on the selected people: numbers before they act, progress, undo, and what they leave out."""
+"""Actions on selected people: numbers before they act, progress, undo, and who is left out."""
 
 from __future__ import annotations
 
@@ -104,7 +104,9 @@ def test_people_who_were_taken_out_stay_as_they_are(owner: Person) -> None:
     page.keyboard.press("Control+a")
     for row in (0, 2):
         page.locator(f"#row-{row} .check").click()
-    expect(toolbar(owner)).to_contain_text('78 selected All that match tags:"vip". 2 people are taken out.')
+    expect(toolbar(owner)).to_contain_text(
+        '78 selected All that match tags:"vip". 2 people are taken out.'
+    )
 
     toolbar(owner).get_by_role("button", name="Untag…").click()
     page.get_by_label("Tag", exact=True).fill("vip")
@@ -128,9 +130,8 @@ def test_new_number_is_explained_if_the_list_has_changed(owner: Person) -> None:
     page.keyboard.type("early")
 
     expect(numbers(owner)).to_contain_text("it is now 120 people instead of 80.")
-    assert owner.account.ok("BulkCreateSubscribers", subscribers=[
-        {**each, "email": f"m{each['email']}"} for each in more
-    ])["failed"] == []
+    others = [{**each, "email": f"m{each['email']}"} for each in more]
+    assert owner.account.ok("BulkCreateSubscribers", subscribers=others)["failed"] == []
     page.keyboard.press("Enter")
     expect(numbers(owner)).to_contain_text("it is now 160 people instead of 120.")
     assert total(owner, 'tags:"vip" AND tags:"early"') == 0
@@ -161,7 +162,10 @@ def test_unsubscribing_many_keeps_those_who_opted_out(owner: Person) -> None:
 
 def test_people_who_opted_out_are_not_subscribed_with_many(owner: Person) -> None:
     page = owner.page
-    opted_out = {f"p{number:04}@example.com": status for number, status in ((0, "UNSUBSCRIBED"), (3, "COMPLAINED"))}
+    opted_out = {
+        f"p{number:04}@example.com": status
+        for number, status in ((0, "UNSUBSCRIBED"), (3, "COMPLAINED"))
+    }
     for email, status in opted_out.items():
         owner.account.ok("ChangeSubscriberStatus", id=email, status=status)
     search(owner, 'tags:"vip"', 80)
@@ -196,7 +200,9 @@ def test_deleting_100_people_requires_their_number(owner: Person) -> None:
     page.keyboard.press("Control+a")
     expect(toolbar(owner)).to_contain_text("100 selected")
     toolbar(owner).get_by_role("button", name="Delete…").click()
-    expect(page.get_by_role("dialog")).to_contain_text("Opt-outs stay blocked. Deleted people cannot be restored.")
+    expect(page.get_by_role("dialog")).to_contain_text(
+        "Opt-outs stay blocked. Deleted people cannot be restored."
+    )
     expect(numbers(owner)).to_contain_text("100 people would be deleted.")
     delete = page.get_by_role("button", name="Delete 100 people")
     expect(delete).to_be_disabled()
@@ -261,7 +267,9 @@ def test_exporting_a_segment_takes_four_actions(owner: Person, tmp_path: Path) -
     expect(page.get_by_role("link", name="All 80")).to_be_visible()
 
     actions.click(page.get_by_role("button", name="Export"))
-    expect(page.get_by_role("dialog", name="Export 80 people")).to_contain_text("All that match Early.")
+    expect(page.get_by_role("dialog", name="Export 80 people")).to_contain_text(
+        "All that match Early."
+    )
     actions.click(page.get_by_label("CSV for Excel"))
     with page.expect_download() as download:
         actions.click(page.get_by_role("link", name="Download"))
@@ -282,7 +290,7 @@ def test_read_only_session_can_only_export(person: Person) -> None:
     page = person.page
     page.locator("#row-0 .check").click()
     buttons = toolbar(person).locator(".buttons button")
-    expect(buttons).to_have_text(["Export…"])
+    expect(buttons).to_have_text(["Export…", "Copy addresses"])
     page.keyboard.press("t")
     page.keyboard.press("u")
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -316,7 +324,11 @@ def test_keys_for_a_selection_are_listed(owner: Person) -> None:
     owner.page.keyboard.press("?")
 
     dialog = owner.page.get_by_role("dialog", name="Keyboard shortcuts")
-    for text in ("Tag the selected people", "Change the status of the selected people", "again: all that match"):
+    for text in (
+        "Tag the selected people",
+        "Change the status of the selected people",
+        "again: all that match",
+    ):
         expect(dialog).to_contain_text(text)
 
 

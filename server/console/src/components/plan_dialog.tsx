@@ -49,8 +49,8 @@ export function PlanDialog(props: PlanDialogProps) {
   const main = useRef<HTMLButtonElement>(null);
   const isBusy = useSignal(false);
   const error = useSignal<unknown>(undefined);
-  // Set by Enter: the button gets the focus when the numbers are shown.
-  const isAwaited = useRef(false);
+  // The plan for which Enter was pressed: the button gets the focus when its numbers are shown.
+  const awaited = useRef("");
 
   function count(): void {
     const { plan: wanted, size, isExact = true } = latest.current;
@@ -59,7 +59,6 @@ export function PlanDialog(props: PlanDialogProps) {
 
   useEffect(() => {
     error.value = undefined;
-    isAwaited.current = false;
     if (!key || counts === "enter") return;
     const timer = setTimeout(count, counts === "pause" ? PAUSE : 0);
     return () => clearTimeout(timer);
@@ -76,18 +75,18 @@ export function PlanDialog(props: PlanDialogProps) {
   useEffect(() => {
     if (!counted) return;
     announce(document.getElementById("plan")?.textContent ?? "");
-    if (isAwaited.current) main.current?.focus();
-    isAwaited.current = false;
+    if (awaited.current === key) main.current?.focus();
+    awaited.current = "";
   }, [counted]);
 
   async function submit(): Promise<void> {
     if (!key || isBusy.value) return;
     if (!current || hasFailed(current)) {
-      isAwaited.current = true;
+      awaited.current = key;
       return count();
     }
     if (!counted || !hasEffect || props.isBlocked) {
-      isAwaited.current = !counted;
+      awaited.current = counted ? "" : key;
       return;
     }
     isBusy.value = true;
@@ -98,7 +97,7 @@ export function PlanDialog(props: PlanDialogProps) {
         track(started);
         props.onStart?.();
         onClose();
-      } else isAwaited.current = true;
+      } else awaited.current = key;
     } catch (problem) {
       error.value = problem;
     }

@@ -66,6 +66,7 @@ export function SelectionBar({
       {t(`batch.action.${each}`)}
     </button>
   ));
+  const copy = !selection.isAll && <CopyAddresses list={list} selection={selection} />;
   const shown = action.value;
   function close(): void {
     // A key can open the next dialog before the browser reports that this one was closed.
@@ -83,11 +84,16 @@ export function SelectionBar({
             {t("selection.selectAll", { count: number(list.total) })}
           </button>
         )}
-        <span class="buttons">{buttons}</span>
-        <span class="few">
-          <Menu label={t("selection.actions")}>{buttons}</Menu>
+        <span class="buttons">
+          {buttons}
+          {copy}
         </span>
-        {!selection.isAll && <CopyAddresses list={list} selection={selection} />}
+        <span class="few">
+          <Menu label={t("selection.actions")}>
+            {buttons}
+            {copy}
+          </Menu>
+        </span>
         <button type="button" class="plain" onClick={() => (selected.value = Selection.NONE)}>
           {t("selection.clear")}
         </button>
