@@ -26,7 +26,7 @@ export function apiCommand(method: string, path: string, body?: unknown): string
   return lines.join(" \\\n  ");
 }
 
-/** Returns a text as one word of a shell, whatever it contains. */
+/** Returns a text as one word of a shell, also if it contains quotes. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

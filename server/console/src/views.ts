@@ -5,6 +5,7 @@ import type { IconName } from "./components/icon.tsx";
 import type { Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
 import { Subscribers } from "./views/subscribers.tsx";
+import { Activity } from "./views/activity.tsx";
 import { Settings } from "./views/settings.tsx";
 import { Webhooks } from "./views/webhooks.tsx";
 
@@ -21,6 +22,13 @@ export interface View {
 
 export const VIEWS: View[] = [
   { path: "/subscribers/:id?", title: "subscribers.title", component: Subscribers, icon: "people", letter: "s" },
+  {
+    path: "/activity/:id?",
+    title: "activity.title",
+    component: Activity,
+    icon: "activity",
+    letter: "a",
+  },
   {
     path: "/webhooks/:id?/:part?/:delivery?",
     title: "webhooks.title",

@@ -20,7 +20,7 @@ export function OperationNotices() {
   return (
     <>
       {followed.value.length > 0 && (
-        <section class="operations" aria-label={t("batch.notices")}>
+        <section class="progress-notices" aria-label={t("batch.notices")}>
           {followed.value.map((operation) => (
             <Line key={operation.id} operation={operation} onUndo={() => (undone.value = operation)} />
           ))}
@@ -41,11 +41,11 @@ function Line({ operation, onUndo }: { operation: Operation; onUndo: () => void 
   const { id, done, processed, total } = operation;
   if (!done) {
     return (
-      <div class="operation">
+      <div class="progress-notice">
         <div>
           <p dir="auto">{runningText(operation)}</p>
           <progress value={processed} max={total || 1} aria-label={runningText(operation)} />
-          <small>{t("batch.progress", { processed: number(processed), total: number(total) })}</small>
+          <small>{t("progress", { processed: number(processed), total: number(total) })}</small>
         </div>
         <button
           type="button"
@@ -61,7 +61,7 @@ function Line({ operation, onUndo }: { operation: Operation; onUndo: () => void 
     );
   }
   return (
-    <div class="operation">
+    <div class="progress-notice">
       <p dir="auto">{doneText(operation)}</p>
       {canWrite.value && canUndo(operation) && (
         <button type="button" onClick={onUndo}>

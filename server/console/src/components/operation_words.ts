@@ -40,5 +40,5 @@ export function doneText(operation: Operation): string {
 export function failures({ failed }: Operation): string[] {
   return failed
     .filter((each) => each.total)
-    .map((each) => plural("batch.kept", each.total, { reason: named("reason", each.reason) }));
+    .map((each) => t("batch.kept", { count: number(each.total), reason: named("reason", each.reason) }));
 }

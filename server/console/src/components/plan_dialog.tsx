@@ -156,7 +156,7 @@ function Numbers({ plan, words }: { plan: Plan; words: (dryRun: Operation) => Co
       <p class="counting">
         <progress value={dryRun?.processed ?? 0} max={dryRun?.total || 1} aria-label={t("batch.counting")} />
         <small>
-          {t("batch.counting")} {dryRun && t("batch.progress", { processed: number(dryRun.processed), total: number(dryRun.total) })}
+          {t("batch.counting")} {dryRun && t("progress", { processed: number(dryRun.processed), total: number(dryRun.total) })}
         </small>
       </p>
     );

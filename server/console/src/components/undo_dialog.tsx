@@ -26,7 +26,7 @@ export function UndoDialog({
   return (
     <PlanDialog
       title={t("undo.title")}
-      verb={(count) => plural("undo.button", count)}
+      verb={(count) => plural("undo.verb", count)}
       keep={t("undo.keep")}
       plan={operation.id}
       counts="now"
@@ -39,7 +39,7 @@ export function UndoDialog({
       }}
       numbers={({ wouldChange, unchanged }) => (
         <>
-          {Boolean(wouldChange) && <p>{plural("batch.would.undo", wouldChange ?? 0)}</p>}
+          {Boolean(wouldChange) && <p>{plural("undo.text", wouldChange ?? 0)}</p>}
           {Boolean(unchanged) && <p>{plural("batch.same.undo", unchanged ?? 0)}</p>}
         </>
       )}

@@ -74,7 +74,8 @@ export function TagDialog({ kind, group, ...props }: Props & { kind: "tag" | "un
 }
 
 /** How many people an action changes, and how many already are as it leaves them. */
-function Usual({ kind, dryRun: { wouldChange = 0, unchanged = 0 } }: { kind: Kind; dryRun: Operation }) {
+function Usual({ kind, dryRun }: { kind: Exclude<Kind, "undo">; dryRun: Operation }) {
+  const { wouldChange = 0, unchanged = 0 } = dryRun;
   return (
     <>
       {wouldChange > 0 && <p>{plural(`batch.would.${kind}`, wouldChange)}</p>}
@@ -104,6 +105,7 @@ const LEFT_OUT: Record<Status, readonly Status[]> = {
   COMPLAINED: [],
 };
 const SUBSCRIBED: readonly Status[] = ["CONFIRMED", "UNCONFIRMED"];
+const OPT_OUTS: readonly Status[] = ["UNSUBSCRIBED", "COMPLAINED"];
 
 /** Changes the status. People who opted out are not subscribed again. */
 export function StatusDialog({ group, ...props }: Props) {
@@ -114,30 +116,34 @@ export function StatusDialog({ group, ...props }: Props) {
   const { isAll } = group.selection;
   const subscribes = SUBSCRIBED.includes(status);
   const leftOut = isAll ? LEFT_OUT[status] : [];
+  // Of chosen rows, those who complained are known.
+  const chosenRows = LEFT_OUT[status].length && group.complained.length
+    ? group.selection.with(group.complained, false)
+    : group.selection;
   const consentSource = source.value.trim();
   const action: BatchAction = { changeStatus: status, ...(consentSource ? { consentSource } : {}) };
   return (
     <PlanDialog
       {...props}
-      title={plural(`batch.title.${status}`, group.size)}
+      title={`${plural(`batch.button.${status}`, group.size)}?`}
       verb={(count) => plural(`batch.button.${status}`, count)}
       {...(status === "UNSUBSCRIBED" ? { keep: t("batch.keep") } : {})}
       danger={!subscribes}
       plan={status}
       counts="now"
-      start={starter(group, action, leftOut)}
+      start={starter(isAll ? group : { ...group, selection: chosenRows }, action, leftOut)}
       size={group.size}
-      isExact={!leftOut.length}
+      isExact={!leftOut.length && chosenRows === group.selection}
       isBlocked={status === "CONFIRMED" && !consentSource}
       numbers={(dryRun) => (
-        <StatusNumbers status={status} dryRun={dryRun} leftOut={leftOut.length ? Math.max(0, group.size - dryRun.total) : 0} />
+        <StatusNumbers status={status} dryRun={dryRun} leftOut={LEFT_OUT[status].length ? Math.max(0, group.size - dryRun.total) : 0} />
       )}
     >
       <Who group={group} />
       <div class="options" role="radiogroup" aria-label={t("column.status")}>
         {STATUSES.map((each) => {
           // Only a filter leaves out people who opt out until the operation reads them.
-          const isDisabled = !isAll && SUBSCRIBED.includes(each);
+          const isDisabled = !isAll && !OPT_OUTS.includes(each);
           return (
             <label class="option" key={each}>
               <input

@@ -36,7 +36,7 @@ export function ExportDialog({
   const name = `subscribers-${new Date().toISOString().slice(0, 10)}.${isCsv ? "csv" : "ndjson"}`;
   return (
     <Dialog title={plural("export.title", total)} onClose={onClose}>
-      <Who group={{ query, selection: Selection.ALL, size: total }} />
+      <Who group={{ query, selection: Selection.ALL }} />
       {size !== total && <p class="changed">{t("export.notChosen")}</p>}
       <Choices
         legend={t("export.format")}

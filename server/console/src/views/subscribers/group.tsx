@@ -14,6 +14,8 @@ export interface Group {
   selection: Selection;
   /** The number of people as the list states it. */
   size: number;
+  /** Identifiers of the chosen people who reported mail as spam. */
+  complained: string[];
 }
 
 /** Returns how an action on a group is started. People with the statuses `without` are left out. */
@@ -26,7 +28,7 @@ export function starter({ query, selection }: Group, action: BatchAction, withou
 }
 
 /** Who the people of a group are. */
-export function Who({ group: { query, selection } }: { group: Group }) {
+export function Who({ group: { query, selection } }: { group: Pick<Group, "query" | "selection"> }) {
   if (!selection.isAll) return <p>{t("batch.chosen")}</p>;
   return (
     <p>

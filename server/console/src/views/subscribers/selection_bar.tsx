@@ -59,7 +59,10 @@ export function SelectionBar({
 
   if (!list || selection.isEmpty) return null;
   const size = selection.count(list.total);
-  const group: Group = { query: list.query, selection, size };
+  const complained = selection.isAll
+    ? []
+    : list.loaded().filter((each) => each.status === "COMPLAINED" && selection.has(each.id)).map((each) => each.id);
+  const group: Group = { query: list.query, selection, size, complained };
   const actions = ACTIONS.filter((each) => canWrite.value || each === "export");
   const buttons = actions.map((each) => (
     <button key={each} type="button" class={each === "delete" ? "danger" : ""} onClick={() => open(each)}>

@@ -113,7 +113,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
                       {JSON.stringify(found, null, 2)}
                     </pre>
                   ) : found === null ? (
-                    <p class="nothing">{t("request.noBody")}</p>
+                    <p class="nothing">{t("request.notStored")}</p>
                   ) : null
                 }
               </Shown>

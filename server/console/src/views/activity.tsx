@@ -1,0 +1,101 @@
+import { callTagged } from "../api/client.ts";
+import type { Operation } from "../api/types.ts";
+import { ActorName } from "../components/actor_name.tsx";
+import { Shown, useLoaded } from "../components/loaded.tsx";
+import { More, usePaged } from "../components/paged.tsx";
+import { Time } from "../components/time.tsx";
+import { address, go, href, withQuery } from "../router.ts";
+import type { Parameters } from "../routes.ts";
+import { t } from "../texts.ts";
+import { loadNames } from "./activity/names.ts";
+import { OperationDetail } from "./activity/operation.tsx";
+import { OperationLabel, Progress, result, selection, what } from "./activity/words.tsx";
+
+const PAGE = 50;
+const REFRESH_RUNNING = 2;
+const REFRESH = 15;
+
+/** What ran and runs in the background: all operations, running ones first, or one of them. */
+export function Activity({ id }: Parameters) {
+  return id ? <OperationDetail key={id} id={id} /> : <OperationList />;
+}
+
+function OperationList() {
+  const names = useLoaded("", loadNames);
+  const paged = usePaged(
+    "",
+    async (pageToken, signal) => {
+      const query = { limit: PAGE, pageToken };
+      const { body, nextPage } = await callTagged("GET /api/operations", { query, signal });
+      return { items: body.operations, nextPage };
+    },
+    (operations) => (operations.some(({ done }) => !done) ? REFRESH_RUNNING : REFRESH),
+  );
+  const showsTrials = address.value.query.has("trials");
+  return (
+    <div class="page wide-page">
+      <header class="page-head">
+        <h1>{t("activity.title")}</h1>
+        <span class="space" />
+        <label class="check-line">
+          <input
+            type="checkbox"
+            checked={showsTrials}
+            onChange={(event) => go(withQuery({ trials: event.currentTarget.checked ? "1" : "" }))}
+          />
+          {t("activity.trials")}
+        </label>
+      </header>
+      <Shown loaded={paged} rows={6}>
+        {(operations) => {
+          const shown = operations.filter(({ dryRun }) => showsTrials || !dryRun);
+          if (!shown.length) return <p class="nothing">{t("activity.empty")}</p>;
+          const known = names.data ?? new Map();
+          return (
+            <table class="table activities" aria-busy={paged.isBusy}>
+              <thead>
+                <tr>
+                  <th>{t("what")}</th>
+                  <th>{t("state")}</th>
+                  <th>{t("result")}</th>
+                  <th class="wide">{t("who")}</th>
+                  <th class="wide">{t("started")}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {shown.toSorted(runningFirst).map((operation) => (
+                  <tr key={operation.id}>
+                    <td class="name">
+                      <a class="row-link" href={href(`/activity/${operation.id}`)}>
+                        {what(operation, known)}
+                      </a>
+                      <small class="below lines">{selection(operation, known)}</small>
+                    </td>
+                    <td>
+                      <OperationLabel operation={operation} />
+                      {operation.dryRun && <small class="below">{t("operation.trial")}</small>}
+                    </td>
+                    <td>
+                      {operation.done ? result(operation) : <Progress operation={operation} />}
+                    </td>
+                    <td class="wide name">
+                      <ActorName actor={operation.actor} />
+                    </td>
+                    <td class="wide">
+                      <Time value={operation.createdAt} as="ago" />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          );
+        }}
+      </Shown>
+      <More paged={paged} />
+    </div>
+  );
+}
+
+function runningFirst(a: Operation, b: Operation): number {
+  return Number(a.done) - Number(b.done);
+}

@@ -1,0 +1,15 @@
+import { call } from "../../api/client.ts";
+import type { Names } from "./words.tsx";
+
+/** Loads the names of segments and the URLs of endpoints by their identifiers. */
+export async function loadNames(signal: AbortSignal): Promise<Names> {
+  const query = { limit: 100 };
+  const [{ segments }, { webhooks }] = await Promise.all([
+    call("GET /api/segments", { query, signal }),
+    call("GET /api/webhooks", { query, signal }),
+  ]);
+  return new Map([
+    ...segments.map(({ id, name }) => [id, name] as const),
+    ...webhooks.map(({ id, url }) => [id, url] as const),
+  ]);
+}

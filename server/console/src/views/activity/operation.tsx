@@ -1,0 +1,177 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { announce, notify } from "../../announce.ts";
+import { call, callStream } from "../../api/client.ts";
+import type { Operation, WatchOperationResponse } from "../../api/types.ts";
+import { ActorName } from "../../components/actor_name.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { Shown, useLoaded } from "../../components/loaded.tsx";
+import { Time } from "../../components/time.tsx";
+import { copy } from "../../copying.ts";
+import { href } from "../../router.ts";
+import { canWrite, isAdmin } from "../../session.ts";
+import { errorText, number, plural, t } from "../../texts.ts";
+import { isRepeatable, operationCommand, RepeatDialog, UndoDialog } from "./dialogs.tsx";
+import { loadNames } from "./names.ts";
+import { Failures, OperationLabel, Progress, result, selection, what } from "./words.tsx";
+
+const RETRY = 2_000;
+
+/** One operation: its progress while it runs, and what it did. */
+export function OperationDetail({ id }: { id: string }) {
+  const question = useSignal<"" | "undo" | "repeat">("");
+  const latest = useSignal<Operation | null>(null);
+  const names = useLoaded("", loadNames);
+  const loaded = useLoaded(id, async (signal) => {
+    const { operation } = await call("GET /api/operations/{id}", { path: { id }, signal });
+    latest.value = operation;
+    return operation;
+  });
+  const isRunning = latest.value?.done === false;
+
+  useEffect(() => {
+    if (!isRunning) return undefined;
+    const controller = new AbortController();
+    const { signal } = controller;
+    async function watch(): Promise<void> {
+      while (!signal.aborted) {
+        try {
+          const request = { path: { id }, signal };
+          await callStream<WatchOperationResponse>("GET /api/operations/{id}/watch", request, (record) => {
+            latest.value = record.operation;
+            if (record.operation.done) announce(result(record.operation));
+          });
+        } catch {
+          // The connection is shown elsewhere, and tried again here.
+        }
+        await new Promise((resolve) => setTimeout(resolve, RETRY));
+      }
+    }
+    void watch();
+    return () => controller.abort();
+  }, [id, isRunning]);
+
+  async function cancel(): Promise<void> {
+    try {
+      latest.value = (await call("POST /api/operations/{id}/cancel", { path: { id } })).operation;
+    } catch (error) {
+      notify(errorText(error));
+    }
+  }
+
+  return (
+    <div class="page">
+      <p class="back">
+        <a href={href("/activity")}>
+          <Icon name="left" />
+          {t("activity.title")}
+        </a>
+      </p>
+      <Shown loaded={loaded}>
+        {(first) => {
+          const operation = latest.value ?? first;
+          const known = names.data ?? new Map();
+          const { undoOf, undoneBy, undoExpiresAt } = operation;
+          const canUndo =
+            undoExpiresAt &&
+            Date.parse(undoExpiresAt) > Date.now() &&
+            (operation.action?.changeStatus ? isAdmin.value : canWrite.value);
+          return (
+            <>
+              <header class="page-head">
+                <h1>{what(operation, known)}</h1>
+                <OperationLabel operation={operation} />
+                {operation.dryRun && <span class="state idle">{t("operation.trial")}</span>}
+                <span class="space" />
+                {canWrite.value && !operation.done && (
+                  <button type="button" onClick={() => void cancel()}>
+                    {t("operation.cancel")}
+                  </button>
+                )}
+                {canUndo && (
+                  <button type="button" onClick={() => (question.value = "undo")}>
+                    {t("operation.undo")}…
+                  </button>
+                )}
+                {canWrite.value && operation.done && isRepeatable(operation) && (
+                  <button type="button" onClick={() => (question.value = "repeat")}>
+                    {t("operation.repeat")}…
+                  </button>
+                )}
+                <button type="button" onClick={() => void copy(operationCommand(operation))}>
+                  <Icon name="copy" />
+                  {t("curl")}
+                </button>
+              </header>
+              <Progress operation={operation} />
+              <p class="result">{result(operation)}</p>
+              {operation.state === "FAILED" && <p class="error">{t("operation.endedEarly")}</p>}
+              <Failures failed={operation.failed} />
+              <dl class="facts">
+                {!undoOf && (
+                  <>
+                    <dt>{t(operation.replay ? "events" : "selection")}</dt>
+                    <dd>
+                      {selection(operation, known)}
+                      {operation.filter && (
+                        <code class="below" dir="auto">
+                          {operation.filter}
+                        </code>
+                      )}
+                      {Boolean(operation.excluded) && (
+                        <small class="below">{plural("selection.without", operation.excluded ?? 0)}</small>
+                      )}
+                    </dd>
+                  </>
+                )}
+                <dt>{t("who")}</dt>
+                <dd>
+                  <ActorName actor={operation.actor} />
+                </dd>
+                <dt>{t("started")}</dt>
+                <dd>
+                  <Time value={operation.createdAt} />
+                </dd>
+                {operation.endedAt && (
+                  <>
+                    <dt>{t("ended")}</dt>
+                    <dd>
+                      <Time value={operation.endedAt} />{" "}
+                      <small>{t("operation.rate", { count: number(operation.rate) })}</small>
+                    </dd>
+                  </>
+                )}
+                {(undoOf || undoneBy) && (
+                  <>
+                    <dt>{t(undoOf ? "operation.undoes" : "operation.undoneBy")}</dt>
+                    <dd>
+                      <a href={href(`/activity/${undoOf ?? undoneBy}`)}>{t("show")}</a>
+                    </dd>
+                  </>
+                )}
+                {undoExpiresAt && (
+                  <>
+                    <dt>{t("operation.undoUntil")}</dt>
+                    <dd>
+                      <Time value={undoExpiresAt} />
+                    </dd>
+                  </>
+                )}
+              </dl>
+              {question.value === "undo" && (
+                <UndoDialog operation={operation} onClose={() => (question.value = "")} />
+              )}
+              {question.value === "repeat" && (
+                <RepeatDialog
+                  operation={operation}
+                  names={known}
+                  onClose={() => (question.value = "")}
+                />
+              )}
+            </>
+          );
+        }}
+      </Shown>
+    </div>
+  );
+}
