@@ -116,7 +116,7 @@ export function StatusDialog({ group, ...props }: Props) {
   const { isAll } = group.selection;
   const subscribes = SUBSCRIBED.includes(status);
   const leftOut = isAll ? LEFT_OUT[status] : [];
-  // Of chosen rows, those who complained are known.
+  // Which of the chosen people complained is known from their rows.
   const chosenRows = LEFT_OUT[status].length && group.complained.length
     ? group.selection.with(group.complained, false)
     : group.selection;
