@@ -51,6 +51,7 @@ from .routing.bindings import UNARY, Binding
 from .routing.header_fields import headers_by_json_name
 from .routing.requests import message_of
 from .routing.routes import Match, Routes
+from .streams import byte_stream
 from .streams.exchange import Exchange, check_call
 from .streams.response import StreamResponse
 from .web_app import page_path
@@ -194,6 +195,10 @@ class Gateway:
             check = self._checks.get(binding.rpc)
             if check is not None:
                 check(message)
+            if binding.streams_http_body:
+                return await byte_stream.respond(
+                    method, message, metadata, timeout, binding, request, request_id
+                )
             if binding.channel_method != UNARY:
                 exchange = Exchange(request, request_id, binding, message, check)
                 return await exchange.respond(method, metadata, timeout)

@@ -65,6 +65,8 @@ class FieldOptions:
     limits_records: bool = False
     # For a field mask: the response field in which it selects fields.
     selects: str = ""
+    # For repeated text of a request of a stream: the fields of the records that JSON contains.
+    selects_fields: bool = False
     # For text of a request or response: the header that carries it instead of the body.
     header: str = ""
     # For a deprecated field of a request: the dates.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import grpc
@@ -18,6 +18,10 @@ from roster.v1 import (
     audit_pb2_grpc,
     custom_fields_pb2,
     custom_fields_pb2_grpc,
+    exports_pb2,
+    exports_pb2_grpc,
+    imports_pb2,
+    imports_pb2_grpc,
     links_pb2,
     links_pb2_grpc,
     merge_tags_pb2,
@@ -52,6 +56,13 @@ from .features.custom_fields import store as custom_fields
 from .features.custom_fields.rules import MAX_FIELDS
 from .features.custom_fields.service import CustomFieldService
 from .features.exports.service import ExportMethods
+from .features.exports.service_files import ExportService
+from .features.exports.store_job import ExportJob
+from .features.files.store_content import Files
+from .features.imports.jobs import store as imports
+from .features.imports.jobs.job_import import ImportRunner
+from .features.imports.jobs.job_inspection import InspectionJob
+from .features.imports.jobs.service import ImportService
 from .features.imports.service import ImportMethods
 from .features.links.page_responses import add_page
 from .features.links.service import LinkService
@@ -59,10 +70,11 @@ from .features.links.service_pages import LinkPageService
 from .features.links.store import LinkStore
 from .features.merge_tags.service import MergeTagService
 from .features.operations import store as operations
-from .features.operations.rules import MAX_RUNNING
+from .features.operations.rules import MAX_RUNNING, Type
 from .features.operations.runner import OperationRunner
 from .features.operations.service import OperationService
 from .features.operations.store_filters import OperationFilters
+from .features.operations.store_jobs import Job
 from .features.operations.store_steps import Steps
 from .features.segments.service import SegmentService
 from .features.segments.store import MAX_SEGMENTS, SegmentFilters
@@ -72,6 +84,7 @@ from .features.sessions.service import SessionService, SignInLinkService
 from .features.signups.service import SignupService
 from .features.signups.store import SignupStore
 from .features.subscribers import store_reading as subscribers
+from .features.subscribers import store_revisions
 from .features.subscribers.query.request import FilterExpressions
 from .features.subscribers.service import SubscriberService
 from .features.subscribers.service_statistics import StatisticService
@@ -119,8 +132,10 @@ SERVICES: Sequence[ServiceDescriptor] = [
     service
     for file in (
         subscribers_pb2,
+        imports_pb2,
         segments_pb2,
         operations_pb2,
+        exports_pb2,
         tags_pb2,
         custom_fields_pb2,
         merge_tags_pb2,
@@ -156,8 +171,23 @@ def newest_id(tx: Transaction) -> str | None:
         webhooks.newest_id_of_any_account(tx),
         deliveries.newest_id_of_any_account(tx),
         operations.newest_id_of_any_account(tx),
+        imports.newest_id_of_any_account(tx),
     )
     return max((id_ for id_ in ids if id_ is not None), default=None)
+
+
+def operation_steps(
+    database: Database, encryption: Encryption, links: Links, files: Files
+) -> Steps:
+    """Returns what runs operations of all types. The jobs of features are registered here."""
+    suppressions = Suppressions(encryption)
+    subscribers = SubscriberStore(suppressions, links)
+    jobs: Mapping[Type, Job] = {
+        Type.SUBSCRIBERS_IMPORT: ImportRunner(database, subscribers, suppressions, files),
+        Type.IMPORT_INSPECTION: InspectionJob(database, files),
+        Type.SUBSCRIBERS_EXPORT: ExportJob(database, files),
+    }
+    return Steps(suppressions, ReplayStore(), jobs)
 
 
 class Subscribers(ImportMethods, ExportMethods, SubscriberService):
@@ -220,7 +250,7 @@ class App:
         filters = FilterExpressions(idempotent, segments, clock)
         operation_filters = OperationFilters()
         stored_filters = (segments, operation_filters)
-        self._custom_fields = CustomFieldService(idempotent, stored_filters)
+        self._custom_fields = CustomFieldService(idempotent, stored_filters, store_revisions)
         self.links = links = Links(encryption, settings.public_url)
         self._sessions = SessionService(
             idempotent, auth_throttle, authenticate.invalidate, links, LIMITS
@@ -237,14 +267,19 @@ class App:
         )
         self._merge_tags = MergeTagService(idempotent, links)
         self._segments = SegmentService(idempotent, operation_filters)
-        self.operations = OperationRunner(database, Steps(suppressions, ReplayStore()))
+        # One for the process, so that its parts that are not stored yet are not removed.
+        self.files = Files(database, encryption)
+        steps = operation_steps(database, encryption, links, self.files)
+        self.operations = OperationRunner(database, steps)
         self._operations = OperationService(idempotent, filters, self.operations.notify)
+        self._exports = ExportService(idempotent, filters, self.files, self.operations.notify)
+        self._imports = ImportService(idempotent, self.files, filters, self.operations.notify)
         self._statistics = StatisticService(idempotent, filters)
         self._subscribers = Subscribers(
             idempotent,
             subscriber_store,
             suppressions,
-            PersonalData(idempotent),
+            PersonalData(idempotent, suppressions),
             filters,
             links,
             clock,
@@ -269,7 +304,9 @@ class App:
         accounts_pb2_grpc.add_AccountServiceServicer_to_server(self._accounts, server)
         api_keys_pb2_grpc.add_ApiKeyServiceServicer_to_server(self._api_keys, server)
         custom_fields_pb2_grpc.add_CustomFieldServiceServicer_to_server(self._custom_fields, server)
+        exports_pb2_grpc.add_ExportServiceServicer_to_server(self._exports, server)
         operations_pb2_grpc.add_OperationServiceServicer_to_server(self._operations, server)
+        imports_pb2_grpc.add_ImportServiceServicer_to_server(self._imports, server)
         segments_pb2_grpc.add_SegmentServiceServicer_to_server(self._segments, server)
         sessions_pb2_grpc.add_SessionServiceServicer_to_server(self._sessions, server)
         sessions_pb2_grpc.add_SignInLinkServiceServicer_to_server(self._sign_in_links, server)
@@ -315,6 +352,8 @@ class App:
         self._is_serving = serving
         self._webhooks.serve(serving=serving)
         self._operations.serve(serving=serving)
+        self._exports.serve(serving=serving)
+        self._imports.serve(serving=serving)
         status = health_pb2.HealthCheckResponse
         for name in ("", *(service.full_name for service in SERVICES)):
             await self._health.set(name, status.SERVING if serving else status.NOT_SERVING)

@@ -12,6 +12,7 @@ import http.client
 import json
 import select
 import threading
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +33,9 @@ from roster.v1 import (
     audit_pb2,
     custom_fields_pb2,
     errors_pb2,
+    exports_pb2,
     http_pb2,
+    imports_pb2,
     links_pb2,
     merge_tags_pb2,
     operations_pb2,
@@ -55,6 +58,8 @@ METHODS: dict[str, MethodDescriptor] = {
         api_keys_pb2,
         audit_pb2,
         custom_fields_pb2,
+        exports_pb2,
+        imports_pb2,
         links_pb2,
         merge_tags_pb2,
         operations_pb2,
@@ -144,7 +149,19 @@ def path_variables(rpc: str) -> list[str]:
 def query_fields(rpc: str) -> list[str]:
     """Returns the names of the fields that are in the query although the rpc has a body."""
     fields = METHODS[rpc].input_type.fields
+    if (body := raw_body(rpc)) is not None:
+        return [f.json_name for f in fields if f.json_name != body]
     return [f.json_name for f in fields if f.GetOptions().Extensions[http_pb2.in_query]]
+
+
+def raw_body(rpc: str) -> str | None:
+    """Returns the name of the field of a request whose bytes are the whole body, if any."""
+    rule = METHODS[rpc].GetOptions().Extensions[annotations_pb2.http]
+    field = METHODS[rpc].input_type.fields_by_name.get(rule.body)
+    is_raw = field is not None and field.message_type is not None
+    if not is_raw or field.message_type.full_name != "google.api.HttpBody":
+        return None
+    return str(field.json_name)
 
 
 def header_fields(rpc: str) -> dict[str, str]:
@@ -173,6 +190,8 @@ class HttpFront:
         query = {n: v if isinstance(v, list) and v else [v] for n, v in query.items()}
         path = f"{path}?{urlencode(query, doseq=True)}" if query else path
         body = json.dumps(rest).encode() if has_body else None
+        if (field := raw_body(rpc)) is not None:
+            body = b64decode(rest.get(field, {}).get("data", ""))
         if rpc == "SignIn":
             in_head["Sec-Fetch-Site"] = "same-origin"
         return self.send(method, path, key, body=body, headers=in_head)

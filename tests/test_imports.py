@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("server", "http_gateway")
 # Rooms by layer. A room may import those of the layers above it in this list.
 LAYERS = (
-    {"events", "statistics", "audit"},
+    {"events", "statistics", "audit", "files"},
     {"accounts"},
     {"sessions"},
     {"tags", "custom_fields"},
@@ -39,8 +39,15 @@ GATEWAY_LAYERS = (
 )
 # Modules other than services that read or create protobuf messages.
 MESSAGE_MODULES = {
+    "server.features.exports.service_files",
     "server.features.links.service_pages",
+    "server.features.imports.jobs.file_reader",
+    "server.features.imports.jobs.inspection",
+    "server.features.imports.jobs.job_import",
+    "server.features.imports.jobs.job_inspection",
     "server.features.imports.pipeline",
+    "server.features.imports.row_reader",
+    "server.rpc.field_options",
     "server.features.subscribers.query.request",
     "server.features.subscribers.service_history",
     "server.features.subscribers.service_mailability",
@@ -188,6 +195,8 @@ def test_gateway_does_not_name_the_service() -> None:
 def test_only_serving_modules_and_imports_of_files_import_the_gateway() -> None:
     assert {name for name in importers("http_gateway") if is_in(name, ["server"])} == {
         "server.cli.transfer.import_rows",
+        "server.features.imports.jobs.file_reader",
+        "server.rpc.field_options",
         "server.cli.transfer.import_source",
         "server.serving.documentation",
         "server.serving.gateway_policy",
@@ -340,10 +349,16 @@ def test_features_import_only_stores_models_and_rules_of_others() -> None:
             or last_name(module)
             in {"models", "rules", "fields", "linked", "history", "profile", "audited_database"}
             or is_in(module, ["server.features.subscribers.query"])
+            # Pure rules of their own.
+            or last_name(module) == "value_conversion"
             # Imports and exports are methods of the service of subscribers.
             or (room(name) in {"imports", "exports"} and room(module) == "subscribers")
-            # The replay of a webhook returns an operation, and a session its account or API key.
-            or (room(name) in {"webhooks", "sessions"} and last_name(module) == "messages")
+            # The replay of a webhook and the undo of an import return an operation, and a session
+            # its account or API key.
+            or (
+                room(name) in {"webhooks", "sessions", "imports"}
+                and last_name(module) == "messages"
+            )
             # The pages of links and forms have one design.
             or last_name(module) in {"pages", "page_responses"}
         )

@@ -27,8 +27,9 @@ from .values import Schema
 
 Content = dict[str, Any]
 
-# The media type that describes bodies of any type, which mostly are submitted forms.
+# The media types that describe bodies of any type: forms, which are submitted by POST, and others.
 FORM = "application/x-www-form-urlencoded"
+BYTES = "application/octet-stream"
 HTML = "text/html"
 _PAGE: Content = {"schema": {"type": "string"}}
 _LINES = "JSON objects, one per line."
@@ -69,9 +70,12 @@ def request_body(binding: Binding, schemas: Schemas) -> Content | None:
         return {"content": content}
     if binding.takes_http_body:
         field = request.fields_by_name[binding.body]
-        return {
-            "content": {FORM: {"schema": {"type": "object", "description": comment(field, policy)}}}
-        }
+        about = comment(field, policy)
+        if binding.http_method == "POST":
+            return {"content": {FORM: {"schema": {"type": "object", "description": about}}}}
+        schema = {"type": "string", "format": "binary", "description": about}
+        text = policy.annotations.of_field(field).example
+        return {"content": {BYTES: {"schema": schema, **_example(text or None)}}}
     if binding.read_body is None:
         return None
     if binding.body == WHOLE:
@@ -144,7 +148,7 @@ def _success_content(binding: Binding, schemas: Schemas) -> Content:
     reply, annotations = binding.response_class.DESCRIPTOR, schemas.policy.annotations
     if binding.response_records is not None:
         return _stream(reply, binding.response_records, schemas)
-    if binding.returns_http_body:
+    if binding.returns_http_body or binding.streams_http_body:
         media_type = annotations.of_method(binding.method).response_media_type
         return {media_type: {"schema": {"type": "string"}}}
     if not binding.response_body:

@@ -45,7 +45,8 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 def comment(declaration: Any, policy: Policy) -> str:
     """Returns the comment of a descriptor in paragraphs.
 
-    Reasons are replaced by error codes, and the names of fields of the file by their JSON names.
+    Reasons are replaced by error codes, and the names of fields of the file and of those that it
+    imports by their JSON names.
     """
     if isinstance(declaration, EnumValueDescriptor):
         name, file = f"{declaration.type.full_name}.{declaration.name}", declaration.type.file
@@ -80,8 +81,9 @@ def described(field: FieldDescriptor, policy: Policy) -> str:
 
 @cache
 def _json_names(file: FileDescriptor) -> dict[str, str]:
-    """Returns the JSON names of the fields of a file by their names."""
-    messages = list(file.message_types_by_name.values())
+    """Returns the JSON names of the fields of a file and of its imports by their names."""
+    files = [*file.dependencies, file]
+    messages = [each for one in files for each in one.message_types_by_name.values()]
     for message in messages:
         messages += message.nested_types
     return {field.name: field.json_name for message in messages for field in message.fields}

@@ -90,6 +90,8 @@ class Binding:
     # Whether the request body, or the response, is a google.api.HttpBody.
     takes_http_body: bool
     returns_http_body: bool
+    # Whether the response is a stream of google.api.HttpBody: the pieces of one body.
+    streams_http_body: bool
     # Whether web pages of other origins can call it.
     cross_origin: bool
     # Whether it needs no credentials, and whether those in a cookie are accepted.
@@ -175,7 +177,10 @@ def _build(
     requests = replies = None
     if method.client_streaming:
         requests = request_records(request, body, frozenset(paths), annotations)
-    if method.server_streaming:
+    streams_http_body = method.server_streaming and is_http_body(method.output_type)
+    if streams_http_body and method.client_streaming:
+        raise BindingError("a stream of google.api.HttpBody needs one request")
+    if method.server_streaming and not streams_http_body:
         replies = response_records(request, method.output_type, rule.response_body, annotations)
     in_head = header_fields(request, annotations)
     elsewhere = frozenset(paths) | {name for name, _ in in_head} | in_query(request, annotations)
@@ -186,7 +191,7 @@ def _build(
     options = annotations.of_method(method)
     _check_options(options, rule.response_body, channel_method)
     in_response_head = header_fields(method.output_type, annotations)
-    if channel_method != UNARY and (in_head or in_response_head):
+    if channel_method != UNARY and not streams_http_body and (in_head or in_response_head):
         raise BindingError("header is not supported for streaming methods")
     return Binding(
         http_method=http_method,
@@ -209,6 +214,7 @@ def _build(
         row_arrays=row_arrays(request, annotations),
         takes_http_body=takes_http_body(request, body),
         returns_http_body=channel_method == UNARY and is_http_body(method.output_type),
+        streams_http_body=streams_http_body,
         cross_origin=options.cross_origin,
         is_public=options.is_public,
         takes_cookie=not (options.is_public or options.cross_origin or options.form),
@@ -220,7 +226,7 @@ def _build(
             | _in_body(request, body, requests, annotations),
             annotations,
             # Mail programs add parameters to the links of pages.
-            ignores_unknown=is_http_body(method.output_type),
+            ignores_unknown=is_http_body(method.output_type) and not streams_http_body,
         ),
         form=form_reader(method, body, elsewhere, annotations),
         update_mask=mask,

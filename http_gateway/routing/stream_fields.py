@@ -9,7 +9,8 @@ message field of a response, such as a summary, is a record with its name: {"sum
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -99,6 +100,18 @@ class ResponseRecords:
     # The message fields beside the records, such as a summary. A message that has one is
     # followed by a record with the name and value of the field.
     others: tuple[OtherField, ...] = ()
+    # The request field that selects fields of the records, and the JSON names of those that are
+    # always written otherwise.
+    selecting: str = ""
+    always_written: frozenset[str] = frozenset()
+
+    def selected_by(self, request: Any) -> ResponseRecords:
+        """Returns these fields with a writer of what a request selects."""
+        names = getattr(request, self.selecting) if self.selecting else ()
+        if not names:
+            return self
+        omitted = self.always_written - {name.partition(".")[0] for name in names}
+        return replace(self, write=partial(_write_without, self.write, omitted))
 
     def of(self, reply: Any) -> Iterable[Any]:
         return getattr(reply, self.name) if self.name else (reply,)
@@ -112,6 +125,10 @@ class ResponseRecords:
         for field in self.others:
             if reply.HasField(field.name):
                 yield {field.json_name: field.write(getattr(reply, field.name))}
+
+
+def _write_without(write: MessageWriter, omitted: frozenset[str], record: Any) -> Any:
+    return {name: value for name, value in write(record).items() if name not in omitted}
 
 
 def request_records(
@@ -150,12 +167,16 @@ def response_records(
         return ResponseRecords("", writer(reply, annotations=annotations), csv_field=None)
     needed = "server-streaming method needs a response_body"
     field = _records(reply, response_body, needed, annotations)
-    lines = _csv_field(reply, annotations)
+    lines, options = _csv_field(reply, annotations), annotations.of_field
     return ResponseRecords(
         name=field.name,
         write=writer(_element(field), annotations=annotations),
         csv_field=lines.name if lines else None,
         format=_format(request, annotations),
+        selecting=next((f.name for f in request.fields if options(f).selects_fields), ""),
+        always_written=frozenset(
+            each.json_name for each in _element(field).fields if annotations.is_always_written(each)
+        ),
         others=tuple(
             OtherField(
                 other.name, other.json_name, writer(other.message_type, annotations=annotations)

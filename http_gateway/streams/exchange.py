@@ -115,7 +115,7 @@ async def check_call(binding: Binding, method: Any, metadata: Metadata, seconds:
     request = _no_messages() if binding.request_records else binding.request_class()
     call = method(request, metadata=metadata, timeout=seconds)
     try:
-        if binding.response_records is None:
+        if binding.channel_method == "stream_unary":
             await call
         else:
             await anext(aiter(call), None)

@@ -53,12 +53,22 @@ class StreamResponse:
         transport = self._request.transport
         return transport is not None and transport.get_write_buffer_size() > 0
 
-    async def start(self, content_type: str, more: dict[str, str] | None = None) -> None:
-        """Writes the status line and the headers."""
+    async def start(
+        self, content_type: str, more: dict[str, str] | None = None, length: int | None = None
+    ) -> None:
+        """Writes the status line and the headers.
+
+        With the `length` of the body, there are no chunks, and the parts must have as many bytes.
+        """
         self.content_type = content_type
+        if length is not None:
+            self._is_chunked = False
+            self.keep_alive = self._request.keep_alive and not self._request.is_draining()
         head = head_lines(self.status, self._request.options, {**self._head, **(more or {})})
         head += f"Content-Type: {content_type}\r\n"
-        if self._is_chunked:
+        if length is not None:
+            head += f"Content-Length: {length}\r\n"
+        elif self._is_chunked:
             head += "Transfer-Encoding: chunked\r\n"
         if not self.keep_alive:
             head += "Connection: close\r\n"

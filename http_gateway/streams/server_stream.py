@@ -53,7 +53,7 @@ class ResponseWriter:
         messages: RequestMessages | None,
     ) -> None:
         assert binding.response_records is not None
-        self._fields = binding.response_records
+        self._fields = binding.response_records.selected_by(message)
         self._request = request
         self._request_id = request_id
         self._messages = messages

@@ -11,7 +11,7 @@ from ..features.accounts.rules import MAX_NAME_LENGTH, hash_secret, make_secret
 from ..features.accounts.store import AccountRow
 from ..features.audit.store import record_command
 from ..features.subscribers.counters.store_pages import total
-from ..maintenance.account_deletion import delete_account
+from ..maintenance.account_deletion import delete_account, remove_files
 from ..serving.console import CommandError, ExitCode, console, pluralized
 from ..storage.databases import reading, transactions, unit_of_work
 from ..storage.transaction import Transaction
@@ -153,6 +153,7 @@ def delete(
             removed = delete_account(
                 account_id, begin, lambda rows: progress.show(rows, rows, None)
             )
+    remove_files(database_url, account_id)
     if json:
         print_json({"accountId": account_id, "rows": removed})
         return

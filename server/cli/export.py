@@ -62,6 +62,14 @@ def export(
     full: Annotated[
         bool, typer.Option("--full", help="Also export the times of changes and the consent.")
     ] = False,
+    columns: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Fields to export instead, such as email,firstName,customFields.plan. They are"
+            " the columns of CSV in this order.",
+        ),
+    ] = "",
     include: Annotated[
         Include | None,
         typer.Option(
@@ -84,13 +92,15 @@ def export(
     """Export the subscribers of an account to a CSV or NDJSON file, oldest first.
 
     The file is named FILE.part until it is complete. It is compressed if its name ends in .gz or
-    .zst. Run the same command again to resume an incomplete export.
+    .zst. Run the same command again to resume an incomplete export; with columns of which the first
+    is not id, it starts over.
     Exit codes: 2 if an argument is invalid, 6 if the service cannot be
     reached, 7 if it rejects the request, 8 if the export is incomplete, and
     130 if the command was interrupted.
     """
     file_format = file_format or export_format(file, compressed=True)
-    filters = {
+    names = [name.strip() for name in columns.split(",") if name.strip()]
+    filters: dict[str, str | list[str]] = {
         "status": status or "",
         "tag": tag,
         "createdAfter": created_after,
@@ -102,10 +112,13 @@ def export(
         "q": search,
         "view": "FULL" if full else "",
         "include": include or "",
+        "columns": names,
         "bom": "true" if bom else "",
         "escapeFormulas": "false" if no_escape_formulas else "",
     }
     filters = {name: value for name, value in filters.items() if value}
-    rows = run(file, file_format, filters, url=url, key=api_key, resume=not no_resume)
+    # An export continues after the ID of the last row, which is the first column.
+    resume = not no_resume and names[:1] in ([], ["id"])
+    rows = run(file, file_format, filters, url=url, key=api_key, resume=resume)
     if standard_stream(file) is None:
         console.print(f"{file} contains {pluralized(rows, 'subscriber')}.", soft_wrap=True)

@@ -4,21 +4,26 @@
    until none accepts them. A running import checks its key in each transaction.
 2. The rows of each table are deleted in short transactions.
 3. The last transaction deletes what running work has added meanwhile, and the account itself.
+4. On SQLite, the large files of the account are deleted from the disk.
 
 The account exists until the last step, so an interrupted deletion can be repeated.
 """
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+from ..config import Settings
 from ..features.accounts import store as accounts
 from ..features.accounts import store_keys
 from ..features.sessions import store as sessions
 from ..storage.account_rows import CHUNK, AccountTable, account_tables
 from ..storage.databases import Begin
+from ..storage.sqlite.file import files_folder
 from .pauses import paused_after
 
 # A service accepts a deleted key for at most 5 seconds.
@@ -44,6 +49,13 @@ def delete_account(
                 report_progress(removed.total())
         if _finish(account_id, tables, begin, removed):
             return {name: rows for name, rows in removed.items() if rows}
+
+
+def remove_files(database_url: str, account_id: str) -> None:
+    """Removes the large files of a deleted account that are not in the database."""
+    location = Settings.database_url.parse(database_url)
+    if isinstance(location, Path):
+        shutil.rmtree(files_folder(location) / account_id, ignore_errors=True)
 
 
 def _delete_some(account_id: str, table: AccountTable, begin: Begin, removed: Counter[str]) -> int:

@@ -10,6 +10,7 @@ A class declares its message with variables in braces. Their values are the argu
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -228,6 +229,28 @@ class CustomFieldLimitReached(LimitReached):
     message = "The account has the maximum of {limit} custom fields. Delete one first."
 
 
+class ValuesNotConvertible(RosterError):
+    """Values of the custom field, given by their number and some examples, do not convert."""
+
+    reason = "VALUES_NOT_CONVERTIBLE"
+    message = (
+        "This custom field has {count} values that do not convert to {dataType} exactly. Change or"
+        " remove them first."
+    )
+
+    def __init__(self, data_type: str, count: int, examples: Sequence[str]) -> None:
+        self.details = [
+            # In JSON, blanks and quotes are visible.
+            Detail(
+                "dataType",
+                "INVALID_VALUE",
+                f"does not convert {json.dumps(each, ensure_ascii=False)}",
+            )
+            for each in examples
+        ]
+        super().__init__(count=count, dataType=data_type)
+
+
 class SegmentNotFound(RosterError):
     reason = "SEGMENT_NOT_FOUND"
     message = "Segment not found."
@@ -253,14 +276,19 @@ class SegmentWithoutFilter(RosterError):
 
 
 class UsedBySegments(RosterError):
-    """Filters of segments, given as pairs of ID and name, name the tag or custom field."""
+    """Filters of segments, given as pairs of ID and name, name the tag or custom field.
+
+    It is to be deleted, or to have a data type with which the filters are not valid.
+    """
 
     reason = "USED_BY_SEGMENTS"
-    message = "Segments use this. Update them first, or set force to clear their filters."
+    message = (
+        "Segments use this. Update them first, or set force of a deletion to clear their filters."
+    )
 
-    def __init__(self, segments: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, segments: Sequence[tuple[str, str]], field: str = "id") -> None:
         self.details = [
-            Detail("id", "IN_USE", f"is used by the segment {name} ({segment_id})")
+            Detail(field, "IN_USE", f"is used by the segment {name} ({segment_id})")
             for segment_id, name in segments
         ]
         ids = [segment_id for segment_id, _ in segments[:MAX_DETAILS]]
@@ -299,7 +327,7 @@ class OperationNotUndoable(RosterError):
     reason = "OPERATION_NOT_UNDOABLE"
     message = (
         "This operation cannot be undone: it deleted subscribers, was a dry run, a replay or an"
-        " undo, or was started by an earlier version."
+        " undo, changed no subscribers, or was started by an earlier version."
     )
 
 
@@ -317,6 +345,61 @@ class OperationAlreadyUndone(RosterError):
 
     def __init__(self, undone_by: str) -> None:
         super().__init__(undoneBy=undone_by)
+
+
+class InsufficientStorage(RosterError):
+    """The disk is full. Nothing was stored."""
+
+    reason = "INSUFFICIENT_STORAGE"
+    message = "The server has no space for the file. Nothing was stored; try again later."
+
+
+class FileQuotaExceeded(InsufficientStorage):
+    """The account has too many bytes of files. Waiting does not help."""
+
+    message = (
+        "The files of the account would exceed {limit} bytes. Nothing was stored; delete some."
+    )
+
+
+class ExportNotFound(RosterError):
+    reason = "EXPORT_NOT_FOUND"
+    message = "Export not found."
+
+
+class ExportNotReady(RosterError):
+    reason = "EXPORT_NOT_READY"
+    message = "The file of the export is not complete."
+
+
+class ExportLimitReached(LimitReached):
+    reason = "EXPORT_LIMIT_REACHED"
+    message = "The account has the maximum of {limit} exports. Delete one."
+
+
+class RangeNotSatisfiable(RosterError):
+    reason = "RANGE_NOT_SATISFIABLE"
+    message = "The range begins after the end of the file, which has {size} bytes."
+
+
+class ImportNotFound(RosterError):
+    reason = "IMPORT_NOT_FOUND"
+    message = "Import not found."
+
+
+class ImportLimitReached(LimitReached):
+    reason = "IMPORT_LIMIT_REACHED"
+    message = "The account has the maximum of {limit} imports that have not ended."
+
+
+class ImportStateConflict(RosterError):
+    reason = "IMPORT_STATE_CONFLICT"
+    message = "The import is {state}. This call needs one that is {needed}."
+
+
+class UploadOffsetMismatch(RosterError):
+    reason = "UPLOAD_OFFSET_MISMATCH"
+    message = "The next part of the file has to begin at offset {offset}."
 
 
 class LinkNotFound(RosterError):

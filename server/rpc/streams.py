@@ -12,15 +12,15 @@ Message = TypeVar("Message")
 _END = object()
 
 
-async def accept(context: Context) -> None:
+async def accept(context: Context, *headers: tuple[str, str]) -> None:
     """Sends the initial metadata of a streamed response; called once the request is valid.
 
     Over HTTP the client then has the status 200, and a later failure ends the stream. The
     metadata contains what the interceptors set for the trailers, such as the request ID and
     the rate limit. It is never empty: a gateway uses it to distinguish the start of a response
-    from a trailers-only response.
+    from a trailers-only response. `headers` are added to it.
     """
-    await context.send_initial_metadata(context.trailing_metadata() or ())
+    await context.send_initial_metadata((*(context.trailing_metadata() or ()), *headers))
 
 
 async def accept_with_first(

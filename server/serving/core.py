@@ -106,6 +106,7 @@ class Core:
             self._observability.exposition,
             stack,
             self.app.store_uses,
+            self.app.files.collect_all,
         )
         self.app.accept_calls()
         self._is_open = True
@@ -155,6 +156,7 @@ async def start_background_work(
     exposition: Exposition,
     stack: AsyncExitStack,
     store_uses: Callable[[], Awaitable[int]] | None = None,
+    collect_files: Callable[[], Awaitable[int]] | None = None,
 ) -> None:
     """Starts maintenance, deliveries and operations of an open database, until the stack closes."""
     backups = backup_schedule(settings)
@@ -165,7 +167,9 @@ async def start_background_work(
     location = settings.database_url
     reload = partial(reload_keys, settings.secret_key, location, database, encryption)
     failures = await stack.enter_async_context(
-        run_maintenance(database, reload, backups, database.report_migration, store_uses)
+        run_maintenance(
+            database, reload, backups, database.report_migration, store_uses, collect_files
+        )
     )
     exposition.add(of_maintenance(failures))
     if backups is not None:

@@ -16,7 +16,7 @@ _GUIDES = {
     "Get started": ("quick-start", "fields", "authentication"),
     "Concepts": ("statuses", "consent", "pagination", "errors", "idempotency"),
     "Guides": (
-        *("import", "sign-up", "double-opt-in", "filters", "segments"),
+        *("import", "export", "sign-up", "double-opt-in", "filters", "segments"),
         *("sync", "webhooks", "audit", "grpc"),
     ),
 }

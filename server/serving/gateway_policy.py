@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 from functools import cache
 from importlib.metadata import metadata
 from importlib.resources import files
@@ -19,10 +18,8 @@ from rosterd.http_gateway.policy import (
     Annotations,
     ApiInfo,
     CookiePolicy,
-    Deprecation,
     ErrorExamples,
     ErrorPolicy,
-    FieldOptions,
     FormOptions,
     HeaderPolicy,
     IdempotencyPolicy,
@@ -39,6 +36,7 @@ from ..config import Settings
 from ..features.events.rules import EventType
 from ..features.sessions.rules import SESSION_TIME
 from ..rpc.errors import DOMAIN, REQUEST_ERROR_METADATA
+from ..rpc.field_options import dates_of, field_options, own_options
 from ..rpc.health.service import DETAIL_METADATA
 from ..values.suggestions import did_you_mean
 
@@ -86,36 +84,13 @@ _IDEMPOTENCY_KEY: OpenApi = {
 }
 
 
-def _own_options(options: Any) -> dict[str, Any]:
-    """Returns the options of http.proto that are set."""
-    return {
-        option.name: value
-        for option, value in options.ListFields()
-        if option.is_extension and option.file.name == http_pb2.DESCRIPTOR.name
-    }
-
-
-@cache
-def _field_options(field: Any) -> FieldOptions:
-    options = _own_options(field.GetOptions())
-    dates = _dates(options.pop("field_deprecation", None))
-    return FieldOptions(**options, field_deprecation=dates)
-
-
-def _dates(option: http_pb2.Deprecation | None) -> Deprecation | None:
-    if option is None:
-        return None
-    sunset = date.fromisoformat(option.sunset) if option.sunset else None
-    return Deprecation(date.fromisoformat(option.since), sunset)
-
-
 @cache
 def _method_options(method: MethodDescriptor) -> MethodOptions:
-    options = {name: value for name, value in _own_options(method.GetOptions()).items() if value}
+    options = {name: value for name, value in own_options(method.GetOptions()).items() if value}
     access, form = options.pop("access", http_pb2.Access()), options.pop("form", None)
     for name in ("audit", "fails_with"):
         options.pop(name, None)
-    deprecation = _dates(options.pop("deprecation", None))
+    deprecation = dates_of(options.pop("deprecation", None))
     verified = "Requires a verified email address of the account."
     return MethodOptions(
         **options,
@@ -160,7 +135,7 @@ def _reasons(method: MethodDescriptor) -> Iterator[str]:
         yield from _WITH_API_KEY
         if not (options[http_pb2.cross_origin] or method.GetOptions().HasExtension(http_pb2.form)):
             yield "CROSS_ORIGIN_REQUEST"
-    elif any(_field_options(field).cookie for field in method.output_type.fields):
+    elif any(field_options(field).cookie for field in method.output_type.fields):
         yield from ("UNAUTHORIZED", "FORBIDDEN", "CROSS_ORIGIN_REQUEST")
     if method.server_streaming:
         yield "STREAM_LIMIT_REACHED"
@@ -217,7 +192,7 @@ def webhook_examples() -> WebhookExamples:
 
 
 ANNOTATIONS = Annotations(
-    of_field=_field_options,
+    of_field=field_options,
     of_method=_method_options,
     ignored_keys=lambda message: message.GetOptions().Extensions[http_pb2.ignored_keys],
     media_type=lambda value: value.GetOptions().Extensions[http_pb2.media_type],
@@ -247,6 +222,7 @@ _HEADERS = HeaderPolicy.of(
     ("authorization", "x-api-key", "idempotency-key"),
     (
         *("RateLimit", "RateLimit-Policy", "Retry-After", "Idempotency-Replayed", "Cache-Control"),
+        *("Accept-Ranges", "Content-Disposition", "Content-Range", "ETag", "Repr-Digest"),
         *("Content-Language", "Content-Security-Policy", "Referrer-Policy", "Vary", "X-Robots-Tag"),
     ),
     of_responses=("RateLimit", "RateLimit-Policy"),

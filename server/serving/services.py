@@ -24,16 +24,15 @@ from grpc import ChannelConnectivity, ChannelCredentials, aio, ssl_channel_crede
 from rosterd.http_gateway.channel.in_process import InProcessChannel
 from rosterd.http_gateway.channel.upstream import UpstreamChannel
 
-from ..app import SERVICES, App
+from ..app import SERVICES, App, operation_steps
 from ..config import OVER_GRPC
+from ..features.files.store_content import Files
 from ..features.operations.runner import OperationRunner
-from ..features.operations.store_steps import Steps
-from ..features.suppressions.store import Suppressions
-from ..features.webhooks.delivery.store_replays import ReplayStore
 from ..features.webhooks.egress.client import Client
 from ..observability.metrics import READY, Sample
 from ..rpc.health.readiness import monitor_readiness
 from ..security.encryption import Encryption
+from ..security.links import Links
 from ..security.tls import Trust
 from ..storage.databases import database_at
 from ..values.addresses import Address
@@ -183,7 +182,12 @@ class BackgroundWorker:
                 stack.push_async_callback(database.close)
                 keys = await find_keys(settings.secret_key, location, database)
                 encryption = Encryption(*keys)
-                steps = Steps(Suppressions(encryption), ReplayStore())
+                steps = operation_steps(
+                    database,
+                    encryption,
+                    Links(encryption, settings.public_url),
+                    Files(database, encryption),
+                )
                 await start_background_work(
                     settings,
                     database,

@@ -8,6 +8,7 @@ query.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -32,10 +33,12 @@ class NodeResults(NamedTuple, Generic[Result]):
 class Database(Protocol):
     """Runs transactions for callers on the event loop.
 
-    `alone` is true if no other process can serve the database.
+    `alone` is true if no other process can serve the database. `files_folder` is where large files
+    are stored; None if they are stored in the database.
     """
 
     alone: bool
+    files_folder: Path | None
 
     @property
     def transactions(self) -> int:
@@ -89,6 +92,7 @@ class WrappedDatabase:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.alone, self.listen = database.alone, database.listen
+        self.files_folder = database.files_folder
         self.open, self.close = database.open, database.close
 
     @property

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from peewee import OP, SQL, Expression, Field, ModelInsert, ModelSelect, Node, NodeList, fn
+from peewee import OP, SQL, Case, Expression, Field, ModelInsert, ModelSelect, Node, NodeList, fn
 
+from ..values.numbers import NUMBER_PATTERN
 from ..values.texts import case_variants
 from .statements import Placeholder, Within
 
@@ -57,6 +58,12 @@ class SqliteDialect:
 
     def text_of(self, value: Field) -> Node:
         return Expression(value, "->>", SQL("'$'"))
+
+    def number_of(self, text: Field) -> Node:
+        return text.cast("REAL")
+
+    def text_of_plain(self, value: Field) -> Node:
+        return _without_fraction(value)
 
     def contains(self, text: Node, name: str, *, is_lowercase: bool = False) -> Node:  # noqa: ARG002
         # LIKE ignores the case of ASCII only, and GLOB no case; it takes three times as long. One
@@ -130,6 +137,14 @@ class PostgresDialect:
         text = Expression(value.cast("json"), "#>>", SQL("'{}'"))
         return NodeList((text, SQL('COLLATE "C"')), parens=True)
 
+    def number_of(self, text: Field) -> Node:
+        # PostgreSQL may evaluate this for rows of other fields too, so it must not fail.
+        is_number = Expression(text, "~", SQL(f"'^{NUMBER_PATTERN}$'"))
+        return Case(None, ((is_number, text.cast("DOUBLE PRECISION")),))
+
+    def text_of_plain(self, value: Field) -> Node:
+        return NodeList((_without_fraction(value), SQL('COLLATE "C"')), parens=True)
+
     def contains(self, text: Node, name: str, *, is_lowercase: bool = False) -> Node:
         # With the collation "C", LOWER converts ASCII only. Of the other characters, those that
         # are equal to one of the part are converted; null if there are none.
@@ -156,6 +171,13 @@ class PostgresDialect:
         rows = SQL(text, placeholders)
         insert: ModelInsert = account_id.model.insert_from(rows, (*columns, *fields))
         return insert.on_conflict_ignore()
+
+
+def _without_fraction(value: Field) -> Node:
+    # A quote, which is in no number, marks the end.
+    ended = fn.REPLACE(Expression(value, OP.CONCAT, SQL("'\"'")), SQL("'.0\"'"), SQL("''"))
+    text: Node = fn.REPLACE(ended, SQL("'\"'"), SQL("''"))
+    return text
 
 
 def _type_of(field: Field) -> str:

@@ -56,6 +56,11 @@ _LOCK_NOT_AVAILABLE, _DEADLOCK = "55P03", "40P01"
 # Local tables of the coordinator on a Citus cluster, which are not copied to other databases.
 OWN_TABLES = (HISTORY, versions.TABLE, Backfill._meta.table_name)
 
+# Tables of files, and of exports, which are nothing without a file. They are neither copied nor in
+# a dump: their rows exist for days only, and files are large. Imports are copied: those that have
+# ended have their results and failed rows, and the others fail without their file.
+FILE_TABLES = ("stored_file", "file_part", "subscriber_export")
+
 # Receives the progress in one line of text.
 Report = Callable[[str], object]
 

@@ -135,6 +135,12 @@ class Dialect(Protocol):
     def texts_of(self, key: Field, value: Field) -> Node:
         """Builds a JSON object from a group of keys and texts; {} or null if it is empty."""
 
+    def number_of(self, text: Field) -> Node:
+        """Selects the number of a text that is one of JSON; null or 0 of other texts."""
+
+    def text_of_plain(self, value: Field) -> Node:
+        """Selects the text of a number or a boolean in JSON, without `.0` after an integer."""
+
     def domain_of(self, address: Node) -> Node:
         """Selects the part of an email address after the at sign."""
 

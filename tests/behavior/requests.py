@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 from ..conftest import Account
 from ..fronts import UNARY, path_variables
 from .helpers import MISSING_ID, suppress, unsubscribe_token
+from .import_jobs import settled
 
 LISTS = sorted(rpc for rpc in UNARY if rpc.startswith("List") and not path_variables(rpc))
 CREATES = sorted(
@@ -25,15 +27,18 @@ RESOURCE_TYPES = {
     "GetWebhookDelivery": "WebhookDeliveryService",
     "RetryWebhookDelivery": "WebhookDeliveryService",
 }
+FILE = b"email\nimported@example.com\n"
 # A valid request of each rpc that needs more fields than the reference.
 REQUESTS: dict[str, dict[str, Any]] = {
     "CreateSubscriber": {"email": "ada@example.com", "tags": ["on ada"]},
     "BulkCreateSubscribers": {"subscribers": [{"email": "bob@example.com", "tags": ["on bob"]}]},
     "CreateTag": {"name": "vip"},
+    "CreateImport": {"name": "people.csv", "size": len(FILE)},
     "CreateSegment": {"name": "all", "filter": "email:*"},
     "CreateCustomField": {"label": "Town"},
     "CreateApiKey": {"name": "ci", "scope": "read"},
     "CreateSignInLink": {"name": "ada", "scope": "read"},
+    "CreateExport": {"format": "CSV"},
     # Disabled, so that no delivery changes it.
     "CreateWebhook": {"url": "http://127.0.0.1:9/", "enabled": False},
     "UpdateSubscriber": {"firstName": "Eve", "email": "eve@example.com", "tags": ["eve"]},
@@ -42,6 +47,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "RemoveSubscriberTags": {"tags": ["on ada"]},
     "UpdateAccount": {"displayName": "eve"},
     "UpdateTag": {"name": "eve"},
+    "UpdateImport": {"options": {"onConflict": "SKIP"}},
+    "UploadImportPart": {"part": {"data": b64encode(FILE).decode()}},
     "UpdateSegment": {"name": "eve"},
     "UpdateCustomField": {"label": "Eve"},
     "AddSuppressions": {"emails": ["never@example.com"]},
@@ -49,6 +56,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "UpdateWebhook": {"description": "eve"},
     "ReplayWebhook": {"since": "2020-01-01T00:00:00Z"},
 }
+_PART = REQUESTS["UploadImportPart"]
 _COUNT = {"filter": "email:*", "action": {"delete": True}, "dryRun": True}
 
 
@@ -77,6 +85,8 @@ def create_all(account: Account) -> dict[str, str]:
     references["SessionService"] = session["id"]
     operation = account.ok("BatchChangeSubscribers", **_COUNT)["operation"]
     references["OperationService"] = operation["id"]
+    uploaded = account.ok("UploadImportPart", id=references["ImportService"], **_PART)
+    settled(account, uploaded["import"])
     references["LinkService"] = unsubscribe_token(account, references["SubscriberService"])
     references["SuppressionService"] = suppress(account, "gone@example.com")
     return references

@@ -10,14 +10,16 @@ import pytest
 from google.protobuf.descriptor import MethodDescriptor
 
 from roster.v1 import http_pb2
+from rosterd.server.features.exports import store as exports
 from rosterd.server.features.operations import store as operations
-from rosterd.server.features.operations.rules import BatchRequest
+from rosterd.server.features.operations.rules import BatchRequest, JobRequest, Type
 
 from ..cases import each
 from ..conftest import Account
 from ..documents import table
 from ..fronts import METHODS, UNARY, binding
 from .helpers import create_subscriber, over_http, send
+from .import_jobs import run_file
 from .requests import REFERENCES, REQUESTS, create_all, resource_type, with_path
 from .streams import (
     EXPORT_AUDIT,
@@ -47,6 +49,8 @@ IN_HISTORY = {
     *("CreateSubscriber", "BulkCreateSubscribers", "UpdateSubscriber", "ChangeSubscriberStatus"),
     *("AddSubscriberTags", "RemoveSubscriberTags", "CreateSubscriberLinks", "FollowLink", "SignUp"),
     *("SubmitConfirmPage", "SubmitUnsubscribePage"),
+    # The creation and the start of the import are recorded.
+    "UploadImportPart",
 }
 
 
@@ -71,7 +75,7 @@ def test_every_rpc_that_changes_anything_but_subscribers_declares_its_action() -
         if binding(rpc)[0] != "GET"
         and method.GetOptions().idempotency_level != method.GetOptions().NO_SIDE_EFFECTS
     }
-    exports = {rpc for rpc in METHODS if rpc.startswith("Export")}
+    exports = {rpc for rpc in METHODS if rpc.startswith("Export")} | {"DownloadExport"}
 
     assert AUDITED.keys() == (changing | exports) - IN_HISTORY
 
@@ -94,11 +98,15 @@ def test_guide_lists_the_actions_of_every_resource_type() -> None:
 @pytest.mark.parametrize("rpc", sorted((AUDITED.keys() & UNARY.keys()) - {"SignIn", "SignOut"}))
 def test_call_adds_the_entry_that_its_rpc_declares(account: Account, rpc: str) -> None:
     created = create_all(account) if rpc in REFERENCES else {}
+    if rpc == "CancelExport":
+        created["ExportService"] = export_of_another_process(account)
     if rpc == "CancelOperation":
         created["OperationService"] = operation_of_another_process(account)
     if rpc == "UndoOperation":
         operation = run(account, filter="email:*", action={"addTags": ["vip"]})
         created["OperationService"] = operation["id"]
+    if rpc == "UndoImport":
+        created["ImportService"] = run_file(account, "email\nada@example.com\n")["id"]
     request = named(rpc, created)
     total = account.ok("ListAuditEntries")["total"]
 
@@ -129,6 +137,18 @@ def operation_of_another_process(account: Account) -> str:
     batch = BatchRequest({"action": {"delete": True}}, ["email:*"], key_id="", by_admin=False)
     with account.service.unit_of_work() as tx:
         row = operations.create(account.id, batch, None, 1, tx)
+        operations.put(account.id, row._replace(runner="other"), tx)
+    return row.id
+
+
+def export_of_another_process(account: Account) -> str:
+    """Stores an export that the service does not run in the next seconds."""
+    job = {"format": "CSV", "view": "BASIC", "columns": [], "names": ["id"], "bom": False}
+    request = JobRequest(
+        Type.SUBSCRIBERS_EXPORT, {**job, "escapeFormulas": True}, {}, {"action": {}}, [], False
+    )
+    with account.service.unit_of_work() as tx:
+        row = exports.create(account.id, request, 1, tx).operation
         operations.put(account.id, row._replace(runner="other"), tx)
     return row.id
 
@@ -223,8 +243,12 @@ def test_entry_has_the_fields_that_the_action_changed(account: Account) -> None:
 
 
 def test_call_that_changes_nothing_adds_no_entry(account: Account) -> None:
-    created = create_all(account) | {"OperationService": operation_of_another_process(account)}
+    created = create_all(account) | {
+        "OperationService": operation_of_another_process(account),
+        "ExportService": export_of_another_process(account),
+    }
     rpcs = [rpc for rpc in AUDITED if rpc.startswith(("Update", "Cancel"))]
+    rpcs.remove("CancelImport")  # after which the import cannot be updated
     requests = {rpc: named(rpc, created) for rpc in rpcs}
     for rpc, request in requests.items():
         account.ok(rpc, **request)
@@ -233,7 +257,7 @@ def test_call_that_changes_nothing_adds_no_entry(account: Account) -> None:
     for rpc, request in requests.items():
         account.ok(rpc, **request)
 
-    assert len(rpcs) == 6
+    assert len(rpcs) == 8
     assert account.ok("ListAuditEntries")["total"] == before
 
 

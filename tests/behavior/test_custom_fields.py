@@ -147,26 +147,6 @@ def test_key_and_merge_tag_never_change(account: Account, body: dict[str, Any]) 
     assert account.ok("GetCustomField", id=field["id"])["customField"] == field
 
 
-def test_update_that_states_another_data_type_is_rejected(account: Account) -> None:
-    field = create(account, "Town")
-    update = {"id": field["id"], "label": "City"}
-
-    error = account.fails("ValidationError", "UpdateCustomField", **update, dataType="NUMBER")
-
-    assert error.violations == [("dataType", "INVALID_VALUE")]
-    (detail,) = error.body["error"]["details"]
-    assert detail["message"] == (
-        "cannot be changed from TEXT; create a custom field of type NUMBER with another label, and"
-        " copy the values"
-    )
-    assert account.ok("GetCustomField", id=field["id"])["customField"] == field
-    updated = account.ok("UpdateCustomField", **update, dataType="TEXT")["customField"]
-    assert (updated["label"], updated["dataType"]) == ("City", "TEXT")
-    assert (
-        account.ok("UpdateCustomField", id=field["id"], dataType="TEXT")["customField"] == updated
-    )
-
-
 @over_http
 def test_fetched_custom_field_can_be_sent_back(account: Account) -> None:
     field = create(account, "Age", dataType="NUMBER")

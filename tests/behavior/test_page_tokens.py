@@ -90,11 +90,13 @@ LISTS: dict[str, Listed] = {
     ),
     "ListSignInLinks": Listed(creating("CreateSignInLink"), deleting("DeleteSignInLink")),
     "ListApiKeys": Listed(creating("CreateApiKey"), deleting("RevokeApiKey")),
+    "ListImports": Listed(creating("CreateImport"), deleting("DeleteImport")),
     "ListOperations": Listed(
         lambda account, _: account.ok(
             "BatchChangeSubscribers", filter="email:*", action={"delete": True}, dryRun=True
         )
     ),
+    "ListExports": Listed(creating("CreateExport"), deleting("DeleteExport")),
     # The suppressions of one request have the same time.
     "ListSuppressions": Listed(creating("AddSuppressions", emails=addresses), delete_suppression),
     "ListEvents": Listed(add_events),

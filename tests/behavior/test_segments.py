@@ -236,8 +236,8 @@ def test_segment_whose_filter_is_no_longer_valid_matches_nobody_and_says_why(
         assert error.violations == [("segmentId", "INVALID_TYPE")], rpc
         (detail,) = error.body["error"]["details"]
         assert detail["message"] == (
-            "is no longer valid: filter must quote the value of a TEXT field, or use a new"
-            " field of type NUMBER (column 20)"
+            "is no longer valid: filter must quote the value of a TEXT field, or change its"
+            " dataType to NUMBER (column 20)"
         )
     assert account.ok("ListSubscriberSegments", id="ada@example.com")["segments"] == []
     both = account.fails("ValidationError", "ListSubscribers", segmentId=segment, filter="status =")

@@ -143,6 +143,6 @@ def test_number_is_not_compared_in_the_order_of_text(account: Account) -> None:
         assert error.status == 400
         assert error.violations == [("filter", "INVALID_TYPE")]
     (detail,) = error.body["error"]["details"]
-    assert detail["message"].endswith("or use a new field of type NUMBER (column 21)")
+    assert detail["message"].endswith("or change its dataType to NUMBER (column 21)")
     account.fails("ValidationError", "CreateSegment", name="old", filter=text)
     assert listed(account, filter='customFields.age = "30"') == ["p30@example.com"]

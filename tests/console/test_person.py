@@ -266,6 +266,7 @@ def test_next_person_follows_and_escape_returns_to_the_row(person: Person) -> No
     for number in range(3):
         add_person(person.account, email=f"p{number}@example.com")
     person.sign_in()
+    person.open("/subscribers")
     page = person.page
     page.locator(".rows .row").first.wait_for()
 

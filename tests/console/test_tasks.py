@@ -20,6 +20,7 @@ def support(person: Person) -> Person:
     add_people(person.account, 12)
     add_person(person.account, email="ada@example.com", firstName="Ada", isConfirmed=True)
     person.sign_in()
+    person.open("/subscribers")
     person.page.locator(".rows .row").first.wait_for()
     return person
 

@@ -29,6 +29,8 @@ from rosterd.http_gateway.request_errors import RequestError, error_code_of
 from rosterd.http_gateway.responses import JSON
 from rosterd.http_gateway.streams import client_stream
 from rosterd.server.app import SERVICES
+from rosterd.server.features.exports.store import MAX_EXPORTS
+from rosterd.server.features.imports.jobs.rules import ACTIVE, MAX_OPEN, State
 from rosterd.server.features.operations.rules import MAX_RUNNING, UNDO_MILLISECONDS
 from rosterd.server.features.segments.store import MAX_SEGMENTS
 from rosterd.server.features.sessions.rules import MAX_LINKS
@@ -45,6 +47,7 @@ from ..behavior.helpers import (
     create_subscriber_in,
     suppress,
 )
+from ..behavior.import_jobs import run_file, upload
 from ..behavior.requests import REFERENCES, REQUESTS, create_all, resource_type
 from ..conftest import Account, new_account
 from ..fronts import METHODS, HttpFront, Response, binding
@@ -67,6 +70,13 @@ NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "OPERATION_LIMIT_REACHED": errors.OperationLimitReached(MAX_RUNNING),
     "OPERATION_NOT_ENDED": errors.OperationNotEnded(),
     "UNDO_EXPIRED": errors.UndoExpired(UNDO_MILLISECONDS // 3_600_000),
+    "EXPORT_NOT_READY": errors.ExportNotReady(),
+    "RANGE_NOT_SATISFIABLE": errors.RangeNotSatisfiable(size=204_800),
+    "IMPORT_LIMIT_REACHED": errors.ImportLimitReached(MAX_OPEN),
+    "DeleteImport IMPORT_STATE_CONFLICT": errors.ImportStateConflict(
+        state="RUNNING", needed=" or ".join(s.name for s in State if s not in ACTIVE)
+    ),
+    "INSUFFICIENT_STORAGE": errors.InsufficientStorage(),
     "PUBLIC_URL_NOT_SET": errors.PublicUrlNotSet(),
     "IDEMPOTENCY_KEY_IN_USE": errors.IdempotencyKeyInUse(),
     "SEGMENT_LIMIT_REACHED": errors.SegmentLimitReached(MAX_SEGMENTS),
@@ -187,6 +197,7 @@ class Recorder:
             response = self._rejected(operation, reason)
         assert (response.status >= 400, response.code) == (True, error_code_of(reason)), (
             operation.rpc,
+            reason,
             response,
         )
         error = response.body["error"]
@@ -216,12 +227,16 @@ class Recorder:
                 return send(account, None, body=form, Content_Type=FORM)
             case "EMAIL_NOT_VERIFIED" if operation.rpc == "ImportSubscribers":
                 return _import_with_a_new_field(self.unverified)
+            case "EMAIL_NOT_VERIFIED" if operation.rpc == "StartImport":
+                return _start_import(self.unverified, unknownColumns="CREATE_FIELDS")
             case "EMAIL_NOT_VERIFIED":
                 return send(self.unverified, self.unverified.key)
             case "PAYLOAD_TOO_LARGE":
                 return send(account, account.key, body=b"x" * (body.MAX_BODY_BYTES + 1))
             case "UNSUPPORTED_MEDIA_TYPE" if operation.media_type == FORM:
                 return send(account, None, body=b"x", Content_Encoding="gzip")
+            case "UNSUPPORTED_MEDIA_TYPE" if operation.rpc == "UploadImportPart":
+                return send(account, account.key, body=b"x", Content_Encoding="gzip")
             case "UNSUPPORTED_MEDIA_TYPE":
                 return send(account, account.key, body=b"x", Content_Type="text/plain")
             case "IDEMPOTENCY_KEY_REUSED":
@@ -234,6 +249,8 @@ class Recorder:
                 return send(account, account.key, body=b"{}")
             case "VALIDATION_ERROR":
                 return send(account, account.key, query="?color=green")
+            case "SEGMENT_NOT_FOUND" if operation.rpc == "StartImport":
+                return _start_import(account, segmentId=MISSING)
         assert reason.endswith("_NOT_FOUND"), reason
         text = f"{operation.target}{operation.body!r}"
         # The subscribers of examples do not exist either.
@@ -245,6 +262,8 @@ class Recorder:
         if reason == "SEGMENT_NOT_FOUND" and operation.rpc == "BatchChangeSubscribers":
             batch = {"segmentId": MISSING, "action": {"delete": True}}
             return send(account, account.key, body=json.dumps(batch).encode())
+        if reason == "SEGMENT_NOT_FOUND" and operation.rpc == "CreateExport":
+            return send(account, account.key, body=json.dumps({"segmentId": MISSING}).encode())
         if reason == "SUBSCRIBER_NOT_FOUND" and operation.rpc == "ListAllWebhookDeliveries":
             return send(account, account.key, query=f"?subscriberId={MISSING_EMAIL}")
         names = {"SEGMENT_NOT_FOUND": "segmentId", "WEBHOOK_NOT_FOUND": "webhookId"}
@@ -353,10 +372,39 @@ def _import(account: Account, query: str) -> Response:
     )
 
 
+def _start_import(account: Account, **options: Any) -> Response:
+    job = upload(account, b"email\nada@example.com\n", options=options)
+    return account.call("StartImport", id=job["id"])
+
+
+def _canceled_import(account: Account, rpc: str) -> Any:
+    job = account.ok("CreateImport", **REQUESTS["CreateImport"])["import"]
+    account.ok("CancelImport", id=job["id"])
+    return account.call(rpc, id=job["id"], **REQUESTS.get(rpc, {}))
+
+
+def _in_wrong_state(account: Account, rpc: str) -> Any:
+    if rpc != "UndoImport":
+        return _canceled_import(account, rpc)
+    job = account.ok("CreateImport", **REQUESTS["CreateImport"])["import"]
+    return account.call(rpc, id=job["id"])
+
+
+def _gap(account: Account, rpc: str) -> Any:
+    job = account.ok("CreateImport", **REQUESTS["CreateImport"])["import"]
+    return account.call(rpc, id=job["id"], offset=5, **REQUESTS[rpc])
+
+
 def _webhooks(account: Account, rpc: str) -> Any:
     for _ in range(20):
         account.ok("CreateWebhook", **DISABLED_WEBHOOK)
     return account.call(rpc, **DISABLED_WEBHOOK)
+
+
+def _exports(account: Account, rpc: str) -> Any:
+    for _ in range(MAX_EXPORTS):
+        account.ok("CreateExport")
+    return account.call(rpc)
 
 
 def _expired(account: Account, rpc: str) -> Any:
@@ -378,6 +426,8 @@ def _without_filter(account: Account, rpc: str) -> Any:
         return account.call(rpc, segmentIds=[segment])
     if rpc == "ImportSubscribers":
         return _import(account, f"segmentId={segment}")
+    if rpc == "StartImport":
+        return _start_import(account, segmentId=segment)
     action = {"action": {"delete": True}} if rpc == "BatchChangeSubscribers" else {}
     return account.call(rpc, segmentId=segment, **action)
 
@@ -388,7 +438,15 @@ def _used(account: Account, rpc: str) -> Any:
         return account.call(rpc, id=account.ok("CreateTag", name="vip")["tag"]["id"])
     field = create_field(account, "Plan")
     account.ok("CreateSegment", name="Pro", filter="customFields.plan = pro")
-    return account.call(rpc, id=field["id"])
+    change = {"dataType": "NUMBER"} if rpc == "UpdateCustomField" else {}
+    return account.call(rpc, id=field["id"], **change)
+
+
+def _not_convertible(account: Account, rpc: str) -> Any:
+    field = create_field(account, "Score")
+    for number, value in enumerate(("42", "unknown", "042")):
+        create_subscriber(account, f"p{number}@example.com", customFields={"score": value})
+    return account.call(rpc, id=field["id"], dataType="NUMBER")
 
 
 def _changed(account: Account, rpc: str) -> Any:
@@ -402,11 +460,17 @@ def _other_selection(account: Account, rpc: str) -> Any:
 
 
 def _not_undoable(account: Account, rpc: str) -> Any:
+    if rpc == "UndoImport":
+        return _canceled_import(account, rpc)
     request = {"filter": "email:*", "action": {"delete": True}}
     return account.call(rpc, id=account.ok("BatchChangeSubscribers", **request)["operation"]["id"])
 
 
 def _undone(account: Account, rpc: str) -> Any:
+    if rpc == "UndoImport":
+        job = run_file(account, "email\nada@example.com\n")
+        account.ok(rpc, id=job["id"])
+        return account.call(rpc, id=job["id"])
     tag = {"filter": "email:*", "action": {"addTags": ["vip"]}}
     operation = account.ok("BatchChangeSubscribers", **tag)["operation"]
     while not operation["done"]:
@@ -428,9 +492,13 @@ CONFLICTS: dict[str, Callable[[Account, str], Any]] = {
     "TAG_ALREADY_EXISTS": _duplicate("name", "vip"),
     "CUSTOM_FIELD_ALREADY_EXISTS": _duplicate("label", "Plan"),
     "CUSTOM_FIELD_LIMIT_REACHED": _fields,
+    "VALUES_NOT_CONVERTIBLE": _not_convertible,
     "INVALID_STATUS_TRANSITION": _transition,
+    "IMPORT_STATE_CONFLICT": _in_wrong_state,
+    "UPLOAD_OFFSET_MISMATCH": _gap,
     "WEBHOOK_LIMIT_REACHED": _webhooks,
     "API_KEY_EXPIRED": _expired,
+    "EXPORT_LIMIT_REACHED": _exports,
     "LAST_ADMIN_KEY": _last_key,
     "PRECONDITION_FAILED": _changed,
 }

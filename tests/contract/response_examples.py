@@ -28,6 +28,7 @@ from rosterd.http_gateway.streams.server_sent_events import CONTENT_TYPE as EVEN
 from rosterd.server.app import SERVICES
 
 from ..behavior.helpers import confirm_token, unsubscribe_token
+from ..behavior.import_jobs import create, run, upload
 from ..conftest import Account, new_account
 from ..features.webhooks.receiver import listening
 from ..fronts import METHODS, HttpFront
@@ -46,7 +47,7 @@ NOW = datetime(2026, 11, 21, 3, 33, 16, 247000, UTC)
 CREATIONS = (
     *("CreateSubscriber", "CreateTag", "CreateSegment", "CreateCustomField", "CreateWebhook"),
     *("BulkCreateSubscribers", "ImportSubscribers", "AddSuppressions", "ImportSuppressions"),
-    *("CreateApiKey", "CreateSignInLink", "SignUp"),
+    *("CreateApiKey", "CreateSignInLink", "CreateImport", "SignUp"),
 )
 OPERATIONS = {
     operation.anchor: operation
@@ -97,8 +98,12 @@ def prepare(account: Account, name: str, webhook_url: str = UNREACHABLE) -> dict
     resource = path.split("/")[2]
     if "{token}" in path:
         return _tokens(account, ids["subscribers"])
+    if resource == "exports":
+        ids[resource] = _export(account)
     if resource == "operations":
         ids[resource] = _operation(account)
+    if resource == "imports":
+        ids[resource] = _import(account, name)
     if resource == "sessions":
         ids[resource] = account.ok("SignIn", token=account.key)["session"]["id"]
     if resource == "sign-in-links":
@@ -138,6 +143,27 @@ def _tokens(account: Account, subscriber: str) -> dict[str, str]:
         CONFIRM_TOKEN: confirm_token(account, subscriber),
         UNSUBSCRIBE_TOKEN: unsubscribe_token(account, subscriber),
     }
+
+
+def _export(account: Account) -> str:
+    """Runs an export and returns its ID."""
+    export = _create(account, "CreateExport")
+    end = time.monotonic() + 20
+    while not account.ok("GetExport", id=export)["export"]["done"]:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return export
+
+
+def _import(account: Account, name: str) -> str:
+    """Creates an import for an operation, which is inspected unless its file is uploaded."""
+    content = b"email,firstName\nada@example.com,Ada\nbob@,Bob\n"
+    if name == "UploadImportPart":
+        return str(create(account, content)["id"])
+    job = upload(account, content)
+    if name in ("WatchImport", "ListImportFailures", "UndoImport"):
+        run(account, job)
+    return str(job["id"])
 
 
 def _operation(account: Account) -> str:

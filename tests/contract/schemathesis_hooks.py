@@ -143,7 +143,7 @@ def make_acceptable(case: Case) -> None:
             body[name] = body[name].strip("\t")  # which other text may have at its ends
     if case.method in ("PUT", "PATCH"):
         body.pop("isConfirmed", None)  # requires allowMissing
-        body.pop("dataType", None)  # must be the present one
+        body.pop("dataType", None)  # of which values and filters in other requests are
     if case.path.endswith("/batch-get"):
         body["ids"] = ["x"]  # 1 to 100 items together
         emails = body.get("emails")

@@ -27,6 +27,7 @@ from roster.v1 import (
     deliveries_pb2,
     errors_pb2,
     http_pb2,
+    imports_pb2,
     operations_pb2,
     rows_pb2,
     subscribers_pb2,
@@ -35,6 +36,7 @@ from roster.v1 import (
 from rosterd.http_gateway.openapi.bounds import of_field
 from rosterd.server.features.accounts import rules as accounts
 from rosterd.server.features.custom_fields import rules as custom_fields
+from rosterd.server.features.imports.jobs import rules as imports
 from rosterd.server.features.operations import rules as operations
 from rosterd.server.features.subscribers import linked
 from rosterd.server.features.subscribers import rules as subscribers
@@ -152,6 +154,7 @@ def test_pattern_of_an_identifier_agrees_with_the_rules(text: str) -> None:
         (webhooks.DeliveryState, deliveries_pb2.WebhookDelivery.State.DESCRIPTOR),
         (operations.State, operations_pb2.Operation.State.DESCRIPTOR),
         (operations.Type, operations_pb2.Operation.Type.DESCRIPTOR),
+        (imports.State, imports_pb2.ImportJob.State.DESCRIPTOR),
         (webhooks.DisabledReason, webhooks_pb2.Webhook.DisabledReason.DESCRIPTOR),
     ],
     ids=lambda each: each.__name__ if isinstance(each, type) else "",
@@ -221,8 +224,9 @@ def test_every_single_resource_has_an_etag_that_its_changes_take(method: MethodD
         and method.name not in WITHOUT_ETAG_IN
     )
     refers = "{" in getattr(rule, verb) or "Account" in method.name
-    # The replay of a webhook returns another resource, its operation.
-    is_action = verb == "post" and refers and is_resource and method.name != "ReplayWebhook"
+    # A replay and an undo return another resource, their operation.
+    returns_other = method.name in ("ReplayWebhook", "UndoOperation", "UndoImport")
+    is_action = verb == "post" and refers and is_resource and not returns_other
     is_session = method.containing_service.file.name == "roster/v1/sessions.proto"
     is_change = (verb in ("put", "patch", "delete") and not is_session) or is_action
 
@@ -245,7 +249,9 @@ def test_every_rpc_declares_its_scope(method: MethodDescriptor) -> None:
     # Links change the status of a subscriber.
     scopes = {"CreateSubscriberLinks": "write", "SignUp": "signup"}
     own_session = dict.fromkeys(("GetCurrentSession", "SignOut"), "read")
-    scope = {**scopes, **own_session}.get(method.name, scope)
+    # Exports return what a key of this scope can read, and change no subscriber.
+    exports = dict.fromkeys(("CreateExport", "CancelExport", "DeleteExport"), "read")
+    scope = {**scopes, **own_session, **exports}.get(method.name, scope)
     assert access.public == (service == "LinkPageService" or method.name == "SignIn")
     assert access.scope == ("" if access.public else scope)
     assert access.verified_email == (service == "CustomFieldService" and not reads)
@@ -262,7 +268,8 @@ STATUSES = {
     "ALREADY_EXISTS": {409},
     "FAILED_PRECONDITION": {409, 422},
     "ABORTED": {409, 412},
-    "RESOURCE_EXHAUSTED": {413, 429},
+    "OUT_OF_RANGE": {416},
+    "RESOURCE_EXHAUSTED": {413, 429, 507},
     "DEADLINE_EXCEEDED": {408, 504},
     "INTERNAL": {500},
     "UNAVAILABLE": {503},

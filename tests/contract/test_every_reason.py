@@ -17,6 +17,7 @@ from roster.v1 import errors_pb2
 from rosterd.http_gateway.body import MAX_BODY_BYTES
 from rosterd.http_gateway.request_errors import error_code_of
 from rosterd.server.features.accounts.rules import make_secret
+from rosterd.server.features.imports.jobs.rules import MAX_OPEN
 from rosterd.server.features.operations import store as operations
 from rosterd.server.features.operations.rules import MAX_RUNNING, UNDO_MILLISECONDS
 from rosterd.server.features.segments import store as segments
@@ -56,8 +57,11 @@ REASONS = set(errors_pb2.Error.Reason.keys()) - {"REASON_UNSPECIFIED"}
 NOT_PROVOKED = {
     "CPU_SHARE_EXCEEDED": "other accounts call at the same time",
     "DEADLINE_EXCEEDED": "the server is so busy that the call waits longer than its deadline",
+    "EXPORT_NOT_READY": "a stream of bytes fails, see test_exports.py",
+    "INSUFFICIENT_STORAGE": "the disk is full",
     "INTERNAL": "the server or its database fails",
     "PUBLIC_URL_NOT_SET": "the server serves no HTTP, and ROSTER_PUBLIC_URL is not set",
+    "RANGE_NOT_SATISFIABLE": "a stream of bytes fails, see test_exports.py",
     "REQUEST_TIMEOUT": "the client stops sending its request for many seconds",
     "RESPONSE_NOT_READ": "the client does not read the response for many seconds",
     "UNAVAILABLE": "the server stops, is overloaded, or has no database",
@@ -197,6 +201,12 @@ def undo_after(account: Account, **columns: Any) -> Response:
     return account.call("UndoOperation", id=operation["id"])
 
 
+def provoke_import_limit(account: Account) -> Response:
+    for _ in range(MAX_OPEN):
+        account.ok("CreateImport", **REQUESTS["CreateImport"])
+    return account.call("CreateImport", **REQUESTS["CreateImport"])
+
+
 def provoke_being_deleted(account: Account) -> Response:
     """Creates a field again whose values are not removed yet."""
     field_id = create_field(account, "Plan")["id"]
@@ -240,6 +250,7 @@ CALLS: dict[str, Provoke] = {
     "OPERATION_LIMIT_REACHED": provoke_operation_limit,
     "OPERATION_NOT_ENDED": provoke_not_ended,
     "UNDO_EXPIRED": provoke_expired_undo,
+    "IMPORT_LIMIT_REACHED": provoke_import_limit,
     "CUSTOM_FIELD_BEING_DELETED": provoke_being_deleted,
     "METHOD_NOT_IMPLEMENTED": provoke_unknown_method,
 }

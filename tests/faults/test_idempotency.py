@@ -15,6 +15,7 @@ from roster.v1 import http_pb2
 
 from ..behavior.deliveries import create_webhook, deliveries, running_operations
 from ..behavior.helpers import MISSING_ID, call_concurrently, unsubscribe_token
+from ..behavior.import_jobs import run_file, upload
 from ..components import wait_until
 from ..conftest import Account
 from ..fronts import (
@@ -75,6 +76,18 @@ def ended_operation_id(account: Account) -> str:
     return str(operation["id"])
 
 
+def new_export_id(account: Account) -> str:
+    return str(account.ok("CreateExport")["export"]["id"])
+
+
+def new_import_id(account: Account) -> str:
+    return str(upload(account, b"email\nada@example.com\n")["id"])
+
+
+def ended_import_id(account: Account) -> str:
+    return str(run_file(account, "email\nada@example.com\n")["id"])
+
+
 def new_webhook_id(account: Account) -> str:
     """Creates a webhook and an event for it, and returns the id of the webhook."""
     made = create_webhook(account, **DISABLED_WEBHOOK)
@@ -100,6 +113,7 @@ EVE = {"email": "eve@example.com"}
 ADA_WITHOUT_TAGS = {"email": "ada@example.com"}
 BULK = {"subscribers": [ADA, {"email": "no"}, ADA]}
 COUNT = {"filter": "email:*", "action": {"delete": True}, "dryRun": True}
+FILE = {"name": "people.csv", "size": 10}
 SEGMENT = {"name": "all", "filter": "email:*"}
 KEY = {"name": "second", "scope": "read"}
 
@@ -117,6 +131,12 @@ POSTS: dict[str, Callable[[Account], Pair]] = {
     "BatchChangeSubscribers": lambda _: (COUNT, {**COUNT, "filter": "tags:vip"}),
     "CancelOperation": lambda account: requests_with(new_operation_id(account)),
     "UndoOperation": lambda account: requests_with(ended_operation_id(account)),
+    "CreateExport": lambda _: ({"format": "CSV"}, {"format": "NDJSON"}),
+    "CancelExport": lambda account: requests_with(new_export_id(account)),
+    "CreateImport": lambda _: (FILE, {**FILE, "name": "other"}),
+    "StartImport": lambda account: requests_with(new_import_id(account)),
+    "CancelImport": lambda account: requests_with(new_import_id(account)),
+    "UndoImport": lambda account: requests_with(ended_import_id(account)),
     "FollowLink": links,
     "SignUp": lambda _: (ADA_WITHOUT_TAGS, EVE),
     "CreateSegment": lambda _: (SEGMENT, {**SEGMENT, "name": "other"}),
@@ -138,6 +158,10 @@ NOT_FOUND = {
     "FollowLink": "LinkNotFound",
     "CancelOperation": "OperationNotFound",
     "UndoOperation": "OperationNotFound",
+    "CancelExport": "ExportNotFound",
+    "StartImport": "ImportNotFound",
+    "CancelImport": "ImportNotFound",
+    "UndoImport": "ImportNotFound",
     "RotateApiKey": "ApiKeyNotFound",
     "AddSubscriberTags": "SubscriberNotFound",
     "RemoveSubscriberTags": "SubscriberNotFound",
@@ -146,6 +170,8 @@ NOT_FOUND = {
     "ReplayWebhook": "WebhookNotFound",
     "RetryWebhookDelivery": "WebhookDeliveryNotFound",
 }
+# An invalid request of each rpc that accepts an empty one.
+INVALID = {"CreateExport": {"format": "NDJSON", "bom": True}}
 over_each_post = pytest.mark.parametrize("rpc", POSTS)
 
 
@@ -295,7 +321,8 @@ def test_web_page_does_not_find_out_who_was_erased(account: Account) -> None:
 @over_each_post
 def test_rejected_request_does_not_use_up_the_key(account: Account, rpc: str) -> None:
     request, other = POSTS[rpc](account)
-    rejected = call_with_key(account, rpc, "key", other if rpc in NOT_FOUND else {})
+    invalid = other if rpc in NOT_FOUND else INVALID.get(rpc, {})
+    rejected = call_with_key(account, rpc, "key", invalid)
     assert rejected.error == NOT_FOUND.get(rpc, "ValidationError")
 
     first, again = (

@@ -17,6 +17,8 @@ MORE_REPETITIONS = {
     "P9 consent": 40,
     "P11 operations": 4,
     "P11 on PostgreSQL": 4,
+    "P11 imports": 4,
+    "P11 imports on PostgreSQL": 2,
     "P13 versions": 3,
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from ..behavior.helpers import create_field, create_subscriber, link_urls, suppress
+from ..behavior.import_jobs import failures, run, settled, upload
 from ..conftest import Account
 from ..features.webhooks.receiver import listening
 from ..fronts import HttpFront, SessionToken
@@ -31,7 +32,31 @@ def call_segment_operations(account: Account) -> None:
     account.ok("UndoOperation", id=operation_id)
     if isinstance(account.front, HttpFront):
         account.front.exchange("GET", f"/api/operations/{operation_id}/watch", account.key)
+    export_id = account.ok("CreateExport", q="mary@example.com")["export"]["id"]
+    account.ok("GetExport", id=export_id)
+    account.ok("ListExports")
+    account.ok("CancelExport", id=export_id)
+    if isinstance(account.front, HttpFront):
+        for name in ("watch", "file"):
+            account.front.exchange("GET", f"/api/exports/{export_id}/{name}", account.key)
+    account.ok("DeleteExport", id=export_id)
     account.ok("DeleteSegment", id=segment_id)
+
+
+def call_import_operations(account: Account) -> None:
+    """Calls the operations of imports."""
+    content = b"email,firstName\ngrace@example.com,Lovelace\nada.l@,Lovelace\n"
+    job = upload(account, content, options={"onConflict": "SKIP"})
+    options = {"addTags": ["grace@example.com"]}
+    settled(account, account.ok("UpdateImport", id=job["id"], options=options)["import"])
+    run(account, job)
+    failures(account, job)
+    account.ok("ListImports")
+    account.ok("UndoImport", id=job["id"], dryRun=True)
+    account.ok("CancelImport", id=job["id"])
+    if isinstance(account.front, HttpFront):
+        account.front.exchange("GET", f"/api/imports/{job['id']}/watch", account.key)
+    account.ok("DeleteImport", id=job["id"])
 
 
 def call_link_operations(account: Account, subscriber_id: str) -> None:
@@ -109,6 +134,7 @@ def call_every_operation(account: Account) -> set[str]:
     account.ok("UpdateCustomField", id=label["id"], label="Color")
     account.ok("DeleteCustomField", id=label["id"])
     call_segment_operations(account)
+    call_import_operations(account)
     call_link_operations(account, ada["id"])
     account.ok("DeleteSubscriber", id=ada["id"])
     account.with_key(created["secret"]).fails("Unauthorized", "ListTags")

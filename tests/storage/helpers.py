@@ -26,7 +26,8 @@ from rosterd.server.features.subscribers.query.plan import (
 from rosterd.server.features.subscribers.query.request import Filter
 from rosterd.server.features.subscribers.query.store_pages import (
     SubscriberPage,
-    count_part,
+    count_parts,
+    located_page,
     page_and_parts,
 )
 from rosterd.server.features.subscribers.query.syntax import parse
@@ -106,10 +107,10 @@ def page(
 ) -> SubscriberPage:
     """Returns a page with its total, also if that is counted in parts."""
     found, parts = page_and_parts(account, plan_of(tree), position, tx, counting)
-    if not parts:
-        return found
-    counted = sum(count_part(account, each, tx) for each in parts)
-    return found._replace(total=(found.total or 0) + counted)
+    numbers = count_parts(account, parts, tx)
+    if found is None:
+        return located_page(account, parts, numbers, position, tx)
+    return found._replace(total=(found.total or 0) + sum(numbers)) if numbers else found
 
 
 # The key of each order. Subscribers without one follow the others in both directions.

@@ -34,7 +34,7 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(
 ) -> None:
     monkeypatch.setattr(plan, "MAX_LOOKED_UP", most)
     monkeypatch.setattr(plan, "MAX_CANDIDATES", most)
-    monkeypatch.setattr(store_pages, "MIN_HALF", PEOPLE // 2)
+    monkeypatch.setattr(store_pages, "MIN_DIVIDED", PEOPLE)
     seed = randrange(1 << 32)
     rng = Random(seed)
     people = create_people(PEOPLE, rng, tx)
@@ -56,6 +56,14 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(
             # Counted, because it is not the last page.
             first = list_subscribers(OURS, tx, conditions, position._replace(limit=1))
             assert first.total == len(expected), (seed, text)
+            # Located by numbers of parts in the order of IDs.
+            for descending in (False, True):
+                second = position._replace(limit=3, offset=4, descending=descending)
+                found = list_subscribers(OURS, tx, conditions, second)
+                ordered = in_order(matching, order_by, descending)
+                assert found.rows == ordered[4:7], (seed, text)
+                assert found.more == (len(ordered) > 7), (seed, text)
+                assert found.total == len(expected), (seed, text)
         ids = [row.id for row in people]
         half = find_matches(OURS, ids[: PEOPLE // 2], conditions, tx)
         assert [row.email for row in half] == [

@@ -11,6 +11,7 @@ import pytest
 
 from roster.v1 import operations_pb2 as pb
 from rosterd.server.features.accounts.store_keys import create_key
+from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.operations import store
 from rosterd.server.features.operations.rules import BatchRequest, State
 from rosterd.server.features.operations.service import OperationService
@@ -74,9 +75,42 @@ def test_filter_and_action_follow_a_renamed_tag(tx: Transaction) -> None:
     assert store.find(THEIRS, theirs.id, tx) == theirs
 
 
+@each(
+    ("text", "value", "converted", "state"),
+    {
+        "in the filter": ("customFields.plan = 5", None, None, State.FAILED),
+        "in the action": (
+            "tags:vip",
+            {"plan": "5", "x": "5"},
+            {"plan": 5, "x": "5"},
+            State.RUNNING,
+        ),
+        "removed by the action": ("tags:vip", {"plan": None}, {"plan": None}, State.RUNNING),
+        "not exact": ("tags:vip", {"plan": "05"}, {"plan": "05"}, State.FAILED),
+        "another field": ("customFields.x = 5", {"x": "05"}, {"x": "05"}, State.RUNNING),
+    },
+)
+def test_operation_on_a_field_whose_type_changes_is_converted_or_ends(
+    tx: Transaction, text: str, value: Any, converted: Any, state: State
+) -> None:
+    action = {"addTags": ["x"]} if value is None else {"setCustomFields": value}
+    request = BatchRequest({"action": action, "filter": text}, [text], by_admin=False)
+    operation = store.create(OURS, request, None, 1, tx)
+
+    FILTERS.change_custom_field_type(OURS, "plan", DataType.NUMBER, tx)
+
+    found = store.find(OURS, operation.id, tx)
+    assert found.state == state
+    assert value is None or found.batch.value == converted
+    store.cancel(OURS, operation.id, tx)
+
+
 CHANGES: dict[str, Callable[[Transaction], object]] = {
     "tag renamed": lambda tx: FILTERS.rename_tag(OURS, "customer", "client", tx),
     "tag deleted": lambda tx: FILTERS.release_tag(OURS, "customer", tx, force=False),
+    "field converted": lambda tx: FILTERS.change_custom_field_type(
+        OURS, "plan", DataType.NUMBER, tx
+    ),
     "field deleted": lambda tx: FILTERS.release_custom_field(OURS, "plan", tx, force=False),
     "segment changed": lambda tx: FILTERS.change_segment(OURS, tx),
     "segment deleted": lambda tx: FILTERS.release_segment(OURS, MISSING_ID, tx),

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ TAG = BatchRequest(MESSAGE, ["email:*"], by_admin=False)
 
 
 class RecordedSteps(Steps):
-    """Records the account of each step.
+    """Records the account of each step, and the sizes of those of the first account.
 
     The first `failing` steps fail. Before step `canceled_at`, its operation is canceled.
     """
@@ -37,6 +38,7 @@ class RecordedSteps(Steps):
     def __init__(self, failing: int = 0, canceled_at: int = 0) -> None:
         super().__init__(SUPPRESSIONS, ReplayStore())
         self.accounts: list[str] = []
+        self.sizes: list[int] = []
         self.failing = failing
         self.canceled_at = canceled_at
 
@@ -44,6 +46,8 @@ class RecordedSteps(Steps):
         self, account_id: str, selection: Selection, runner: str, tx: Transaction
     ) -> StepOutcome:
         self.accounts.append(account_id)
+        if account_id == OURS:
+            self.sizes.append(len(selection.ids))
         if self.failing:
             self.failing -= 1
             raise ArithmeticError
@@ -103,6 +107,8 @@ def test_metric_counts_what_a_canceled_operation_has_processed(
 
     async def run() -> None:
         async with opened(tmp_path) as database:
+            (other,) = await database.read(partial(store.running, THEIRS))
+            await database.write(partial(store.cancel, THEIRS, other.id))
             operations = OperationRunner(database, RecordedSteps(canceled_at=2), poll_seconds=60.0)
             operations.notify([OURS])
             async with operations.running():
@@ -114,41 +120,63 @@ def test_metric_counts_what_a_canceled_operation_has_processed(
 
 
 @pytest.mark.parametrize(
-    ("has_calls", "others_serve", "are_long"),
+    ("delay", "others_serve", "factor"),
     [
-        (False, False, [False] * 4),
-        (True, False, [False, True, True, True]),
-        (False, True, [True] * 4),
+        (0.0, False, runner.MIN_PAUSE_FACTOR),
+        (0.001, False, runner.MIN_PAUSE_FACTOR + 1),
+        (0.1, False, runner.MAX_PAUSE_FACTOR),
+        (0.0, True, runner.MAX_PAUSE_FACTOR),
     ],
 )
-def test_pauses_are_longer_while_calls_arrive(
+def test_pauses_are_longer_the_later_the_event_loop_resumes_the_runner(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    has_calls: bool,
+    delay: float,
     others_serve: bool,
-    are_long: list[bool],
+    factor: float,
 ) -> None:
-    monkeypatch.setattr(runner, "FIRST_STEP", 10)
-    monkeypatch.setattr(runner, "MAX_STEP", 10)
-    monkeypatch.setattr(runner, "MIN_STEP", 10)
+    now, pauses = 1.0, list[float]()
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds + delay
+        pauses.append(seconds)
+
+    async def run() -> None:
+        async with opened(tmp_path) as database:
+            steps = Steps(SUPPRESSIONS, ReplayStore())
+            operations = OperationRunner(database, steps, others_serve=others_serve)
+            with monkeypatch.context() as patched:
+                patched.setattr(asyncio, "sleep", sleep)
+                patched.setattr(runner, "time", SimpleNamespace(monotonic=lambda: now))
+                for _ in range(100):
+                    await operations._pause(0.01)
+
+    asyncio.run(run())
+
+    assert pauses[-1] == pytest.approx(factor * 0.01, rel=0.01)
+
+
+@pytest.mark.parametrize(("has_calls", "sizes"), [(False, [5, 10, 20, 15]), (True, [5, 10, 2, 2])])
+def test_steps_are_shorter_while_calls_use_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_calls: bool, sizes: list[int]
+) -> None:
+    monkeypatch.setattr(runner, "FIRST_STEP", 5)
+    monkeypatch.setattr(runner, "MIN_STEP", 2)
     monkeypatch.setattr(runner, "BUSY_SECONDS", 60.0)
-    monkeypatch.setattr(runner, "PAUSE_FACTOR", 0.0)
-    pauses: list[bool] = []
-    sleep = asyncio.sleep
+    monkeypatch.setattr(runner, "STEP_SECONDS", 60.0)
+    monkeypatch.setattr(runner, "BUSY_STEP_SECONDS", 0.0)
+    steps, sleep = RecordedSteps(), asyncio.sleep
 
     async def run() -> None:
         async with opened(tmp_path) as database:
 
             async def recorded(seconds: float) -> None:
-                if seconds == runner.POLL_SECONDS:
-                    await sleep(seconds)
-                    return
-                pauses.append(seconds > 0)
-                if has_calls:
+                if seconds != runner.POLL_SECONDS and has_calls:
                     await database.read(partial(store.running, THEIRS))
+                await sleep(seconds)
 
-            steps = Steps(SUPPRESSIONS, ReplayStore())
-            operations = OperationRunner(database, steps, others_serve=others_serve)
+            operations = OperationRunner(database, steps)
             operations.notify([OURS])
             monkeypatch.setattr(asyncio, "sleep", recorded)
             async with operations.running():
@@ -157,7 +185,7 @@ def test_pauses_are_longer_while_calls_arrive(
 
     asyncio.run(run())
 
-    assert pauses[:4] == are_long
+    assert steps.sizes[:4] == sizes
 
 
 def test_a_failed_step_is_repeated(tmp_path: Path) -> None:

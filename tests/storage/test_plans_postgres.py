@@ -168,8 +168,8 @@ def conditions(step: Step) -> list[str]:
     assert [node for node in found if node["Node Type"] == "Seq Scan"] == [], step
     heaps = [node for node in found if node["Node Type"] == "Bitmap Heap Scan"]
     indexes = [node for node in step.nodes if "Index Name" in node and node not in heaps]
-    # The index of deleted fields contains only these.
-    indexes = [node for node in indexes if node["Index Name"] != "custom_field_deleted"]
+    # The indexes of deleted and of converted fields contain only these.
+    indexes = [node for node in indexes if not node["Index Name"].startswith("custom_field_")]
     return [node.get("Index Cond", "") for node in indexes]
 
 

@@ -210,7 +210,7 @@ def test_total_of_a_common_domain_does_not_read_the_row_of_each_subscriber(
 def test_few_addresses_with_a_domain_are_not_counted_in_halves(
     recording: RecordingTransaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_pages, "MIN_HALF", 1)
+    monkeypatch.setattr(store_pages, "MIN_DIVIDED", 2)
     position = PagePosition(1, after="0" * 26)
     found = steps(recording, "email.domain=example.com AND tags:vip", position)
 

@@ -72,6 +72,8 @@ def test_all_methods_except_deletes_imports_and_sign_in_are_retried() -> None:
 
     assert not_retried == {
         "DeleteCustomField",
+        "DeleteExport",
+        "DeleteImport",
         "DeleteSegment",
         "DeleteSession",
         "DeleteSignInLink",
@@ -85,6 +87,7 @@ def test_all_methods_except_deletes_imports_and_sign_in_are_retried() -> None:
         "SignIn",
         "SignOut",
         "SignOutEverywhere",
+        "UpdateImport",
     }
 
 

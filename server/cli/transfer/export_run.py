@@ -19,13 +19,15 @@ from .export_target import PartialExport, StreamTarget
 
 ExportTarget = ExportFile | StreamTarget
 # The parameters of an export that a list does not have.
-_EXPORT_ONLY = ("include", "bom", "escapeFormulas")
+_EXPORT_ONLY = ("columns", "include", "bom", "escapeFormulas")
+# Query parameters.
+Filters = dict[str, str | list[str]]
 
 
 def run(
     file: str,
     file_format: FileFormat,
-    filters: dict[str, str],
+    filters: Filters,
     *,
     url: str,
     key: str,
@@ -59,12 +61,12 @@ async def _export(
     client: ServiceClient,
     target: ExportTarget,
     file_format: FileFormat,
-    filters: dict[str, str],
+    filters: Filters,
     *,
     resume: bool,
 ) -> int:
     async with client:
-        counted = {name: filters[name] for name in filters if name not in _EXPORT_ONLY}
+        counted = {name: str(filters[name]) for name in filters if name not in _EXPORT_ONLY}
         total = await client.count_subscribers(**counted)
         partial = target.open(resume=resume)
         if partial.rows:
@@ -81,7 +83,7 @@ async def _receive(
     client: ServiceClient,
     target: ExportTarget,
     file_format: FileFormat,
-    filters: dict[str, str],
+    filters: Filters,
     partial: PartialExport,
     total: int,
 ) -> int:

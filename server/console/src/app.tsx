@@ -6,12 +6,13 @@ import { Icon } from "./components/icon.tsx";
 import { KeysDialog } from "./components/keys_dialog.tsx";
 import { OperationNotices } from "./components/operation_notices.tsx";
 import { lostSince } from "./connection.ts";
+import { focusMain } from "./focus.ts";
 import { useShortcuts } from "./keys.ts";
 import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
 import { session } from "./session.ts";
 import { clock, t } from "./texts.ts";
-import { START, type View, VIEWS } from "./views.ts";
+import { type View, VIEWS } from "./views.ts";
 import { SignIn } from "./views/signin.tsx";
 import { findPasted, startSearch } from "./views/subscribers/start_search.ts";
 
@@ -25,9 +26,6 @@ export function App() {
 function Console() {
   const { path } = address.value;
   const showsKeys = useSignal(false);
-  useEffect(() => {
-    if (path === "/") go(START, { replace: true });
-  }, [path]);
   useEffect(() => {
     document.addEventListener("paste", findPasted);
     return () => document.removeEventListener("paste", findPasted);
@@ -52,7 +50,7 @@ function Console() {
       >
         {t("navigation.skip")}
       </a>
-      <Navigation path={path} />
+      <Navigation current={found?.view} />
       <Main view={found?.view} parameters={found?.parameters ?? {}} />
       <OperationNotices />
       <Notice />
@@ -77,17 +75,23 @@ function viewAt(path: string): { view: View; parameters: Parameters } | null {
   return null;
 }
 
-function Navigation({ path }: { path: string }) {
+function Navigation({ current }: { current: View | undefined }) {
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    // On a phone, not all views fit into the navigation.
+    list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current]);
   return (
     <nav aria-label={t("navigation.label")}>
       <a class="home" href={href("/")}>
         Roster
       </a>
-      <ul>
+      <ul ref={list}>
         {VIEWS.filter((view) => view.icon).map((view) => {
+          const isCurrent = current && (current === view || current.within === view.path);
           return (
             <li>
-              <a href={href(startOf(view))} aria-current={match(view.path, path) ? "page" : undefined}>
+              <a href={href(startOf(view))} aria-current={isCurrent ? "page" : undefined}>
                 {view.icon && <Icon name={view.icon} />}
                 {t(view.title)}
               </a>
@@ -101,16 +105,14 @@ function Navigation({ path }: { path: string }) {
 }
 
 function Main({ view, parameters }: { view: View | undefined; parameters: Parameters }) {
-  const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
     document.title = `${t(view?.title ?? "missing.title")} · Roster`;
-    // Screen readers and keyboards begin at the new view.
-    if (!isFirst.current) main.current?.focus();
+    if (!isFirst.current) focusMain();
     isFirst.current = false;
   }, [view]);
   return (
-    <main id="main" ref={main} tabIndex={-1}>
+    <main id="main" tabIndex={-1}>
       <LostConnection />
       {view ? <view.component {...parameters} /> : <Missing />}
     </main>

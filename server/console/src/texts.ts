@@ -98,6 +98,23 @@ export function number(value: number): string {
   return format("number", () => new Intl.NumberFormat(locale())).format(value);
 }
 
+/** Returns a change of a number with its sign. */
+export function signed(value: number): string {
+  const options = { signDisplay: "exceptZero" } as const;
+  return format("signed", () => new Intl.NumberFormat(locale(), options)).format(value);
+}
+
+/** Returns a day such as 2026-11-21, which has no time zone. */
+export function day(value: string): string {
+  const options = { dateStyle: "medium", timeZone: "UTC" } as const;
+  return format("day", () => new Intl.DateTimeFormat(locale(), options)).format(new Date(value));
+}
+
+export function monthDay(value: string): string {
+  const options = { day: "numeric", month: "short", timeZone: "UTC" } as const;
+  return format("monthDay", () => new Intl.DateTimeFormat(locale(), options)).format(new Date(value));
+}
+
 export function date(value: string | number): string {
   const options = { dateStyle: "medium" } as const;
   return format("date", () => new Intl.DateTimeFormat(locale(), options)).format(new Date(value));

@@ -2,11 +2,16 @@
 
 import type { FunctionComponent } from "preact";
 import type { IconName } from "./components/icon.tsx";
-import type { Parameters } from "./routes.ts";
+import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
-import { Subscribers } from "./views/subscribers.tsx";
 import { Activity } from "./views/activity.tsx";
+import { Fields } from "./views/fields.tsx";
+import { Home } from "./views/home.tsx";
+import { Segments } from "./views/segments.tsx";
 import { Settings } from "./views/settings.tsx";
+import { Subscribers } from "./views/subscribers.tsx";
+import { Suppressions } from "./views/suppressions.tsx";
+import { Tags } from "./views/tags.tsx";
 import { Webhooks } from "./views/webhooks.tsx";
 
 export interface View {
@@ -18,10 +23,23 @@ export interface View {
   /** Its icon in the navigation, and the letter that opens it after `g`. */
   icon?: IconName;
   letter?: string;
+  /** The path of the view whose place in the navigation it shares. */
+  within?: string;
 }
 
 export const VIEWS: View[] = [
+  { path: "/", title: "home.title", component: Home, icon: "home", letter: "h" },
   { path: "/subscribers/:id?", title: "subscribers.title", component: Subscribers, icon: "people", letter: "s" },
+  { path: "/segments/:id?", title: "segments.title", component: Segments, icon: "filter", letter: "e" },
+  { path: "/tags", title: "attributes.title", component: Tags, icon: "tag", letter: "t" },
+  { path: "/fields", title: "fields.title", component: Fields, letter: "f", within: "/tags" },
+  {
+    path: "/suppressions",
+    title: "suppressions.title",
+    component: Suppressions,
+    letter: "b",
+    within: "/subscribers/:id?",
+  },
   {
     path: "/activity/:id?",
     title: "activity.title",
@@ -39,5 +57,7 @@ export const VIEWS: View[] = [
   { path: "/settings/:part?", title: "settings.title", component: Settings, icon: "settings" },
 ];
 
-/** The address that is shown instead of /. */
-export const START = "/subscribers";
+/** Returns whether a view has this path. */
+export function hasView(path: string): boolean {
+  return VIEWS.some((view) => match(view.path, path));
+}

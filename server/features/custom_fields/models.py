@@ -16,6 +16,9 @@ from peewee import (
 class CustomField(Model):
     """A custom field; `label_key` is the normal form of the label.
 
+    `data_type` is the number of a type, plus 16 if values that are stored with another type can be
+    converted to it, see `value_conversion.py`.
+
     If the field is deleted, it is DELETED_KEY and the ID, until no subscriber has a value.
     """
 
@@ -46,6 +49,15 @@ CustomField.add_index(
     name="custom_field_deleted",
     unique=True,
     where=IS_DELETED_FIELD,
+)
+# The types of these are read with each subscriber. The number is that of `value_conversion.py`.
+IS_CONVERTED_FIELD = CustomField.data_type > SQL("15")
+CustomField.add_index(
+    CustomField.account_id,
+    CustomField.key,
+    CustomField.data_type,
+    name="custom_field_converted",
+    where=IS_CONVERTED_FIELD,
 )
 
 

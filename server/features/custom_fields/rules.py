@@ -70,6 +70,16 @@ class DataType(IntEnum):
     DATE = 4
 
 
+class FieldTypes(dict[str, int]):
+    """The data types of custom fields by key.
+
+    `converted` are the keys of those that can have values that were stored with another type, see
+    `value_conversion.py`.
+    """
+
+    converted: frozenset[str] = frozenset()
+
+
 def derive_key(label: str) -> str:
     """Returns the key of a label.
 
@@ -90,17 +100,6 @@ def derive_key(label: str) -> str:
             "label", "RESERVED", f"has the key {key}, which is reserved; choose another label"
         )
     return key
-
-
-def check_data_type(stated: int, stored: int) -> None:
-    """Raises ValidationError for an update that states another data type than the stored one."""
-    if stated != stored:
-        raise invalid(
-            "dataType",
-            "INVALID_VALUE",
-            f"cannot be changed from {DataType(stored).name}; create a custom field of type"
-            f" {DataType(stated).name} with another label, and copy the values",
-        )
 
 
 def as_json(value: Any) -> Any:

@@ -21,6 +21,7 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
 from . import store
+from .conversion import CheckAgain, Checked, Revisions, check
 from .rules import DataType, derive_key, merge_tag
 from .store_values import FrequentValues, frequent_values
 
@@ -30,6 +31,10 @@ class NamedCustomFields(Protocol):
 
     def custom_field_uses(self, account_id: str, tx: Transaction) -> UsesOf: ...
 
+    def change_custom_field_type(
+        self, account_id: str, key: str, data_type: DataType, tx: Transaction
+    ) -> None: ...
+
     def release_custom_field(
         self, account_id: str, key: str, tx: Transaction, *, force: bool
     ) -> None: ...
@@ -38,9 +43,12 @@ class NamedCustomFields(Protocol):
 class CustomFieldService(CustomFieldServiceServicer):
     """Manages the custom fields of the caller's account."""
 
-    def __init__(self, database: Database, filters: Sequence[NamedCustomFields]) -> None:
+    def __init__(
+        self, database: Database, filters: Sequence[NamedCustomFields], revisions: Revisions
+    ) -> None:
         self._database = database
         self._filters = filters
+        self._revisions = revisions
 
     async def CreateCustomField(
         self, request: pb.CreateCustomFieldRequest, _context: Context
@@ -112,13 +120,29 @@ class CustomFieldService(CustomFieldServiceServicer):
         if not request.data_type:
             fields.discard("data_type")
         changes = {field: getattr(request, field) for field in fields}
+        checked: Checked | None = None
+        if "data_type" in changes:
+            checked = await check(
+                account, field_id, DataType(request.data_type), self._revisions, self._database
+            )
 
-        def update(tx: Transaction) -> pb.UpdateCustomFieldResponse:
-            check_change(request, _custom_field(store.find(account, field_id, tx)), tx)
+        def update(checked: Checked | None, tx: Transaction) -> pb.UpdateCustomFieldResponse:
+            before = store.find(account, field_id, tx)
+            check_change(request, _custom_field(before), tx)
+            if checked is not None and checked.data_type != before.type:
+                checked.confirm(before, self._revisions, tx)
+                for filters in self._filters:
+                    filters.change_custom_field_type(account, before.key, checked.data_type, tx)
             row = store.update(account, field_id, changes, tx)
             return with_etag(pb.UpdateCustomFieldResponse(custom_field=_custom_field(row)))
 
-        return await self._database.write(update)
+        while True:
+            try:
+                return await self._database.write(partial(update, checked))
+            except CheckAgain:
+                checked = await check(
+                    account, field_id, DataType(request.data_type), self._revisions, self._database
+                )
 
     async def DeleteCustomField(
         self, request: pb.DeleteCustomFieldRequest, _context: Context
@@ -156,7 +180,7 @@ def _custom_field(row: store.CustomFieldRow) -> pb.CustomField:
         id=row.id,
         key=row.key,
         label=row.label,
-        data_type=pb.CustomField.DataType.ValueType(row.data_type),
+        data_type=pb.CustomField.DataType.ValueType(row.type),
         merge_tag=merge_tag(row.key),
         created_at=timestamp(row.created_at),
         updated_at=timestamp(row.updated_at),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from peewee import SQL
+
 from ...rpc.errors import (
     CustomFieldAlreadyExists,
     CustomFieldBeingDeleted,
@@ -19,11 +21,15 @@ from ...values.texts import caseless_key
 from ..events.rules import Change, EventType, created, deleted
 from ..events.store import record
 from .models import IS_DELETED_FIELD, IS_FIELD, CustomField, CustomValue
-from .rules import MAX_FIELDS, DataType, check_data_type, merge_tag
+from .rules import MAX_FIELDS, DataType, FieldTypes, merge_tag
+from .value_conversion import field_types, plain_type, stored_type
 
 
 class CustomFieldRow(NamedTuple):
-    """A stored custom field. Timestamps are in milliseconds; an empty fallback is none."""
+    """A stored custom field. Timestamps are in milliseconds; an empty fallback is none.
+
+    `data_type` is the stored number of the type, see `value_conversion.py`.
+    """
 
     id: str
     key: str
@@ -33,13 +39,17 @@ class CustomFieldRow(NamedTuple):
     created_at: int
     updated_at: int
 
+    @property
+    def type(self) -> DataType:
+        return plain_type(self.data_type)
+
     def as_json(self) -> dict[str, Any]:
         """Returns the custom field as the API returns it."""
         field = {
             "id": self.id,
             "key": self.key,
             "label": self.label,
-            "dataType": DataType(self.data_type).name,
+            "dataType": self.type.name,
             "mergeTag": merge_tag(self.key),
             "createdAt": iso8601(self.created_at),
             "updatedAt": iso8601(self.updated_at),
@@ -56,6 +66,7 @@ _FIELDS = Resource(
     changed=(
         CustomField.label,
         CustomField.label_key,
+        CustomField.data_type,
         CustomField.fallback,
         CustomField.updated_at,
     ),
@@ -93,6 +104,14 @@ _COLUMN_FIELDS = Statement(
         .order_by(CustomField.account_id, CustomField.id)
     )
 )
+_VALUE = Statement(
+    lambda _: (
+        CustomValue.select(CustomValue.subscriber_id)
+        .where((CustomValue.account_id == param("account_id")) & (CustomValue.key == param("key")))
+        .limit(SQL("1"))
+    ),
+    has_one_plan=True,
+)
 _FALLBACKS = Statement(
     lambda _: CustomField.select(CustomField.key, CustomField.fallback).where(_EXISTS)
 )
@@ -122,12 +141,16 @@ def update(
 ) -> CustomFieldRow:
     """Changes a custom field and returns it. Sets `updated_at` only if a value differs.
 
-    Raises CustomFieldNotFound, ValidationError if the data type differs, or
+    All values must convert to a new data type. Raises CustomFieldNotFound, or
     CustomFieldAlreadyExists if another field has the label.
     """
     before = find(account_id, field_id, tx)
-    row = before._replace(**changes)
-    check_data_type(row.data_type, before.data_type)
+    row = before._replace(**{**changes, "data_type": before.data_type})
+    if "data_type" in changes and changes["data_type"] != before.type:
+        has_values = tx.one(_VALUE, account_id=account_id, key=before.key) is not None
+        data_type = DataType(changes["data_type"])
+        stored = stored_type(data_type, before.data_type) if has_values else int(data_type)
+        row = row._replace(data_type=stored)
     if row == before:
         return before
     key = caseless_key(row.label)
@@ -149,9 +172,9 @@ def delete(account_id: str, field_id: str, tx: Transaction) -> None:
     record(account_id, [deleted(EventType.CUSTOM_FIELD_DELETED, before)], tx)
 
 
-def types(account_id: str, tx: Transaction) -> dict[str, int]:
+def types(account_id: str, tx: Transaction) -> FieldTypes:
     """Returns the data types of all custom fields of the account, by key."""
-    return dict(tx.all(_TYPES, account_id=account_id))
+    return field_types(dict(tx.all(_TYPES, account_id=account_id)))
 
 
 class ColumnField(NamedTuple):
@@ -164,7 +187,10 @@ class ColumnField(NamedTuple):
 
 def column_fields(account_id: str, tx: Transaction) -> list[ColumnField]:
     """Returns all custom fields of the account, oldest first."""
-    return [ColumnField._make(row) for row in tx.all(_COLUMN_FIELDS, account_id=account_id)]
+    return [
+        ColumnField(key, label_key, plain_type(stored))
+        for key, label_key, stored in tx.all(_COLUMN_FIELDS, account_id=account_id)
+    ]
 
 
 def fallbacks(account_id: str, tx: Transaction) -> dict[str, str]:

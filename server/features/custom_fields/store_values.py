@@ -17,6 +17,8 @@ from ..statistics.rules import STATUS
 from ..statistics.store import totals
 from .models import CustomValue
 from .rules import TEXT_KEY_LENGTH, DataType
+from .store_conversion import compared_value
+from .value_conversion import is_converted, plain_type
 
 MAX_VALUES = 20
 # The values of a field that are compared with a prefix, and of these that are counted: a scan takes
@@ -31,10 +33,13 @@ class FrequentValues(NamedTuple):
     is_exact: bool
 
 
-def _select(column: Field) -> Any:
-    """Selects the values of a column, the number of each, and that of all which were counted."""
+def _select(column: Field, value: Any) -> Any:
+    """Selects values, the number of each, and that of all which were counted.
+
+    `column` is the one that has them, unless the field was converted.
+    """
     scanned = (
-        CustomValue.select(column)
+        CustomValue.select(value.alias(column.name))
         .where((CustomValue.account_id == param("account_id")) & (CustomValue.key == param("key")))
         .order_by(
             CustomValue.account_id.desc(), CustomValue.key.desc(), CustomValue.subscriber_id.desc()
@@ -59,12 +64,33 @@ def _select(column: Field) -> Any:
     )
 
 
-_TEXTS = Statement(lambda _: _select(CustomValue.text_key))
-_NUMBERS = Statement(lambda _: _select(CustomValue.number_key))
+_TEXTS = Statement(lambda _: _select(CustomValue.text_key, CustomValue.text_key))
+_NUMBERS = Statement(lambda _: _select(CustomValue.number_key, CustomValue.number_key))
+
+_CONVERTED_TEXTS = Statement(
+    lambda dialect: _select(
+        CustomValue.text_key, compared_value(CustomValue, DataType.TEXT, dialect)
+    )
+)
+_CONVERTED_NUMBERS = Statement(
+    lambda dialect: _select(
+        CustomValue.number_key, compared_value(CustomValue, DataType.NUMBER, dialect)
+    )
+)
+_CONVERTED_BOOLEANS = Statement(
+    lambda dialect: _select(
+        CustomValue.number_key, compared_value(CustomValue, DataType.BOOLEAN, dialect)
+    )
+)
+_CONVERTED = {
+    DataType.TEXT: _CONVERTED_TEXTS,
+    DataType.NUMBER: _CONVERTED_NUMBERS,
+    DataType.BOOLEAN: _CONVERTED_BOOLEANS,
+}
 
 
 def frequent_values(
-    account_id: str, key: str, data_type: int, prefix: str, tx: Transaction
+    account_id: str, key: str, stored_type: int, prefix: str, tx: Transaction
 ) -> FrequentValues:
     """Returns the most frequent values of a custom field that begin with a prefix.
 
@@ -73,15 +99,17 @@ def frequent_values(
     """
     limits = {"scanned": MAX_SCANNED, "counted": MAX_COUNTED + 1}
     values = {"account_id": account_id, "key": key, **limits}
+    data_type = plain_type(stored_type)
+    converted = _CONVERTED.get(data_type) if is_converted(stored_type) else None
     if data_type in (DataType.TEXT, DataType.DATE):
         # As LOWER does in both databases.
         folded = prefix.encode().lower().decode()
-        rows = tx.all(_TEXTS, prefix=folded, length=len(prefix), **values)
+        rows = tx.all(converted or _TEXTS, prefix=folded, length=len(prefix), **values)
     elif prefix:
         name = DataType(data_type).name
         raise invalid("prefix", "INVALID_VALUE", f"is not accepted for a field of type {name}")
     else:
-        rows = tx.all(_NUMBERS, **values)
+        rows = tx.all(converted or _NUMBERS, **values)
     subscribers = sum(totals(account_id, STATUS, tx).values())
     counted = rows[0][2] if rows else 0
     is_boolean = data_type == DataType.BOOLEAN

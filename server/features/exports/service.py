@@ -23,13 +23,14 @@ from ..audit.audited_database import record_call
 from ..custom_fields.store import column_fields
 from ..sessions.store import check_credential
 from ..subscribers import linked
-from ..subscribers.csv_format import header_cells, row_cells
+from ..subscribers.csv_format import column_cells, header_cells, row_cells
 from ..subscribers.fields import SubscriberRow
 from ..subscribers.linked import SubscriberUrls
 from ..subscribers.messages import fill_all, fill_urls
 from ..subscribers.query.plan import PagePosition
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.store_pages import page_without_total
+from .columns import Column, clear_others, columns_of, stored
 
 # The maximum number of subscribers in one read. Bounds the memory of an export.
 BATCH = 500
@@ -58,15 +59,20 @@ class ExportMethods:
             raise Forbidden(WRITE, caller.scope)
         if with_links and not self._links.has_url:
             raise PublicUrlNotSet
-        await record_call(self._database)
-        await accept(context)
         keys: list[str] = []
-        if is_csv:
+        if is_csv or request.columns:
             fields = await self._database.read(lambda tx: column_fields(account, tx))
             keys = [field.key for field in fields]
+        full = request.view == pb.Subscriber.FULL
+        columns = columns_of(request.columns, keys, full=full) if request.columns else None
+        await record_call(self._database)
+        await accept(context, ("content-disposition", _disposition(is_csv=is_csv)))
+        if is_csv:
             more = linked.COLUMNS if with_links else ()
-            full = request.view == pb.Subscriber.FULL
-            cells = header_cells(keys, full=full, more=more)
+            if columns is not None:
+                cells = [*stored(columns), *more]
+            else:
+                cells = header_cells(keys, full=full, more=more)
             header = csv_header(cells, has_bom=request.bom)
             yield pb.ExportSubscribersResponse(lines=[header])
         limit = BATCH
@@ -76,7 +82,7 @@ class ExportMethods:
             if not rows:
                 return
             urls = self._urls(account, rows, now) if with_links else None
-            pieces = list(split_message(_exported(rows, request, keys, urls)))
+            pieces = list(split_message(_exported(rows, request, keys, columns, urls)))
             after, is_last = rows[-1].id, len(rows) < limit
             # Reads about one message of large subscribers at a time.
             limit = min(limit * 2, BATCH) if len(pieces) == 1 else limit // len(pieces) or 1
@@ -103,6 +109,7 @@ def _exported(
     rows: Sequence[SubscriberRow],
     request: pb.ExportSubscribersRequest,
     keys: Sequence[str],
+    columns: Sequence[Column] | None,
     urls: Sequence[SubscriberUrls] | None,
 ) -> pb.ExportSubscribersResponse:
     reply, full = pb.ExportSubscribersResponse(), request.view == pb.Subscriber.FULL
@@ -110,10 +117,21 @@ def _exported(
         escapes = not request.HasField("escape_formulas") or request.escape_formulas
         for index, row in enumerate(rows):
             more = urls[index] if urls else ()
-            cells = row_cells(row, keys, full=full, more=more, escapes_formulas=escapes)
+            if columns is not None:
+                cells = column_cells(row, columns, escapes_formulas=escapes)
+                cells += [text or "" for text in more]
+            else:
+                cells = row_cells(row, keys, full=full, more=more, escapes_formulas=escapes)
             reply.lines.add(cells=cells)
     else:
-        fill_all(reply.subscribers, rows, full=full)
+        fill_all(reply.subscribers, rows, full=full or columns is not None)
+        if columns is not None:
+            clear_others(reply.subscribers, columns)
         for message, each in zip(reply.subscribers, urls or (), strict=False):
             fill_urls(message, each)
     return reply
+
+
+def _disposition(*, is_csv: bool) -> str:
+    """Returns the header by which a browser stores the response as a file."""
+    return f'attachment; filename="subscribers.{"csv" if is_csv else "ndjson"}"'

@@ -121,10 +121,13 @@ class Columns:
         fields: Iterable[ColumnField],
         options: ColumnOptions,
         created: Mapping[int, str],
+        *,
+        is_checked: bool = True,
     ) -> None:
         """`created` are the keys of the custom fields for unknown columns, by position.
 
-        Raises ValidationError if a column is a duplicate or missing, or the map is invalid.
+        Raises ValidationError if the map is invalid and, unless the columns are not checked, if one
+        is unknown, looks like consent, is a duplicate or missing.
         """
         names = [column_key(cell) for cell in cells]
         if names[-len(FAILURE) :] == FAILURE:
@@ -176,10 +179,12 @@ class Columns:
                 claimed.update(targets)
             self.known.append(Column(index, cell, targets, rank))
         self._read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
-        self._check_consent(names, mapped, ignored | self._read_only)
+        if is_checked:
+            self._check_consent(names, mapped, ignored | self._read_only)
         if self.preset and self.preset.email_is_first and not self._has_email():
             self._use_first_as_email()
-        self._check(cells, mapped, {field for field in by_name.values() if field})
+        if is_checked:
+            self._check(cells, mapped, {field for field in by_name.values() if field})
 
     @property
     def ignored(self) -> list[str]:
@@ -276,6 +281,11 @@ class Columns:
         ]
         counts = Counter(field for _, field in fields)
         return sorted({position for position, field in fields if counts[field] > 1})
+
+
+def ends_with_failure(header: Sequence[str]) -> bool:
+    """Whether a header has the columns of a file of failed rows."""
+    return list(header[-len(FAILURE) :]) == FAILURE
 
 
 def is_without_failure(cells: Sequence[str], header: Sequence[str]) -> bool:

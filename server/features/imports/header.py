@@ -55,14 +55,17 @@ class Header:
         options: ColumnOptions = _DEFAULTS,
         now: int | None = None,
         created: Mapping[int, str] | None = None,
+        *,
+        is_checked: bool = True,
     ) -> None:
         """`created` are the keys of the custom fields for unknown columns, by position.
 
-        Raises ValidationError if a column is unknown, a duplicate, or missing.
+        Raises ValidationError if a column is unknown, a duplicate, or missing. If the columns are
+        not checked, these set what they can.
         """
         fields = list(fields)
         self.cells = cells
-        self.columns = Columns(cells, fields, options, created or {})
+        self.columns = Columns(cells, fields, options, created or {}, is_checked=is_checked)
         self._null_keys = options.null_keys
         self.unrecognized = UnrecognizedCells()
         self._rejected: tuple[CsvRow | None, int] = (None, 0)

@@ -183,14 +183,23 @@ def reply_of(rows: Sequence[Row], results: Sequence[Result]) -> pb.ImportSubscri
 class Summary:
     """Counts the results of an import by outcome, reason, and status."""
 
-    def __init__(self) -> None:
+    def __init__(self, stored: pb.ImportSummary | None = None) -> None:
+        """Continues the counts of a message."""
+        stored = stored or pb.ImportSummary()
         # Indexed by number: enum members are slow dictionary keys.
-        self._outcomes = [0] * (max(Outcome) + 1)
-        self._reasons = ReasonCounts()
+        self._outcomes = [0, stored.created, stored.updated, stored.skipped, stored.failed]
+        self._reasons = ReasonCounts(
+            [
+                {"reason": each.reason, "total": each.total, "examples": [*each.examples]}
+                for each in stored.reasons
+            ]
+        )
         self._statuses = [0] * (max(Status) + 1)
+        for name, count in stored.statuses.items():
+            self._statuses[Status[name]] = count
         # Rows whose subscriber kept its status.
-        self._statuses_kept = 0
-        self._rows_with_dropped_cells = 0
+        self._statuses_kept = stored.statuses_kept
+        self._rows_with_dropped_cells = stored.rows_with_dropped_cells
 
     def add(
         self, rows: Sequence[Row], validated: Sequence[Validated], results: Sequence[Result]

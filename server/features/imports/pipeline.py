@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -13,34 +13,26 @@ from roster.v1.http_pb2 import CsvLine
 from roster.v1.rows_pb2 import Import
 
 from ...rpc.caller import account_id, current
-from ...rpc.errors import EmailNotVerified, invalid
+from ...rpc.errors import EmailNotVerified
 from ...rpc.messages import select_results
 from ...rpc.streams import end
 from ...storage.database import Database
 from ...storage.transaction import Transaction
-from ...values.clock import system_clock
-from ...values.unrecognized import UnrecognizedCells
 from ..custom_fields.store import column_fields
 from ..sessions.store import check_credential
 from ..subscribers.history import Source
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.tree import EVERYONE
 from ..subscribers.row_writer import Result, RowWriter
-from ..subscribers.rules import Row, Validated, validate_rows
+from ..subscribers.rules import Row, Validated
 from ..subscribers.store import SubscriberStore
 from .columns import UnknownColumns
 from .dry_run import DryRun, rolled_back
 from .header import Header
-from .messages import Options, Summary, import_row, reply_of
+from .messages import Options, Summary, reply_of
 from .new_fields import NewFields, UnknownFields
 from .row_filter import RowFilter
-
-
-class Batch(NamedTuple):
-    """The rows of a message, and the validated rows."""
-
-    rows: list[Row]
-    validated: list[Validated]
+from .row_reader import Batch, RowReader, split_header
 
 
 class Write(NamedTuple):
@@ -65,16 +57,12 @@ class ImportPipeline:
         self._filters = filters
         # Transactions run in other threads.
         self._caller = current()
-        self._filter: RowFilter | None = None
         self._options = Options(pb.ImportSubscribersRequest())
+        self._reader = RowReader(self._options)
         self._writer: RowWriter | None = None
         self._dry_run: DryRun | None = None
-        self._header: Header | None = None
         self._new_fields: NewFields | None = None
         self._unknown_fields: UnknownFields | None = None
-        # In JSON rows.
-        self._unrecognized = UnrecognizedCells()
-        self._last_line = 0
         self._summary = Summary()
         # Of the transactions that may still wait or run.
         self._results: deque[asyncio.Future[list[Result]]] = deque()
@@ -88,11 +76,12 @@ class ImportPipeline:
             if is_first:
                 self._start(Options(request))
                 tree = await self._filters.read(request.filter, request.segment_id, request.q)
-                self._filter = None if tree == EVERYONE else RowFilter(tree)
+                row_filter = None if tree == EVERYONE else RowFilter(tree)
+                self._reader = RowReader(self._options, row_filter)
             lines = await self._without_header(request)
             # In another thread, so that the event loop and the writer thread do not wait.
-            batch = await asyncio.to_thread(self._validated, request, lines)
-            if is_first and self._header is None:
+            batch = await asyncio.to_thread(self._reader.read, request, lines)
+            if is_first and self._reader.header is None:
                 await self._check_fields(batch.validated)
             yield batch
 
@@ -130,9 +119,9 @@ class ImportPipeline:
 
     def _start(self, options: Options) -> None:
         self._options = options
-        is_resumed = options.after_line > 0
+        since = 0 if options.after_line > 0 else None
         self._writer = RowWriter(
-            account_id(), options.on_conflict, self._store, Source.IMPORT, is_resumed=is_resumed
+            account_id(), options.on_conflict, self._store, Source.IMPORT, since=since
         )
         self._unknown_fields = self._new_unknown_fields()
         if options.is_dry_run:
@@ -163,7 +152,7 @@ class ImportPipeline:
         check_credential(self._caller.account_id, self._caller.actor.id, tx)
         if self._dry_run is not None:
             self._create_fields(tx)
-        if self._header is None and self._unknown_fields is not None:
+        if self._reader.header is None and self._unknown_fields is not None:
             if self._dry_run is not None:
                 self._unknown_fields.create(tx)
             rows = self._unknown_fields.resolve(rows, tx)
@@ -174,16 +163,11 @@ class ImportPipeline:
 
         Raises ValidationError if subscribers and lines are mixed.
         """
-        if request.subscribers and (request.lines or self._header is not None):
-            message = "cannot be used in the same import as lines"
-            raise invalid("subscribers", "INVALID_VALUE", message)
-        if not request.lines:
-            return ()
-        if self._header is not None:
-            return request.lines
-        header, *lines = request.lines
-        self._last_line = header.number or self._last_line + 1
-        self._header = await self._parsed_header(list(header.cells))
+        reader = self._reader
+        header, lines = split_header(request, has_header=reader.header is not None)
+        if header is not None:
+            reader.last_line = header.number or reader.last_line + 1
+            reader.header = await self._parsed_header(list(header.cells))
         return lines
 
     async def _parsed_header(self, cells: Sequence[str]) -> Header:
@@ -206,54 +190,12 @@ class ImportPipeline:
         if self._new_fields is not None:
             self._new_fields.create(tx)
 
-    def _validated(self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]) -> Batch:
-        rows = list(self._rows(request, lines))
-        validated = validate_rows(rows, self._options.added_tags, of_file=True)
-        if self._filter is not None:
-            validated = self._filter.apply(validated, system_clock())
-            first = sum(row.line <= self._options.after_line for row in rows)
-            rows, validated = rows[first:], validated[first:]
-        return Batch(rows, validated)
-
-    def _rows(
-        self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]
-    ) -> Iterator[Row]:
-        """Yields the rows of a message after the line from which the import resumes.
-
-        With a filter, also the earlier ones, whose opt-outs count for later rows.
-        """
-        for line in lines:
-            number = line.number
-            if 0 < number <= self._last_line:
-                raise invalid("lines", "INVALID_VALUE", "must have ascending line numbers")
-            self._last_line = number or self._last_line + 1
-            if self._reads_row():
-                assert self._header is not None
-                cells = line.cells[:]
-                yield self._header.row(self._last_line, cells, is_malformed=line.malformed)
-        now = system_clock()
-        for subscriber in request.subscribers:
-            self._last_line += 1
-            if self._reads_row():
-                yield import_row(
-                    self._last_line, subscriber, now, self._options, self._unrecognized
-                )
-
-    def _reads_row(self) -> bool:
-        """Whether to read the row of the last line. Cells of earlier rows are not counted again."""
-        if self._last_line == self._options.after_line + 1 and self._filter is not None:
-            self._unrecognized = UnrecognizedCells()
-            if self._header is not None:
-                self._header.unrecognized = UnrecognizedCells()
-        return self._last_line > self._options.after_line or self._filter is not None
-
     def _summary_message(self) -> pb.ImportSummary:
         message = self._summary.message()
         message.dry_run = self._options.is_dry_run
-        header, unknown_fields = self._header, self._unknown_fields
-        unrecognized = self._unrecognized
+        header, unknown_fields = self._reader.header, self._unknown_fields
+        unrecognized = self._reader.unrecognized
         if header is not None:
-            unrecognized = header.unrecognized
             if header.preset is not None:
                 message.preset = Import.Preset.Value(header.preset.name)
             message.ignored_columns.extend(header.columns.ignored)

@@ -156,7 +156,9 @@ class LinkStore:
         # A confirmation belongs to the address, so nothing is undone after a change of it.
         types = (EntryType.STATUS_CHANGED, EntryType.FIELDS_CHANGED)
         last = last_change(token.account_id, row.id, types, tx)
-        if last is None or "to" not in last.changes or last.source is not Source.SELF_SERVICE:
+        if last is None or last.type is not EntryType.STATUS_CHANGED:
+            return None
+        if last.source is not Source.SELF_SERVICE:
             return None
         before = Status[last.changes["from"]]
         can_return = before in (Status.UNCONFIRMED, Status.CONFIRMED)

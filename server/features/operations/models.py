@@ -46,10 +46,17 @@ class NameRevision(Model):
         without_rowid = True
 
 
+# Of the previous release, which does not run jobs.
 Operation.add_index(
     Operation.account_id,
     Operation.id,
     name="operation_running",
     unique=True,
     where=SQL("state = 1"),
+)
+Operation.add_index(
+    Operation.account_id,
+    Operation.id,
+    name="operation_not_ended",
+    where=Operation.ended_at.is_null(),
 )

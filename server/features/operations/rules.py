@@ -33,6 +33,9 @@ class Type(IntEnum):
     SUBSCRIBERS_BATCH = 1
     WEBHOOK_REPLAY = 2
     SUBSCRIBERS_UNDO = 3
+    SUBSCRIBERS_IMPORT = 4
+    SUBSCRIBERS_EXPORT = 5
+    IMPORT_INSPECTION = 7
 
 
 class UndoFailure(StrEnum):
@@ -165,7 +168,55 @@ class UndoRequest(NamedTuple):
         return _actor(self)
 
 
-Request = BatchRequest | ReplayRequest | UndoRequest
+class JobRequest(NamedTuple):
+    """A request for a job, as it is stored.
+
+    `type` is a number of `Type`. `job` is what the job stores, in JSON, and `members` are those of
+    Operation that belong to its type. The others are as in BatchRequest, with an empty `action` in
+    the message: programs of the previous release read this as a change of subscribers.
+    `is_in_history` is also as there.
+    """
+
+    type: int
+    job: dict[str, Any]
+    members: dict[str, Any]
+    message: dict[str, Any]
+    texts: list[str]
+    by_admin: bool
+    revision: int = 0
+    end_id: str = ""
+    key_id: str = ""
+    key_name: str = ""
+    actor_type: str = ActorType.API_KEY
+    is_in_history: bool = False
+
+    @property
+    def actor(self) -> Actor | None:
+        return _actor(self)
+
+    @property
+    def can_be_undone(self) -> bool:
+        is_import = self.type == Type.SUBSCRIBERS_IMPORT
+        return self.is_in_history and not self.dry_run and is_import
+
+    @property
+    def filter(self) -> str:
+        return str(self.message.get("filter", ""))
+
+    @property
+    def q(self) -> str:
+        return str(self.message.get("q", ""))
+
+    @property
+    def segment_id(self) -> str:
+        return str(self.message.get("segmentId", ""))
+
+    @property
+    def dry_run(self) -> bool:
+        return bool(self.message.get("dryRun", False))
+
+
+Request = BatchRequest | ReplayRequest | UndoRequest | JobRequest
 
 
 def _actor(request: Request) -> Actor | None:
@@ -195,12 +246,26 @@ def as_stored(request: Request) -> dict[str, Any]:
     return stored
 
 
+def type_name(request: Request) -> str:
+    """Returns the name of what an operation does, also if a later version started it."""
+    if isinstance(request, JobRequest):
+        return Type(request.type).name if request.type in set(Type) else "TYPE_UNSPECIFIED"
+    if isinstance(request, UndoRequest):
+        return Type.SUBSCRIBERS_UNDO.name
+    is_replay = isinstance(request, ReplayRequest)
+    return (Type.WEBHOOK_REPLAY if is_replay else Type.SUBSCRIBERS_BATCH).name
+
+
 def stored_request(stored: Any) -> Request:
     """Returns a request from its stored JSON, which is a list in operations of earlier versions."""
     if isinstance(stored, dict):
-        kind: type[Request]
-        kind = ReplayRequest if "replay" in stored else BatchRequest
-        kind = UndoRequest if "undo_of" in stored else kind
+        kind: type[Request] = BatchRequest
+        if "undo_of" in stored:
+            kind = UndoRequest
+        elif "replay" in stored:
+            kind = ReplayRequest
+        elif "job" in stored:
+            kind = JobRequest
         # Without members that a later version adds.
         request = kind(**{name: stored[name] for name in kind._fields if name in stored})
         if isinstance(request, BatchRequest) and _EXCLUDES in request.texts:

@@ -1,8 +1,9 @@
 """Runs the operations of all accounts in the background of a process.
 
 Accounts take turns, one step each, so that a long operation does not delay those of others. After
-each step the runner sleeps, so that calls get the writer and the CPU. It sleeps longer while calls
-use the database. Every second it polls for operations that other processes started, whose process
+each step the runner sleeps, so that calls get the writer and the CPU. While calls use the database,
+steps are short, because a call can wait for one, and sleeps are longer the later the event loop
+resumes the runner. Every second it polls for operations that other processes started, whose process
 died, or that had to wait.
 """
 
@@ -18,10 +19,18 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from ...rpc import caller
-from ...rpc.errors import Internal, OperationNotFound, StatementTimeout, Unavailable
+from ...rpc.errors import (
+    FileQuotaExceeded,
+    InsufficientStorage,
+    Internal,
+    OperationNotFound,
+    RosterError,
+    StatementTimeout,
+    Unavailable,
+)
 from ...storage.database import Database
 from ...storage.transaction import Transaction
-from .store import ids_of_any_account_with_running
+from .store import OperationRow, ids_of_any_account_with_running
 from .store_steps import Selection, StepOutcome, StepResult, Steps
 
 log = logging.getLogger(__name__)
@@ -39,25 +48,27 @@ MAX_SELECTED = 50_000
 # A query that exceeds the statement timeout of the database server is repeated with a range of this
 # many subscribers of the account, then of a quarter of them and so on.
 FIRST_SPAN, MIN_SPAN = 100_000, 1_000
-# Target duration of a step. Longer steps have a higher throughput but increase the p99 of calls
-# (`get_99th_beside_operation` in `make bench`).
-STEP_SECONDS = 0.005
-# Pauses in multiples of the duration of the last step.
-PAUSE_FACTOR, BUSY_PAUSE_FACTOR = 0.5, 5.0
+# Target duration of a step, and of one while calls use the database. Longer steps have a higher
+# throughput but increase the p99 of calls (`get_99th_beside_operation` in `make bench`).
+STEP_SECONDS, BUSY_STEP_SECONDS = 0.005, 0.002
+# Pauses in multiples of the duration of the last step. Each millisecond by which the event loop
+# resumes the runner too late adds one step.
+MIN_PAUSE_FACTOR, MAX_PAUSE_FACTOR = 0.5, 5.0
+FACTOR_PER_SECOND_OF_DELAY = 1_000
 MAX_PAUSE_SECONDS = 1.0
 # Subscribers per step.
 MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
-# Time without a call after which pauses are short again. Any other use of the database, such as the
+# Time without a call after which steps are long again. Any other use of the database, such as the
 # delivery of webhooks, counts as a call.
 BUSY_SECONDS = 0.1
-# Errors of a database that is not available at the moment.
-_TEMPORARY_ERRORS = (Unavailable, Internal)
+# Errors of a database that is not available at the moment, and of a full disk.
+_TEMPORARY_ERRORS = (Unavailable, Internal, InsufficientStorage)
 
 
 class OperationRunner:
     """Runs operations in one task.
 
-    If `others_serve`, other processes receive the calls, so pauses are always long.
+    If `others_serve`, other processes receive the calls, so steps are short and pauses long.
     """
 
     def __init__(
@@ -83,6 +94,11 @@ class OperationRunner:
         self._select_spans: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._busy_until = math.inf if others_serve else 0.0
+        # How late the event loop resumes this task, in seconds: a moving average of some pauses.
+        self._delay = 0.0
+        self._min_pause_factor = MAX_PAUSE_FACTOR if others_serve else MIN_PAUSE_FACTOR
+        # The part of a step in which a job makes pauses itself.
+        self._prepared_seconds = 0.0
         # For the metrics.
         self.processed = 0
         self.seconds = 0.0
@@ -130,13 +146,13 @@ class OperationRunner:
                 del self._accounts[account_id]
                 caller.enter_account(account_id)
                 about = {"accountId": account_id}
-                started = time.monotonic()
+                started, self._prepared_seconds = time.monotonic(), 0.0
                 try:
                     has_more = await self._step(account_id)
                 except _TEMPORARY_ERRORS:
                     # The next poll returns the account again.
                     self._forget(account_id)
-                    log.warning("operation postponed: database not available", extra=about)
+                    log.warning("operation postponed: database or disk not available", extra=about)
                     continue
                 except Exception:
                     self._forget(account_id)
@@ -144,16 +160,20 @@ class OperationRunner:
                     continue
                 if has_more:
                     self._accounts[account_id] = None
-                    await self._pause(time.monotonic() - started)
+                    await self._pause(time.monotonic() - started - self._prepared_seconds)
 
-    async def _pause(self, step_seconds: float) -> None:
+    async def _pause(self, step_seconds: float) -> bool:
+        """Sleeps after a step. Returns whether calls use the database."""
         transactions = self._database.transactions
-        is_busy = time.monotonic() < self._busy_until
-        factor = BUSY_PAUSE_FACTOR if is_busy else PAUSE_FACTOR
-        await asyncio.sleep(min(factor * step_seconds, MAX_PAUSE_SECONDS))
+        factor = self._min_pause_factor + FACTOR_PER_SECOND_OF_DELAY * self._delay
+        seconds = min(min(factor, MAX_PAUSE_FACTOR) * step_seconds, MAX_PAUSE_SECONDS)
+        end = time.monotonic() + seconds
+        await asyncio.sleep(seconds)
+        now = time.monotonic()
+        self._delay += (now - end - self._delay) / 8
         if self._database.transactions > transactions:
-            until = time.monotonic() + BUSY_SECONDS
-            self._busy_until = max(self._busy_until, until)
+            self._busy_until = max(self._busy_until, now + BUSY_SECONDS)
+        return now < self._busy_until
 
     async def _step(self, account_id: str) -> bool:
         """Processes the next subscribers. Returns whether the account may have more work."""
@@ -173,6 +193,8 @@ class OperationRunner:
                 return False
             if seconds > SLOW_SELECT_SECONDS:
                 self._select_limits[account_id] = min(4 * limit, MAX_SELECTED)
+            if selection.job is not None:
+                return await self._run_job(account_id, selection.job)
         size = self._step_sizes.get(account_id, FIRST_STEP)
         ids, rest = selection.ids[:size], selection.ids[size:]
         step = selection._replace(ids=ids, is_last=False, up_to="") if rest else selection
@@ -189,12 +211,34 @@ class OperationRunner:
             self._forget(account_id)
             # The account may have another operation.
             return result is StepResult.ENDED
-        self._step_sizes[account_id] = _next_size(size, seconds)
+        target = BUSY_STEP_SECONDS if time.monotonic() < self._busy_until else STEP_SECONDS
+        self._step_sizes[account_id] = _next_size(size, seconds, target)
         if rest:
             self._selections[account_id] = selection._replace(ids=rest)
         else:
             self._selections.pop(account_id, None)
         return True
+
+    async def _run_job(self, account_id: str, row: OperationRow) -> bool:
+        """Runs one step of a job. Returns whether the account may have more work."""
+        started = time.monotonic()
+        try:
+            step = await self._steps.prepare(account_id, row, self._pause)
+            self._prepared_seconds = time.monotonic() - started
+            work = partial(self._steps.commit, account_id, row, step, self._runner)
+            outcome = await self._database.write(work)
+        except OperationNotFound:
+            return True
+        except RosterError as error:
+            is_temporary = isinstance(error, _TEMPORARY_ERRORS)
+            if is_temporary and not isinstance(error, FileQuotaExceeded):
+                raise
+            log.warning("job failed: %s", error.reason, extra={"accountId": account_id})
+            fail = partial(self._steps.fail_job, account_id, row.id, error.reason, self._runner)
+            outcome = await self._database.write(fail)
+        self.seconds += time.monotonic() - started
+        self.processed += outcome.processed
+        return outcome.result is not StepResult.TAKEN
 
     async def _narrow(self, account_id: str) -> None:
         """Reduces the range of later selections. Ends the operation at the smallest range."""
@@ -225,7 +269,7 @@ def _select(
     return steps.select_next(account_id, runner, limit, tx, span), time.monotonic() - started
 
 
-def _next_size(size: int, seconds: float) -> int:
+def _next_size(size: int, seconds: float, target: float) -> int:
     """Returns the size of the next step, at most twice that of the last one."""
-    wanted = int(size * STEP_SECONDS / max(seconds, 0.001))
+    wanted = int(size * target / max(seconds, 0.001))
     return max(MIN_STEP, min(wanted, 2 * size, MAX_STEP))

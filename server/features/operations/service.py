@@ -15,14 +15,9 @@ from roster.v1.operations_pb2_grpc import OperationServiceServicer
 
 from ...rpc.caller import Caller, account_id, current
 from ...rpc.errors import (
-    Forbidden,
-    OperationAlreadyUndone,
-    OperationNotEnded,
     OperationNotFound,
-    OperationNotUndoable,
     SelectionChanged,
     Unavailable,
-    UndoExpired,
     invalid,
 )
 from ...rpc.etags import check_change, with_etag
@@ -39,9 +34,10 @@ from ..subscribers.query.store_pages import count_matches, find_matches
 from ..subscribers.query.syntax import parse
 from . import store
 from .messages import operation
-from .rules import UNDO_MILLISECONDS, BatchRequest, State, UndoRequest, selection_differs
+from .rules import BatchRequest, State, selection_differs
 from .store_actions import ACTIONS
 from .store_filters import name_revision
+from .store_undo import start_undo
 
 # Seconds between reads of a watched operation.
 WATCH_SECONDS = 0.5
@@ -161,20 +157,11 @@ class OperationService(OperationServiceServicer):
         self, request: pb.UndoOperationRequest, _context: Context
     ) -> pb.UndoOperationResponse:
         caller, operation_id = current(), checked_id(request.id, OperationNotFound)
-        account, is_admin = caller.account_id, caller.scope == "admin"
+        account = caller.account_id
 
         def create(tx: Transaction) -> pb.UndoOperationResponse:
             undone = store.find(account, operation_id, tx)
-            if _check_can_be_undone(undone, tx.now).action == "changeStatus" and not is_admin:
-                raise Forbidden("admin", caller.scope)
-            undo = UndoRequest(
-                operation_id,
-                undone.created_at,
-                undone.batch.revision,
-                by_admin=is_admin,
-                dry_run=request.dry_run,
-            )
-            row = store.create_undo(account, undo, undone.changed or 0, tx)
+            row = start_undo(account, undone, caller, tx, dry_run=request.dry_run)
             tx.record_change(operation_id)
             return with_etag(pb.UndoOperationResponse(operation=operation(row)))
 
@@ -188,7 +175,7 @@ class OperationService(OperationServiceServicer):
         caller, row = current(), await self._find(request.id)
         await accept(context)
         yield pb.WatchOperationResponse(operation=operation(row))
-        while row.state == State.RUNNING:
+        while row.is_running:
             await self._pause()
             before = row
             with suppress(Unavailable):
@@ -213,21 +200,6 @@ def _find_for(caller: Caller, operation_id: str, tx: Transaction) -> store.Opera
     """Returns an operation. Raises Unauthorized if the key is no longer valid."""
     check_credential(caller.account_id, caller.actor.id, tx)
     return store.find(caller.account_id, operation_id, tx)
-
-
-def _check_can_be_undone(row: store.OperationRow, now: int) -> BatchRequest:
-    """Returns the request of an operation that can be undone, or raises the error."""
-    content = row.content
-    if not isinstance(content, BatchRequest) or not content.can_be_undone:
-        raise OperationNotUndoable
-    expires_at = row.undo_expires_at
-    if expires_at is None:
-        raise OperationNotEnded
-    if expires_at <= now:
-        raise UndoExpired(UNDO_MILLISECONDS // 3_600_000)
-    if row.undone_by is not None:
-        raise OperationAlreadyUndone(row.undone_by)
-    return content
 
 
 def _check_excluded(request: pb.BatchChangeSubscribersRequest) -> None:

@@ -23,13 +23,14 @@ from .rules import (
     MAX_RUNNING,
     UNDO_MILLISECONDS,
     BatchRequest,
+    JobRequest,
     ReplayRequest,
     Request,
     State,
-    Type,
     UndoRequest,
     as_stored,
     stored_request,
+    type_name,
 )
 
 RETENTION_MILLISECONDS = 30 * 24 * 3600 * 1000
@@ -44,6 +45,9 @@ class OperationRow(NamedTuple):
     if an earlier version started the operation. Subscribers up to the ID `after_id` are processed.
     Of a replay, `changed` is the number of deliveries, and `after_id` the last event that was
     processed, as `event_key`. `runner` is the process that runs it. Timestamps are in milliseconds.
+
+    An operation runs until `ended_at` is set. The `state` of a running job is CANCELLED, because
+    programs of the previous release run what is RUNNING, and cannot run jobs.
     """
 
     id: str
@@ -62,6 +66,10 @@ class OperationRow(NamedTuple):
     undone_by: str | None = None
 
     @property
+    def is_running(self) -> bool:
+        return self.ended_at is None
+
+    @property
     def content(self) -> Request:
         """The request."""
         return stored_request(orjson.loads(self.request))
@@ -71,6 +79,13 @@ class OperationRow(NamedTuple):
         """The request of a change of subscribers."""
         content = self.content
         assert isinstance(content, BatchRequest)
+        return content
+
+    @property
+    def filtered(self) -> BatchRequest | JobRequest:
+        """The request of a change of subscribers or a job, which can have filters."""
+        content = self.content
+        assert isinstance(content, BatchRequest | JobRequest)
         return content
 
     @property
@@ -87,7 +102,7 @@ class OperationRow(NamedTuple):
     def undo_expires_at(self) -> int | None:
         """The time from which the operation cannot be undone, or None if it never can be."""
         content = self.content
-        if self.ended_at is None or not isinstance(content, BatchRequest):
+        if self.ended_at is None or not isinstance(content, BatchRequest | JobRequest):
             return None
         return self.ended_at + UNDO_MILLISECONDS if content.can_be_undone else None
 
@@ -98,8 +113,8 @@ class OperationRow(NamedTuple):
             "id": self.id,
             **self._request_as_json(content),
             "dryRun": content.dry_run,
-            "state": State(self.state).name,
-            "done": self.state != State.RUNNING,
+            "state": (State.RUNNING if self.is_running else State(self.state)).name,
+            "done": not self.is_running,
             "total": self.total,
             "processed": self.processed,
             "failed": self.failures.as_json(),
@@ -120,15 +135,22 @@ class OperationRow(NamedTuple):
         return operation
 
     def _request_as_json(self, content: Request) -> dict[str, Any]:
-        none = {"filter": "", "segmentId": "", "q": ""}
+        about: dict[str, Any] = {"type": type_name(content), "filter": "", "segmentId": "", "q": ""}
         if isinstance(content, ReplayRequest):
-            replay = {**content.replay, "deliveries": self.changed}
-            return {"type": Type.WEBHOOK_REPLAY.name, "replay": replay, **none}
+            return {**about, "replay": {**content.replay, "deliveries": self.changed}}
         if isinstance(content, UndoRequest):
-            return {"type": Type.SUBSCRIBERS_UNDO.name, "undoOf": content.undo_of, **none}
+            return {**about, "undoOf": content.undo_of}
+        if isinstance(content, JobRequest):
+            return {
+                **about,
+                **content.members,
+                "filter": content.filter,
+                "segmentId": content.segment_id,
+                "q": content.q,
+            }
         consent = {"consentSource": content.consent_source} if content.consent_source else {}
         return {
-            "type": Type.SUBSCRIBERS_BATCH.name,
+            "type": type_name(content),
             "action": {**content.message["action"], **consent},
             "filter": content.filter,
             "segmentId": content.segment_id,
@@ -145,6 +167,7 @@ _OPERATIONS = Resource(
     hidden=(Operation.ids,),
     changed=(
         Operation.state,
+        Operation.total,
         Operation.processed,
         Operation.failed,
         Operation.changed,
@@ -157,9 +180,10 @@ _OPERATIONS = Resource(
 )
 IN_ACCOUNT, ONE = _OPERATIONS.in_account, _OPERATIONS.one
 find, page, put = _OPERATIONS.find, _OPERATIONS.page, _OPERATIONS.update
+find_or_none = _OPERATIONS.find_or_none
 newest_id_of_any_account = _OPERATIONS.newest_id_of_any_account
 
-_RUNNING = Operation.state == SQL(str(int(State.RUNNING)))
+_RUNNING = Operation.ended_at.is_null()
 
 _PUT_UNDONE_BY = Statement(
     lambda _: Operation.update({Operation.undone_by: param("undone_by")}).where(ONE),
@@ -177,6 +201,12 @@ _ALL_RUNNING = Statement(
     )
 )
 _OLD = IN_ACCOUNT & (Operation.ended_at < param("before"))
+_EACH = Statement(
+    lambda dialect: Operation.select(*_OPERATIONS.columns).where(
+        IN_ACCOUNT & dialect.any_of(Operation.id, "ids")
+    ),
+    has_one_plan=True,
+)
 _HAS_OLD = Statement(lambda _: Operation.select(Operation.id).where(_OLD).limit(SQL("1")))
 _PURGE = Statement(lambda _: Operation.delete().where(_OLD))
 # The only search across accounts. It reads the operations that have not ended.
@@ -243,6 +273,17 @@ def create_replay(
     return _insert(account_id, request, total, tx, after_id=event_key(after))
 
 
+def create_job(account_id: str, request: JobRequest, total: int, tx: Transaction) -> OperationRow:
+    """Stores a new job.
+
+    Adds the revision and the actor to the request, as `create`. Raises OperationLimitReached.
+    """
+    request = request._replace(
+        revision=last_revision(account_id, tx), end_id=_end_id(account_id, tx), is_in_history=True
+    )
+    return _insert(account_id, request, total, tx)
+
+
 def event_key(sequence: int) -> str:
     """Returns the sequence number of an event as a text in the same order, for `after_id`."""
     return f"{sequence:016}"
@@ -264,7 +305,7 @@ def _insert(
         request = request._replace(key_id=id_, key_name=name, actor_type=tx.actor.type)
     row = OperationRow(
         id=tx.new_id(),
-        state=State.RUNNING,
+        state=State.CANCELLED if isinstance(request, JobRequest) else State.RUNNING,
         request=as_text(request),
         total=total,
         processed=0,
@@ -293,15 +334,21 @@ def selected_ids(account_id: str, operation_id: str, tx: Transaction) -> list[st
     return None if text is None else orjson.loads(text)
 
 
+def find_each(account_id: str, ids: Sequence[str], tx: Transaction) -> dict[str, OperationRow]:
+    """Returns operations by their IDs."""
+    rows = tx.all(_EACH, account_id=account_id, ids=list(ids))
+    return {row.id: row for row in map(OperationRow._make, rows)}
+
+
 def running(account_id: str, tx: Transaction) -> list[OperationRow]:
     """Returns the operations of an account that have not ended, in the order in which they run."""
     return [OperationRow._make(row) for row in tx.all(_ALL_RUNNING, account_id=account_id)]
 
 
-def running_batches(account_id: str, tx: Transaction) -> list[OperationRow]:
-    """Returns the changes of subscribers of an account that have not ended."""
+def running_filtered(account_id: str, tx: Transaction) -> list[OperationRow]:
+    """Returns the operations of an account that have not ended and can have filters."""
     rows = running(account_id, tx)
-    return [row for row in rows if isinstance(row.content, BatchRequest)]
+    return [row for row in rows if isinstance(row.content, BatchRequest | JobRequest)]
 
 
 def end(account_id: str, row: OperationRow, state: State, tx: Transaction) -> OperationRow:
@@ -320,7 +367,7 @@ def end(account_id: str, row: OperationRow, state: State, tx: Transaction) -> Op
 def cancel(account_id: str, operation_id: str, tx: Transaction) -> OperationRow:
     """Cancels an operation unless it has ended, and returns it. Raises OperationNotFound."""
     row = find(account_id, operation_id, tx)
-    return row if row.state != State.RUNNING else end(account_id, row, State.CANCELLED, tx)
+    return end(account_id, row, State.CANCELLED, tx) if row.is_running else row
 
 
 def has_old(account_id: str, tx: Transaction) -> bool:

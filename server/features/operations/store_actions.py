@@ -59,6 +59,8 @@ class Action(NamedTuple):
     check: Callable[[str, Any, Transaction], None] | None = None
     # Whether the value is a list of names of tags, which a renaming changes too.
     names_tags: bool = False
+    # Whether the value has values of custom fields by key.
+    sets_values: bool = False
 
 
 def _plan_added_tags(_: Scope, rows: Sequence[SubscriberRow], names: Any) -> Sequence[object]:
@@ -157,7 +159,9 @@ def _delete(scope: Scope, rows: Sequence[SubscriberRow], _: Any) -> Sequence[obj
 ACTIONS: Mapping[str, Action] = {
     "addTags": Action(list, _plan_added_tags, _add_tags, names_tags=True),
     "removeTags": Action(list, _plan_removed_tags, _remove_tags, names_tags=True),
-    "setCustomFields": Action(struct_to_dict, _plan_values, _set_values, _check_values),
+    "setCustomFields": Action(
+        struct_to_dict, _plan_values, _set_values, _check_values, sets_values=True
+    ),
     "changeStatus": Action(_status_of, _plan_status, _change_status),
     "delete": Action(_true, _plan_deletion, _delete),
 }

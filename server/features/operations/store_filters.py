@@ -19,16 +19,19 @@ from ...rpc.uses import Use, UsesOf
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
 from ...values.texts import caseless_key
+from ..custom_fields.rules import DataType
+from ..custom_fields.value_conversion import converted
 from ..subscribers.query.operands import custom_key, fields_of
 from ..subscribers.query.references import names_tag, with_renamed_tag
 from ..subscribers.query.syntax import parse
 from ..subscribers.query.tree import comparisons
 from . import store
 from .models import NameRevision, Operation
-from .rules import BatchRequest, State
+from .rules import BatchRequest, JobRequest, State
 from .store_actions import ACTIONS
 
 Part = TypeVar("Part")
+Filtered = BatchRequest | JobRequest
 
 PUT_REQUEST = Statement(
     lambda _: Operation.update({Operation.request: param("request")}).where(store.ONE),
@@ -80,9 +83,29 @@ class OperationFilters:
             return not is_name and names_tag(each, key) != names_tag(each, new_key)
 
         _end(account_id, lambda batch: any(map(moves_into_or_out_of, _terms(batch))), tx)
-        for row in store.running_batches(account_id, tx):
-            changed = _with_renamed_tag(row.batch, key, name)
-            if changed != row.batch:
+        for row in store.running_filtered(account_id, tx):
+            changed = _with_renamed_tag(row.filtered, key, name)
+            if changed != row.filtered:
+                request = store.as_text(changed)
+                tx.run(PUT_REQUEST, account_id=account_id, id=row.id, request=request)
+
+    def change_custom_field_type(
+        self, account_id: str, key: str, data_type: DataType, tx: Transaction
+    ) -> None:
+        """Converts the values that operations set, and ends those that filter by a custom field.
+
+        The same filter can match other values with another type.
+        """
+
+        def is_affected(batch: Filtered) -> bool:
+            return _with_converted_value(batch, key, data_type) is None or _name_custom_field(
+                _terms(batch), key
+            )
+
+        _end(account_id, is_affected, tx)
+        for row in store.running_filtered(account_id, tx):
+            changed = _with_converted_value(row.filtered, key, data_type)
+            if changed is not None and changed != row.filtered:
                 request = store.as_text(changed)
                 tx.run(PUT_REQUEST, account_id=account_id, id=row.id, request=request)
 
@@ -110,18 +133,33 @@ class OperationFilters:
         _end(account_id, lambda batch: batch.segment_id == segment_id, tx)
 
 
-def _with_renamed_tag(batch: BatchRequest, key: str, name: str) -> BatchRequest:
+def _with_renamed_tag(batch: Filtered, key: str, name: str) -> Filtered:
     texts = [with_renamed_tag(text, key, name) for text in batch.texts]
     message = batch.message
     if batch.filter:
         message = {**message, "filter": texts[0]}
-    if ACTIONS[batch.action].names_tags:
+    if isinstance(batch, BatchRequest) and ACTIONS[batch.action].names_tags:
         tags = [name if caseless_key(tag) == key else tag for tag in batch.value]
         message = {**message, "action": {batch.action: tags}}
-    return batch._replace(texts=texts, message=message)
+    changed: Filtered = batch._replace(texts=texts, message=message)
+    return changed
 
 
-def _terms(batch: BatchRequest) -> list[Any]:
+def _with_converted_value(batch: Filtered, key: str, data_type: DataType) -> Filtered | None:
+    """Returns the request with the value that it sets converted; None if that is not exact."""
+    if not isinstance(batch, BatchRequest) or not ACTIONS[batch.action].sets_values:
+        return batch
+    values = batch.value
+    if values.get(key) is None:
+        return batch
+    value = converted(values[key], data_type)
+    if value is None:
+        return None
+    action = {batch.action: {**values, key: value}}
+    return batch._replace(message={**batch.message, "action": action})
+
+
+def _terms(batch: Filtered) -> list[Any]:
     return [each for text in batch.texts for each in comparisons(parse(text))]
 
 
@@ -137,21 +175,21 @@ def _name_custom_field(terms: list[Any], key: str) -> bool:
 
 def _uses_of(
     account_id: str,
-    part_of: Callable[[BatchRequest], Part],
+    part_of: Callable[[Filtered], Part],
     is_named: Callable[[Part, str], bool],
     tx: Transaction,
 ) -> UsesOf:
     """Reads the running operations once for any number of names. `part_of` is what names them."""
     batches = [
-        (Use("OPERATION", row.id), part_of(row.batch))
-        for row in store.running_batches(account_id, tx)
+        (Use("OPERATION", row.id), part_of(row.filtered))
+        for row in store.running_filtered(account_id, tx)
     ]
     return lambda name: [use for use, part in batches if is_named(part, name)]
 
 
-def _end(account_id: str, is_affected: Callable[[BatchRequest], bool], tx: Transaction) -> None:
+def _end(account_id: str, is_affected: Callable[[Filtered], bool], tx: Transaction) -> None:
     """Ends the running operations that a change affects, and counts the change."""
     tx.run(_COUNT_CHANGE, account_id=account_id, revision=1)
-    for row in store.running_batches(account_id, tx):
-        if is_affected(row.batch):
+    for row in store.running_filtered(account_id, tx):
+        if is_affected(row.filtered):
             store.end(account_id, row, State.FAILED, tx)

@@ -29,5 +29,5 @@ def remove_from_operations(account_id: str, addresses: Collection[str], tx: Tran
             continue
         tx.run(PUT_REQUEST, account_id=account_id, id=operation_id, request=request)
         row = store.find(account_id, operation_id, tx)
-        if row.state == State.RUNNING:
+        if row.is_running:
             store.end(account_id, row, State.FAILED, tx)

@@ -6,12 +6,12 @@ that a step can be repeated and several processes can run one operation.
 
 Operations of an account run in the order of their start. A replay whose webhook has many due
 deliveries is skipped until they are sent, so that it delays neither new events nor other
-operations.
+operations. Jobs are operations of other features; see `store_jobs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from operator import eq
 from typing import Any, NamedTuple
@@ -40,9 +40,10 @@ from ..subscribers.store_reading import IN_ACCOUNT, find_each
 from ..suppressions.store import Suppressions
 from . import store
 from .replays import Replays
-from .rules import BatchRequest, ReplayRequest, State, UndoRequest
+from .rules import BatchRequest, JobRequest, ReplayRequest, State, Type, UndoRequest
 from .store import OperationRow, event_key
 from .store_actions import ACTIONS, Scope
+from .store_jobs import Job, JobStep, Pause
 from .store_undo import undo, with_missing
 
 # Milliseconds after which another process continues an operation. If the clock of its process is
@@ -76,6 +77,7 @@ class Selection(NamedTuple):
     ids: list[str]
     is_last: bool
     up_to: str = ""
+    job: OperationRow | None = None
 
 
 class StepResult(Enum):
@@ -115,12 +117,12 @@ def _next_subscribers(
         end_id = content.end_id
     else:
         try:
-            tree = _tree(account_id, row, tx)
+            tree = tree_of(account_id, row, tx)
         except ValidationError:
             # The step fails for the same reason.
             return Selection(row.id, [], is_last=True)
         # Some were inserted later, with a time of creation in the past. The step skips them.
-        end_id = _end_id(row)
+        end_id = end_id_of(row)
     up_to, after = "", row.after_id or None
     if span is not None:
         among = ids_after(account_id, within(EVERYONE, "<", end_id), after, span, tx)
@@ -135,11 +137,20 @@ def _next_subscribers(
 
 
 class Steps:
-    """Changes the selected subscribers, or counts the changes of a dry run, and delivers events."""
+    """Changes the selected subscribers, or counts the changes of a dry run, and delivers events.
 
-    def __init__(self, suppressions: Suppressions, replays: Replays) -> None:
+    Runs jobs by their types. Those of types that it does not have are left to other processes.
+    """
+
+    def __init__(
+        self,
+        suppressions: Suppressions,
+        replays: Replays,
+        jobs: Mapping[Type, Job] | None = None,
+    ) -> None:
         self._suppressions = suppressions
         self._replays = replays
+        self._jobs: Mapping[int, Job] = {int(kind): job for kind, job in (jobs or {}).items()}
 
     def select_next(
         self, account_id: str, runner: str, limit: int, tx: Transaction, span: int | None = None
@@ -153,6 +164,8 @@ class Steps:
         if row is None:
             return None
         content = row.content
+        if isinstance(content, JobRequest):
+            return Selection(row.id, [], is_last=False, job=row)
         if isinstance(content, ReplayRequest):
             return _next_events(row, content, min(limit, MAX_REPLAYED_EVENTS))
         return _next_subscribers(account_id, row, limit, tx, span)
@@ -162,14 +175,13 @@ class Steps:
     ) -> StepOutcome:
         """Processes what is selected and stores the progress. Ends after the last selection."""
         row = store.find(account_id, selection.operation_id, tx)
-        if row.state != State.RUNNING:
-            return StepOutcome(StepResult.ENDED)
-        if _is_taken(row, runner, tx):
-            return StepOutcome(StepResult.TAKEN)
+        if (outcome := _not_run(row, runner, tx)) is not None:
+            return outcome
         ids = [each for each in selection.ids if each > row.after_id]
         content, before = row.content, row.processed
         tx.actor, tx.operation_id = content.actor, row.id
         try:
+            assert not isinstance(content, JobRequest)
             if isinstance(content, ReplayRequest):
                 row = self._deliver(account_id, row, content, ids, tx)
             elif isinstance(content, UndoRequest):
@@ -187,11 +199,46 @@ class Steps:
         processed = row.processed - before
         if selection.is_last:
             if isinstance(content, UndoRequest):
-                row = with_missing(row)
+                row = with_missing(row, content)
             store.end(account_id, row, State.SUCCEEDED, tx)
             return StepOutcome(StepResult.ENDED, processed)
         store.put(account_id, row, tx)
         return StepOutcome(StepResult.CONTINUES, processed)
+
+    async def prepare(self, account_id: str, row: OperationRow, pause: Pause) -> JobStep:
+        """Prepares the next step of a job."""
+        content = row.content
+        assert isinstance(content, JobRequest)
+        return await self._jobs[content.type].prepare(account_id, row, pause)
+
+    def commit(
+        self, account_id: str, before: OperationRow, step: JobStep, runner: str, tx: Transaction
+    ) -> StepOutcome:
+        """Stores a prepared step of a job, unless another process has continued the job."""
+        row = store.find(account_id, before.id, tx)
+        if (outcome := _not_run(row, runner, tx)) is not None:
+            return outcome
+        if (row.after_id, row.processed) != (before.after_id, before.processed):
+            return StepOutcome(StepResult.CONTINUES)
+        tx.actor, tx.operation_id = row.content.actor, row.id
+        row = step.commit(row, tx)._replace(runner=runner, updated_at=tx.now)
+        processed = row.processed - before.processed
+        if step.is_last:
+            store.end(account_id, row, State.SUCCEEDED, tx)
+            return StepOutcome(StepResult.ENDED, processed)
+        store.put(account_id, row, tx)
+        return StepOutcome(StepResult.CONTINUES, processed)
+
+    def fail_job(
+        self, account_id: str, operation_id: str, reason: str, runner: str, tx: Transaction
+    ) -> StepOutcome:
+        """Ends a job that cannot continue."""
+        row = store.find(account_id, operation_id, tx)
+        if (outcome := _not_run(row, runner, tx)) is not None:
+            return outcome
+        tx.actor = row.content.actor
+        _fail(account_id, row, reason, tx)
+        return StepOutcome(StepResult.ENDED)
 
     def fail(self, account_id: str, runner: str, tx: Transaction) -> None:
         """Ends the next operation of an account, whose subscribers cannot be selected in time."""
@@ -205,12 +252,18 @@ class Steps:
         for row in store.running(account_id, tx):
             if _is_taken(row, runner, tx):
                 return None
-            content = row.content
-            if not isinstance(content, ReplayRequest):
-                return row
-            if not self._replays.is_waiting(account_id, content.webhook_id, tx):
+            if not self._is_waiting(account_id, row, tx):
                 return row
         return None
+
+    def _is_waiting(self, account_id: str, row: OperationRow, tx: Transaction) -> bool:
+        content = row.content
+        if isinstance(content, JobRequest):
+            job = self._jobs.get(content.type)
+            return job is None or job.is_waiting(account_id, row, tx)
+        if isinstance(content, ReplayRequest):
+            return self._replays.is_waiting(account_id, content.webhook_id, tx)
+        return False
 
     def _deliver(
         self,
@@ -237,12 +290,12 @@ class Steps:
         tx: Transaction,
     ) -> OperationRow:
         """Changes selected subscribers. Raises ValidationError if the filter is no longer valid."""
-        tree = None if batch.is_of_ids else _tree(account_id, row, tx)
+        tree = None if batch.is_of_ids else tree_of(account_id, row, tx)
         excluded = set(batch.excluded_ids)
         ids = [each for each in ids if each not in excluded]
         if not ids:
             return row
-        rows = self._matching(account_id, _at_start(account_id, row, ids, tx), tree, tx)
+        rows = self._matching(account_id, stored_at_start(account_id, row, ids, tx), tree, tx)
         failures, processed = row.failures, len(rows)
         if tree is None:
             processed = len(ids)
@@ -297,26 +350,36 @@ def _fail(account_id: str, row: OperationRow, reason: str, tx: Transaction) -> N
     store.end(account_id, row, State.FAILED, tx)
 
 
-def _end_id(row: OperationRow) -> str:
-    return row.batch.end_id or row.id
+def end_id_of(row: OperationRow) -> str:
+    """Returns a text greater than the IDs of all subscribers at the start."""
+    return row.filtered.end_id or row.id
 
 
-def _at_start(account_id: str, row: OperationRow, ids: Sequence[str], tx: Transaction) -> list[str]:
+def stored_at_start(
+    account_id: str, row: OperationRow, ids: Sequence[str], tx: Transaction
+) -> list[str]:
     """Returns the IDs of the subscribers that were stored when the operation started."""
-    values = {"ids": ids, "end_id": _end_id(row), "revision": row.batch.revision}
+    values = {"ids": ids, "end_id": end_id_of(row), "revision": row.filtered.revision}
     return [id_ for (id_,) in tx.all(_STORED_AT_START, account_id=account_id, **values)]
 
 
-def _tree(account_id: str, row: OperationRow, tx: Transaction) -> Any:
-    """Returns the conditions of an operation.
+def tree_of(account_id: str, row: OperationRow, tx: Transaction) -> Any:
+    """Returns the conditions of an operation or a job.
 
     Raises ValidationError if a custom field in it does not exist or has another type.
     """
-    batch, types = row.batch, custom_field_types(account_id, tx)
+    batch, types = row.filtered, custom_field_types(account_id, tx)
     parts = [conditions_of(parse(text), types, row.created_at) for text in batch.texts]
     if batch.q:
         parts.append(search_of(batch.q))
     return read_in_order(joined(And, parts))
+
+
+def _not_run(row: OperationRow, runner: str, tx: Transaction) -> StepOutcome | None:
+    """Returns why a step is not run: the operation has ended, or another process runs it."""
+    if not row.is_running:
+        return StepOutcome(StepResult.ENDED)
+    return StepOutcome(StepResult.TAKEN) if _is_taken(row, runner, tx) else None
 
 
 def _is_taken(row: OperationRow, runner: str, tx: Transaction) -> bool:

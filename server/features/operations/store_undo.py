@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import attrgetter
 
-from ...rpc.errors import SubscriberNotFound
+from ...rpc.caller import Caller
+from ...rpc.errors import (
+    Forbidden,
+    OperationAlreadyUndone,
+    OperationNotEnded,
+    OperationNotUndoable,
+    SubscriberNotFound,
+    UndoExpired,
+)
 from ...storage.transaction import Transaction
 from ...values.ids import first_id_at
 from ...values.texts import caseless_key
@@ -22,14 +30,52 @@ from ..subscribers.store_history import created_by, entries_of_each
 from ..subscribers.store_reading import find_each
 from ..suppressions.store import Suppressions
 from ..tags.store import names_of
-from .rules import UndoRequest
-from .store import OperationRow
+from .rules import UNDO_MILLISECONDS, BatchRequest, JobRequest, UndoRequest
+from .store import OperationRow, create_undo
 from .undo import Account, Undone, tag_ids_in, undone, undone_creation
 
 _TYPES = (EntryType.FIELDS_CHANGED, EntryType.TAGS_CHANGED, EntryType.STATUS_CHANGED)
 # The history of a subscriber is read from this time before the operation, in milliseconds, because
 # clocks of processes differ.
 _BEFORE = 3600_000
+
+
+def start_undo(
+    account_id: str, undone: OperationRow, caller: Caller, tx: Transaction, *, dry_run: bool
+) -> OperationRow:
+    """Starts the undo of an operation and returns it.
+
+    Raises OperationNotUndoable, OperationNotEnded, UndoExpired, OperationAlreadyUndone, Forbidden
+    or OperationLimitReached.
+    """
+    content = _check_can_be_undone(undone, tx.now)
+    is_of_import, is_admin = isinstance(content, JobRequest), caller.scope == "admin"
+    if isinstance(content, BatchRequest) and content.action == "changeStatus" and not is_admin:
+        raise Forbidden("admin", caller.scope)
+    request = UndoRequest(
+        undone.id,
+        undone.created_at,
+        content.revision,
+        by_admin=is_admin,
+        dry_run=dry_run,
+        is_of_import=is_of_import,
+    )
+    return create_undo(account_id, request, undone.changed or 0, tx)
+
+
+def _check_can_be_undone(row: OperationRow, now: int) -> BatchRequest | JobRequest:
+    """Returns the request of an operation that can be undone, or raises the error."""
+    content = row.content
+    if not isinstance(content, BatchRequest | JobRequest) or not content.can_be_undone:
+        raise OperationNotUndoable
+    expires_at = row.undo_expires_at
+    if expires_at is None:
+        raise OperationNotEnded
+    if expires_at <= now:
+        raise UndoExpired(UNDO_MILLISECONDS // 3_600_000)
+    if row.undone_by is not None:
+        raise OperationAlreadyUndone(row.undone_by)
+    return content
 
 
 def undo(
@@ -63,8 +109,13 @@ def undo(
     )
 
 
-def with_missing(row: OperationRow) -> OperationRow:
-    """Returns an undo that ends, with the subscribers that were deleted since."""
+def with_missing(row: OperationRow, request: UndoRequest) -> OperationRow:
+    """Returns an undo that ends, with the subscribers that were deleted since.
+
+    Those of an import are not known: several of its rows can have changed one subscriber, or none.
+    """
+    if request.is_of_import:
+        return row._replace(total=row.processed)
     failures = row.failures
     if row.total > row.processed:
         failures.add_many(SubscriberNotFound.reason, row.total - row.processed)

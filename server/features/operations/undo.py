@@ -20,7 +20,8 @@ from ...rpc.errors import (
 )
 from ...values.texts import caseless_key
 from ...values.timestamps import parse_timestamp
-from ..custom_fields.rules import DataType, as_json, check_size, check_values, merged, typed_value
+from ..custom_fields.rules import check_size, check_values, merged
+from ..custom_fields.value_conversion import converted, text_of
 from ..subscribers.fields import PROFILE, Kind, Status, SubscriberRow
 from ..subscribers.history import EntryType, Source
 from ..subscribers.rules import OPTED_OUT, check_number_of_tags
@@ -94,9 +95,12 @@ def _with_fields(
     account: Account,
     failures: dict[str, None],
 ) -> SubscriberRow:
+    changed = _changed_fields(own)
+    if not changed:
+        return row
     profile: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    for name, (before, after) in _changed_fields(own).items():
+    for name, (before, after) in changed.items():
         key, field = name.removeprefix(_CUSTOM), _PROFILE_BY_JSON.get(name)
         is_custom = name.startswith(_CUSTOM)
         if is_custom and key not in account.types:
@@ -107,13 +111,17 @@ def _with_fields(
             failures[UndoFailure.CHANGED_SINCE] = None
             continue
         stored = row.values.get(key) if field is None else getattr(row, field.name)
-        current = stored if field is None or stored is None else field.to_json(stored)
-        if _canonical(current) == _canonical(before):
+        if field is None:
+            current = stored
+            before, after = (_typed(value, account.types[key]) for value in (before, after))
+        else:
+            current = None if stored is None else field.to_json(stored)
+        if _text(current) == _text(before):
             continue
-        if _canonical(current) != _canonical(after):
+        if _text(current) != _text(after):
             failures[UndoFailure.CHANGED_SINCE] = None
         elif field is None:
-            values[key] = _converted(key, before, account.types)
+            values[key] = before
         else:
             is_time = field.kind is Kind.TIME and before is not None
             profile[field.name] = parse_timestamp(before) if is_time else before
@@ -135,19 +143,15 @@ def _changed_fields(own: Sequence[HistoryEntry]) -> dict[str, tuple[Any, Any]]:
     return fields
 
 
-def _canonical(value: Any) -> str | None:
-    """Returns a value as text, which is the same after a conversion to another data type."""
-    if value is None or isinstance(value, str):
-        return value
-    return str(value).lower() if isinstance(value, bool) else str(as_json(value))
+def _typed(value: Any, data_type: int) -> Any:
+    """Returns a value of the history with the data type of its field, which can have changed."""
+    exact = None if value is None else converted(value, data_type)
+    return value if exact is None else exact
 
 
-def _converted(key: str, value: Any, types: Mapping[str, int]) -> Any:
-    """Returns a value for a custom field, whose data type can have changed since."""
-    if value is None or not check_values({key: value}, types):
-        return value
-    text = _canonical(value) or ""
-    return text if types[key] == DataType.TEXT else typed_value(text, types[key])
+def _text(value: Any) -> str | None:
+    """Returns a value as text. Python compares true and 1 as equal."""
+    return None if value is None else text_of(value)
 
 
 def _with_tags(
@@ -157,8 +161,11 @@ def _with_tags(
     account: Account,
     failures: dict[str, None],
 ) -> SubscriberRow:
+    changed = _changed_tags(own)
+    if not changed:
+        return row
     tags = {caseless_key(name): name for name in row.tags}
-    for tag_id, (had_it, has_it, last) in _changed_tags(own).items():
+    for tag_id, (had_it, has_it, last) in changed.items():
         name = account.tag_names.get(tag_id)
         if name is None:
             # The subscriber no longer has a deleted tag that the operation added.

@@ -21,6 +21,7 @@ from ...storage.resource import Resource
 from ...storage.statements import Statement
 from ...storage.transaction import Transaction
 from ...values.texts import caseless_key
+from ..custom_fields.rules import DataType
 from ..custom_fields.store import types as custom_field_types
 from ..subscribers.fields import SubscriberRow
 from ..subscribers.query.conditions import conditions_of
@@ -178,6 +179,23 @@ class SegmentFilters:
             text = with_renamed_tag(segment.expression, key, name)
             _store_filter(account_id, segment, text, tx)
 
+    def change_custom_field_type(
+        self, account_id: str, key: str, data_type: DataType, tx: Transaction
+    ) -> None:
+        """Raises UsedBySegments if a filter that names a custom field is not valid with a type.
+
+        The other filters compare with values of that type from then on.
+        """
+        types = custom_field_types(account_id, tx)
+        new_types = {**types, key: data_type}
+        invalid = [
+            (segment.id, segment.name)
+            for segment in _naming(account_id, Uses([], [key]), tx)
+            if _is_valid(segment, types, tx.now) and not _is_valid(segment, new_types, tx.now)
+        ]
+        if invalid:
+            raise UsedBySegments(invalid, "dataType")
+
     def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None:
         """Clears all filters that name a tag. Without `force`, raises UsedBySegments."""
         _release(account_id, Uses([caseless_key(name)], []), tx, force=force)
@@ -187,6 +205,14 @@ class SegmentFilters:
     ) -> None:
         """Clears all filters that name a custom field. Without `force`, raises UsedBySegments."""
         _release(account_id, Uses([], [key]), tx, force=force)
+
+
+def _is_valid(segment: SegmentRow, types: Mapping[str, int], now: int) -> bool:
+    try:
+        conditions_of(parse(segment.expression), types, now)
+    except ValidationError:
+        return False
+    return True
 
 
 def _release(account_id: str, named: Uses, tx: Transaction, *, force: bool) -> None:

@@ -40,6 +40,19 @@ def row_cells(
     return cells + [_value_cell(row.values.get(key), escape) for key in keys]
 
 
+def column_cells(
+    row: SubscriberRow, columns: Iterable[Field | str], *, escapes_formulas: bool = True
+) -> list[str]:
+    """Returns the cells of a subscriber for fields, and for custom fields by their keys."""
+    escape = escape_formula if escapes_formulas else escape_for_import
+    return [
+        _value_cell(row.values.get(column), escape)
+        if isinstance(column, str)
+        else _field_cell(column, row, escape)
+        for column in columns
+    ]
+
+
 def _written_fields(*, full: bool) -> Sequence[Field]:
     return FIELDS + ADDED_BY_FULL if full else FIELDS
 

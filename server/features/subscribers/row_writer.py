@@ -96,13 +96,15 @@ class RowWriter:
         source: Source,
         *,
         reports_duplicates: bool = False,
-        is_resumed: bool = False,
+        since: int | None = None,
     ) -> None:
+        """Subscribers with a revision before `since` were not created by this import.
+
+        Default: the first transaction. It is 0 if an import is resumed that may have created any.
+        """
         self._account_id = account_id
         self._source = source
-        # Subscribers with an older revision were not created by this import. A resumed import may
-        # have created any.
-        self._since = 0 if is_resumed else None
+        self.since = since
         self._on_conflict = on_conflict
         self._store = store
         self._reports_duplicates = reports_duplicates
@@ -129,8 +131,8 @@ class RowWriter:
         rows = {
             number: row for number, row in enumerate(validated) if isinstance(row, NewSubscriber)
         }
-        if self._since is None:
-            self._since = tx.now * 1000
+        if self.since is None:
+            self.since = tx.now * 1000
         stored = self._store.create_many(self._account_id, rows, tx, self._source)
         rows |= stored.reduced
         if len(stored.ids) == len(validated):
@@ -206,7 +208,7 @@ class RowWriter:
             return results
         ids = ids_by_address(self._account_id, {row.email.key for row in opt_outs.values()}, tx)
         # Updates apply to subscribers that existed before, too.
-        since = 0 if self._on_conflict is OnConflict.UPDATE else self._since or 0
+        since = 0 if self._on_conflict is OnConflict.UPDATE else self.since or 0
         for number, new in sorted(opt_outs.items()):
             subscriber_id = ids.get(new.email.key)
             if subscriber_id is None:

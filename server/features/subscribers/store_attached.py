@@ -10,11 +10,13 @@ import orjson
 
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
+from ...values.texts import caseless_key
 from ..custom_fields.models import CustomValue
 from ..tags import store as tags
 from ..tags.models import SubscriberTag, Tag
 from .counters.store_statistics import StatisticChanges
 from .fields import SubscriberRow
+from .history import ByOperation, changed_tags
 from .value_keys import value_keys
 
 _LINKS_OF_ONE = (SubscriberTag.account_id == param("account_id")) & (
@@ -149,6 +151,21 @@ def count_statuses(
             before_status, status = statuses[subscriber_id]
             statistics.add_tag(tag_id, before_status, -1)
             statistics.add_tag(tag_id, status, 1)
+
+
+def of_operation(
+    account_id: str,
+    changes: Sequence[tuple[SubscriberRow, SubscriberRow]],
+    revision: int,
+    tx: Transaction,
+) -> ByOperation | None:
+    """Returns what the history of a change by an operation contains, or None without one."""
+    if not tx.operation_id:
+        return None
+    changed = {name for each in changes for names in changed_tags(*each) for name in names}
+    names = {caseless_key(name): name for name in changed}
+    found = tags.by_keys(account_id, names, tx) if names else {}
+    return ByOperation(revision, {key: tag.id for key, tag in found.items()})
 
 
 def put_values(

@@ -19,10 +19,9 @@ from ..custom_fields.rules import check_size, merged
 from ..events.rules import Change, EventType
 from ..events.store import record
 from ..suppressions.store import Suppressions
-from ..tags.store import by_keys
 from .counters.store_statistics import StatisticChanges
 from .fields import PROFILE, Status, SubscriberRow
-from .history import ByOperation, Source, changed_tags, entries
+from .history import Source, entries
 from .models import Subscriber
 from .rules import (
     NO_CONSENT_RECORD,
@@ -34,7 +33,7 @@ from .rules import (
     search_keys,
     status_times,
 )
-from .store_attached import attach, count_statuses, detach, merge_values
+from .store_attached import attach, count_statuses, detach, merge_values, of_operation
 from .store_history import add_history, opted_out_after_bounce, record_repeated_opt_outs
 from .store_reading import IN_ACCOUNT, Reference, find, find_each
 from .store_revisions import next_revision
@@ -82,7 +81,12 @@ def change_statuses(
     planned = with_status(
         account_id, rows, status, tx, source, by_admin=by_admin, suppressions=suppressions
     )
-    record_repeated_opt_outs(account_id, rows, status, source, tx)
+    kept = [
+        before
+        for before, after in zip(rows, planned, strict=True)
+        if isinstance(after, RosterError) or after == before
+    ]
+    record_repeated_opt_outs(account_id, kept, status, source, tx)
     event_type = STATUS_EVENT_TYPES.get(status, EventType.SUBSCRIBER_UPDATED)
     statistics = StatisticChanges(tx.now)
     changes = _effective(rows, planned)
@@ -358,7 +362,7 @@ def store_changes(
             effective.append((before, changed))
         stored.append(changed)
     _store(account_id, effective, tx)
-    by_operation = _by_operation(account_id, effective, revision, tx)
+    by_operation = of_operation(account_id, effective, revision, tx)
     histories = [
         (row.id, entries(before, row, source, consent_source, by_operation))
         for before, row in effective
@@ -368,20 +372,6 @@ def store_changes(
     statistics.store(account_id, tx)
     record(account_id, [Change(event_type, before, row) for before, row in effective], tx)
     return stored
-
-
-def _by_operation(
-    account_id: str,
-    changes: Sequence[tuple[SubscriberRow, SubscriberRow]],
-    revision: int,
-    tx: Transaction,
-) -> ByOperation | None:
-    """Returns what the history of a change by an operation contains, or None without one."""
-    if not tx.operation_id:
-        return None
-    names = {name for each in changes for names in changed_tags(*each) for name in names}
-    found = by_keys(account_id, {caseless_key(name): name for name in names}, tx) if names else {}
-    return ByOperation(revision, {key: tag.id for key, tag in found.items()})
 
 
 def _store(

@@ -180,7 +180,7 @@ def _balances(row: _Row, changes: Iterable[_Change]) -> defaultdict[str, Counter
         found["status"][row.origin["status"]] += 1
     for entry_type, text in changes:
         entry = orjson.loads(text)
-        if entry_type == EntryType.STATUS_CHANGED:
+        if entry_type == EntryType.STATUS_CHANGED and "stated" not in entry:
             found["status"][entry["from"]] -= 1
             found["status"][entry["to"]] += 1
         elif entry_type == EntryType.FIELDS_CHANGED:

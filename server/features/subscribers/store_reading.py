@@ -14,7 +14,13 @@ from ...storage.transaction import Transaction
 from ...values.emails import Email, parse_email
 from ...values.ids import is_id
 from ...values.texts import cached_if_short
-from ..custom_fields.models import IS_DELETED_FIELD, CustomField, CustomValue
+from ..custom_fields.models import (
+    IS_CONVERTED_FIELD,
+    IS_DELETED_FIELD,
+    CustomField,
+    CustomValue,
+)
+from ..custom_fields.value_conversion import with_types
 from ..tags.models import IS_TAG, SubscriberTag, Tag
 from .fields import SubscriberRow
 from .models import Subscriber, SubscriberBucket
@@ -22,10 +28,13 @@ from .rules import NO_VALUES
 
 # The ID or the address that names a subscriber in a request.
 Reference = str | Email
-# A row of `select_rows`: the attributes of SubscriberRow, with tags and values as JSON.
+# A row of `select_rows`: the attributes of SubscriberRow, with tags and values as JSON, and the
+# stored types of the custom fields that were converted.
 SelectedRow = tuple[Any, ...]
 
 _TAGS, _VALUES = map(SubscriberRow._fields.index, ("tags", "values"))
+# The position of the types of converted fields.
+_CONVERTED = len(SubscriberRow._fields)
 
 IN_ACCOUNT = Subscriber.account_id == param("account_id")
 ONE = IN_ACCOUNT & (Subscriber.id == param("id"))
@@ -34,14 +43,21 @@ ONE = IN_ACCOUNT & (Subscriber.id == param("id"))
 def select_rows(dialect: Dialect, *others: Node) -> ModelSelect[Subscriber]:
     """Selects subscribers of the account for `complete`, and other columns after theirs.
 
-    Tags and values are selected with the row, so that a page is one statement.
+    Tags and values are selected with the row, so that a page is one statement. So are the types
+    of custom fields that were converted, which are the same in all rows.
     """
     attached = {"tags": _tag_names(dialect), "values": _values_json(dialect)}
     columns = [
         attached[name] if name in attached else getattr(Subscriber, name)
         for name in SubscriberRow._fields
     ]
-    return Subscriber.select(*columns, *others).where(IN_ACCOUNT)
+    return Subscriber.select(*columns, _converted_types(dialect), *others).where(IN_ACCOUNT)
+
+
+def _converted_types(dialect: Dialect) -> Node:
+    return CustomField.select(dialect.texts_of(CustomField.key, CustomField.data_type)).where(
+        (CustomField.account_id == param("account_id")) & IS_CONVERTED_FIELD
+    )
 
 
 def _values_json(dialect: Dialect) -> Node:
@@ -173,9 +189,11 @@ def ids_by_address(account_id: str, email_keys: Iterable[str], tx: Transaction) 
 
 def complete(row: SelectedRow) -> SubscriberRow:
     """Returns a row of `select_rows` with parsed tags and values."""
-    columns = list(row)
+    columns, types = list(row[:_CONVERTED]), row[_CONVERTED]
     columns[_TAGS] = _names(columns[_TAGS]) if columns[_TAGS] else ()
     columns[_VALUES] = _values(columns[_VALUES])
+    if types and types != "{}":
+        columns[_VALUES] = with_types(columns[_VALUES], _types(types))
     return SubscriberRow._make(columns)
 
 
@@ -186,6 +204,9 @@ def _names(text: str) -> tuple[str, ...]:
     Cached, because many subscribers have the same tags.
     """
     return tuple([name for _, name in sorted(orjson.loads(text).items())])
+
+
+_types = cached_if_short(orjson.loads)
 
 
 def _values(text: str | None) -> Mapping[str, Any]:

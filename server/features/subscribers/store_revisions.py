@@ -10,7 +10,7 @@ subscribers is kept, so that no revision is used twice.
 
 from __future__ import annotations
 
-from peewee import EXCLUDED, ModelCompoundSelectQuery, fn
+from peewee import EXCLUDED, ModelCompoundSelectQuery, Tuple, fn
 
 from ...storage.statements import Dialect, Statement, param, params
 from ...storage.transaction import Transaction
@@ -29,6 +29,17 @@ def _last(_: Dialect) -> ModelCompoundSelectQuery:
 
 
 _LAST = Statement(_last, has_one_plan=True)
+_CHANGED = Statement(
+    lambda _: (
+        Subscriber.select(Subscriber.revision, Subscriber.id)
+        .where(
+            (Subscriber.account_id == param("account_id"))
+            & (Tuple(Subscriber.revision, Subscriber.id) > Tuple(param("revision"), param("after")))
+        )
+        .order_by(Subscriber.account_id, Subscriber.revision, Subscriber.id)
+        .limit(param("limit"))
+    )
+)
 _KEEP = Statement(
     lambda _: DeletedRevision.insert(
         params(DeletedRevision.account_id, DeletedRevision.revision)
@@ -49,6 +60,15 @@ def last_revision(account_id: str, tx: Transaction) -> int:
 def next_revision(account_id: str, tx: Transaction) -> int:
     """Returns the revision of a change. One statement."""
     return max(tx.now * 1000, last_revision(account_id, tx) + 1)
+
+
+def changed_after(
+    account_id: str, position: tuple[int, str], limit: int, tx: Transaction
+) -> list[tuple[int, str]]:
+    """Returns the revisions and IDs of changed subscribers after such a position, in order."""
+    revision, after = position
+    values = {"revision": revision, "after": after, "limit": limit}
+    return tx.all(_CHANGED, account_id=account_id, **values)
 
 
 def revision_at(subscriber_id: str, revision: int) -> int:

@@ -17,8 +17,11 @@ from ..events.store_subscriber import (
     remove_from_operation_events,
     remove_person,
 )
+from ..exports.store import delete_all as delete_all_exports
+from ..imports.jobs.store_persons import remove_from_imports
 from ..operations.store_persons import remove_from_operations
 from ..subscribers.store_history import Person
+from ..suppressions.store import Suppressions
 from .delivery.store_deliveries import (
     attempts_of,
     deliveries_of,
@@ -32,10 +35,13 @@ MAX_CHANGED_EVENTS = 100
 
 
 class PersonalData:
-    """The events and deliveries about persons, and operations and responses that name them."""
+    """The events and deliveries about persons, and what else names them: operations, imports and
+    stored responses.
+    """
 
-    def __init__(self, database: IdempotentDatabase) -> None:
+    def __init__(self, database: IdempotentDatabase, suppressions: Suppressions) -> None:
         self._database = database
+        self._suppressions = suppressions
 
     def read(
         self, account_id: str, subscriber_id: str, sequence: int, delivery_id: str, tx: Transaction
@@ -92,14 +98,16 @@ class PersonalData:
     def remove(
         self, account_id: str, person: Person, responses: set[str], first: int, tx: Transaction
     ) -> None:
-        """Removes a person from events, deliveries, operations and stored responses.
+        """Removes a person from events, deliveries, operations, imports and stored responses.
 
         `responses` were found shortly before, and `first` was returned by `remove_early`.
         """
         addresses = person.addresses
         self._database.erase(account_id, (person.id, *addresses), responses, tx)
         # Records events of operations that end.
+        delete_all_exports(account_id, tx)
         remove_from_operations(account_id, addresses, tx)
+        remove_from_imports(account_id, addresses, self._suppressions, tx)
         _remove_from_events(account_id, person.id, first, None, tx)
         for row in remove_from_operation_events(account_id, addresses, tx):
             remove_requests_and_responses(account_id, row.sequence, tx)

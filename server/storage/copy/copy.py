@@ -1,4 +1,4 @@
-"""Copies all tables of a database into another one, SQLite or PostgreSQL.
+"""Copies all tables of a database but those of files and exports into another one.
 
 The source is read in one snapshot, table by table in primary key order, referenced tables
 first. The target is migrated and then filled in batches, one transaction each. A mark in
@@ -21,7 +21,7 @@ from typing import NamedTuple
 from peewee import PeeweeException
 
 from ..database import StorageError
-from ..migrate import tables_in_dependency_order
+from ..migrate import FILE_TABLES, tables_in_dependency_order
 from .endpoint import CopyEndpoint
 from .table import Checksum, Row, Sum, Table, described
 
@@ -72,7 +72,8 @@ class Copy:
 
     def _tables(self) -> list[Table]:
         """Returns the tables to copy. Only PostgreSQL reports which columns are boolean."""
-        names = tables_in_dependency_order(self._source.database)
+        tables = tables_in_dependency_order(self._source.database)
+        names = [name for name in tables if name not in FILE_TABLES]
         sides = (self._source, self._target)
         pairs = [[described(side.database, name) for side in sides] for name in names]
         return [max(pair, key=lambda table: len(table.booleans)) for pair in pairs]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 from ...values.clock import Clock
@@ -16,6 +17,7 @@ from .batch_executor import BatchExecutor
 class ExecutorDatabase(Database):
     """Runs transactions with executors."""
 
+    files_folder: Path | None = None
     # Writers first. Set when the database is open.
     executors: Sequence[BatchExecutor[Work[Any]]] = ()
     # Called on the event loop when the database requires a later version of the program.

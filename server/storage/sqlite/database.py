@@ -38,7 +38,17 @@ from ..interruptible import InterruptedBy, interruptible
 from ..migrate import Report, migrate
 from ..shared_work import SharedWork, grouped, is_short, run_together
 from ..transaction import Transaction
-from .file import DIALECT, connect, file_lock, is_damage, prepare, reports_damage, size_of, unusable
+from .file import (
+    DIALECT,
+    connect,
+    file_lock,
+    files_folder,
+    is_damage,
+    prepare,
+    reports_damage,
+    size_of,
+    unusable,
+)
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +71,7 @@ class SqliteDatabase(ExecutorDatabase):
     def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
         super().__init__(clock)
         self._path = path
+        self.files_folder = files_folder(path)
         # Set when a commit could not be synced. The content of the disk is then unknown, and
         # a second sync can succeed although data is lost.
         self._failed = False

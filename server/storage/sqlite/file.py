@@ -63,6 +63,11 @@ def connect(path: Path, *, read_only: bool = False) -> APSWDatabase:
     )
 
 
+def files_folder(path: Path) -> Path:
+    """Returns the folder for the large files of a database, next to its file."""
+    return path.absolute().parent / "files" / path.name
+
+
 def _create(path: Path) -> None:
     """Creates an empty file with mode 0600. Errors are reported when it is opened."""
     with suppress(OSError):

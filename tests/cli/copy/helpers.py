@@ -14,6 +14,9 @@ import pytest
 from rosterd.server.features.accounts import store as accounts
 from rosterd.server.features.accounts import store_keys
 from rosterd.server.features.audit.store import record_command
+from rosterd.server.features.imports.jobs import store as import_jobs
+from rosterd.server.features.imports.jobs.rules import State
+from rosterd.server.features.imports.jobs.store import FailedRow, ImportRow
 from rosterd.server.features.operations import store as operations
 from rosterd.server.features.operations.rules import BatchRequest, ReplayRequest
 from rosterd.server.features.operations.store_filters import OperationFilters
@@ -41,7 +44,7 @@ from rosterd.server.storage.copy.opening import open_endpoints
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.databases import reading, unit_of_work
 from rosterd.server.storage.installation import save_keys
-from rosterd.server.storage.migrate import OWN_TABLES
+from rosterd.server.storage.migrate import FILE_TABLES, OWN_TABLES
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.database_url import PostgresUrl, parse_database_url
 
@@ -126,10 +129,37 @@ def create_everything(
     request = BatchRequest(message, ["tags:vip"], by_admin=True)
     operations.create(account_id, request, None, people, tx)
     OperationFilters().change_segment(account_id, tx)
+    create_import(account_id, tx)
     record_command(account_id, "tag.created", tx, after={"id": account_id, "name": TEXTS[0]})
     put(account_id, "key", StoredResponseRow("fingerprint", bytes(range(256))), tx)
     create_deliveries(account_id, hook, tx)
     return account_id
+
+
+def create_import(account_id: str, tx: Transaction) -> None:
+    """Creates an import that has ended, with a failed row."""
+    row = ImportRow(
+        id=tx.new_id(),
+        state=State.SUCCEEDED,
+        name=TEXTS[0],
+        size=2**31,
+        received=2**31,
+        sha256="hash",
+        file_id="",
+        options="{}",
+        inspection="{}",
+        progress="{}",
+        error="",
+        operation_id=tx.new_id(),
+        erased="",
+        actor='["command", "", ""]',
+        created_at=tx.now,
+        started_at=tx.now,
+        ended_at=None,
+    )
+    import_jobs.insert(account_id, row, tx)
+    failed = FailedRow(2, "VALIDATION_ERROR", "email", TEXTS)
+    import_jobs.add_failures(account_id, row.id, [failed], tx)
 
 
 def create_deliveries(account_id: str, hook: str, tx: Transaction) -> None:
@@ -203,7 +233,7 @@ def all_rows(url: str) -> dict[str, list[tuple[Any, ...]]]:
     """Returns the rows of every table, in the same form from both kinds of databases."""
     with reading(url) as tx:
         names = select(TABLES[url.partition(":")[0]], tx)
-        tables = sorted({name for (name,) in names} - set(OWN_TABLES))
+        tables = sorted({name for (name,) in names} - {*OWN_TABLES, *FILE_TABLES})
         return {
             name: sorted(
                 tuple(int(value) if isinstance(value, bool) else value for value in row)

@@ -47,7 +47,7 @@ from .clients import Target, record_all_events
 from .consent_files import Line
 from .consent_links import PURPOSES, Link, Links, number_of_changes
 from .consent_model import LEVELS, UNCONFIRMED, State
-from .consent_operations import BATCH, PLAN, Operation, Operations
+from .consent_operations import BATCH, PLAN, UNDO, Operation, Operations
 from .contents import account_in
 from .kills import target_of
 
@@ -104,7 +104,15 @@ class Calls:
         return {link["purpose"]: link["url"].rpartition("/")[2] for link in links}
 
     def _with_token(self, operation: Operation) -> Operation:
-        """Returns an operation that follows a link with the token of a new link."""
+        """Returns an operation that follows a link with the token of a new link.
+
+        That of an undo has the ID of the other operation.
+        """
+        if operation.undo_of is not None:
+            # Without a response, which names an erased person, there is no such operation.
+            reply = self.ended(operation.undo_of)
+            id_ = reply.content["operation"]["id"] if reply.status == 202 else "none"
+            return replace(operation, request={"id": id_}, undo_of=None)
         if not operation.link:
             return operation
         token = self.tokens(operation.request["id"]).get(operation.link, "none")
@@ -283,7 +291,7 @@ class ConsentSequence:
             replies = [self._calls.over_http(each) for each in operations[1:]]
             replies.insert(0, wait())
         for index, operation in enumerate(operations):
-            if operation.rpc == BATCH:
+            if operation.rpc in (BATCH, UNDO):
                 replies[index] = self._calls.ended(operation)
         for operation, reply in zip(operations, replies, strict=True):
             self._log.append(f"{operation} -> {reply.status}")
@@ -324,7 +332,11 @@ class ConsentSequence:
         """Checks that each change towards mail in the histories was explicit."""
         page = self._calls.read("/api/subscribers", q=f"{self._name}-")
         for row in page["subscribers"]:
-            changes = [entry for entry in self._history(row["id"]) if "statusChange" in entry]
+            changes = [
+                entry
+                for entry in self._history(row["id"])
+                if entry["type"] in ("CREATED", "STATUS_CHANGED")
+            ]
             self.counts[UNEXPLAINED] += changes[0]["statusChange"]["to"] != row["status"]
             self.counts[UNEXPLAINED] += sum(not is_explained(entry) for entry in changes)
 

@@ -45,7 +45,7 @@ class Click(NamedTuple):
 
 
 def number_of_changes(history: History) -> int:
-    return sum("statusChange" in entry for entry in history)
+    return sum(entry["type"] in ("CREATED", "STATUS_CHANGED") for entry in history)
 
 
 class Links:

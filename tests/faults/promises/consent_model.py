@@ -32,11 +32,15 @@ class State(NamedTuple):
     """The status of each subscriber by address, and the suppressed addresses.
 
     `after_bounce` are the addresses of subscribers who were BOUNCED before they were UNSUBSCRIBED.
+    `undoable` are changes of statuses by batch operations, which their undo can return: the
+    address, the key of the operation and the status before. It ends when any other call states or
+    changes the status.
     """
 
     statuses: frozenset[tuple[str, str]] = frozenset()
     suppressed: frozenset[str] = frozenset()
     after_bounce: frozenset[str] = frozenset()
+    undoable: frozenset[tuple[str, str, str]] = frozenset()
 
     def status(self, address: str) -> str | None:
         return dict(self.statuses).get(address)
@@ -48,7 +52,13 @@ class State(NamedTuple):
         after_bounce = self.after_bounce if status == before else self.after_bounce - {address}
         if (before, status) == ("BOUNCED", "UNSUBSCRIBED"):
             after_bounce |= {address}
-        return self._replace(statuses=kept, after_bounce=after_bounce)
+        state = self._replace(statuses=kept, after_bounce=after_bounce)
+        return state if status == before else state.state_again(address)
+
+    def state_again(self, address: str) -> State:
+        """Returns the state after the status of an address was stated again."""
+        left = frozenset(each for each in self.undoable if each[0] != address)
+        return self._replace(undoable=left)
 
     def put_after_bounce(self, address: str) -> State:
         """Returns the state if the subscriber was BOUNCED before it was UNSUBSCRIBED."""
@@ -79,7 +89,9 @@ def stricter(state: State, address: str, status: str) -> State:
     """A subscriber takes a status if that is stricter."""
     before = state.status(address)
     is_stricter = before is not None and STRICTNESS[status] > STRICTNESS[before]
-    return state.put(address, status) if is_stricter else state
+    if is_stricter:
+        return state.put(address, status)
+    return state.state_again(address) if {before, status} <= {*OPT_OUTS} else state
 
 
 def stored(rows: Iterable[Row], *, updates: bool = False) -> Change:
@@ -145,9 +157,35 @@ def changed(address: str, status: str, *, by_admin: bool, by_person: bool = Fals
             return state
         if address in state.after_bounce and status in LEVELS and not by_person:
             return state
+        if before == status and status in OPT_OUTS:
+            return state.state_again(address)
         return state.put(address, status) if is_allowed else state
 
     return after
+
+
+def changed_by_operation(key: str, address: str, change: Change) -> Change:
+    """A change of a status by a batch operation, which can be undone."""
+
+    def after(state: State) -> State:
+        before, state = state.status(address), change(state)
+        if before in (None, state.status(address)):
+            return state
+        return state._replace(undoable=state.undoable | {(address, key, str(before))})
+
+    return after
+
+
+def undone(key: str, address: str, state: State) -> Iterable[State]:
+    """Returns the possible states after the undo of a batch operation for an address.
+
+    A suppressed subscriber stays opted out.
+    """
+    for changed_address, changed_by, before in state.undoable:
+        is_kept = address in state.suppressed and before in LEVELS
+        if (changed_address, changed_by) == (address, key) and not is_kept:
+            return [state, state.put(address, before)]
+    return [state]
 
 
 def confirmed(address: str) -> Change:

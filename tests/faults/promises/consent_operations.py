@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 
 from .consent_files import File, Files, Line
@@ -20,6 +21,7 @@ from .consent_model import (
     State,
     all_of,
     changed,
+    changed_by_operation,
     confirmed,
     deleted,
     lifted,
@@ -29,10 +31,11 @@ from .consent_model import (
     stored,
     suppressed,
     unchanged,
+    undone,
     unsubscribed,
 )
 
-BATCH = "BatchChangeSubscribers"
+BATCH, UNDO = "BatchChangeSubscribers", "UndoOperation"
 # The key of a custom field.
 PLAN = "plan"
 CONFLICTS = ("FAIL", "SKIP", "UPDATE", "UPDATE")
@@ -45,7 +48,8 @@ class Operation:
     An import has a table or rows. They are lines of text, and the request has its options. One of
     the other `outcomes` can happen instead of the change. A `link` is the purpose of a link that
     is created for the address `id` and followed. A batch operation has `parts`, one for each
-    address: others that run at the same time come between them.
+    address: others that run at the same time come between them. `undo_of` is the batch operation
+    that is undone.
     """
 
     rpc: str
@@ -58,6 +62,7 @@ class Operation:
     idempotency_key: str = ""
     link: str = ""
     parts: Sequence[Operation] = ()
+    undo_of: Operation | None = None
 
     def __str__(self) -> str:
         return f"{self.rpc} {self.request} {list(self.rows or self.table)}"
@@ -85,6 +90,8 @@ class Operations:
         # The IDs of the subscribers by address.
         self.ids: Mapping[str, str] = {}
         self._acknowledged: list[Operation] = []
+        # The changes of statuses that have ended.
+        self._batches: list[Operation] = []
         self._count = 0
 
     def next(self) -> Operation:
@@ -111,6 +118,8 @@ class Operations:
             kinds += [self._click] * 10
         if self._acknowledged:
             kinds.append(self._repeat)
+        if self._batches:
+            kinds += [self._undo] * 4
         self._count += 1
         return self._rng.choice(kinds)()
 
@@ -118,6 +127,8 @@ class Operations:
         """Makes a successful operation one that can be repeated later."""
         if operation.idempotency_key:
             self._acknowledged.append(operation)
+        if operation.rpc == BATCH and "changeStatus" in operation.request["action"]:
+            self._batches.append(operation)
 
     def _create(self) -> Operation:
         row = self._row()
@@ -204,11 +215,16 @@ class Operations:
         text, addresses, statuses = self._filter()
         by_admin = self._rng.random() < 0.5
         status = self._rng.choice([*STATUSES, CONFIRMED, UNCONFIRMED])
+
+        def change_status(address: str) -> Change:
+            change = changed(address, status, by_admin=by_admin)
+            return changed_by_operation(self._key(), address, change)
+
         changes: dict[str, tuple[Any, Callable[[str], Change]]] = {
             "addTags": (["vip"], lambda _: unchanged),
             "setCustomFields": ({PLAN: self._rng.choice("ab")}, lambda _: unchanged),
             "delete": (True, deleted),
-            "changeStatus": (status, lambda each: changed(each, status, by_admin=by_admin)),
+            "changeStatus": (status, change_status),
         }
         name = self._rng.choice([*changes, *["changeStatus"] * 3])
         value, change = changes[name]
@@ -217,6 +233,16 @@ class Operations:
         parts = [Operation("part", {}, after) for after in afters]
         batch = Operation(BATCH, request, all_of(afters), by_admin=by_admin, parts=parts)
         return self._with_key(batch)
+
+    def _undo(self) -> Operation:
+        """Undoes one of the last batch operations, to which statuses still belong more often."""
+        undo_of = self._rng.choice(self._batches[-2:])
+        parts = []
+        for each in self._addresses:
+            outcomes = partial(undone, undo_of.idempotency_key, each)
+            parts.append(Operation("part", {}, unchanged, outcomes=outcomes))
+        undo = Operation(UNDO, {}, unchanged, by_admin=True, parts=parts, undo_of=undo_of)
+        return self._with_key(undo)
 
     def _filter(self) -> tuple[str, Sequence[str], Sequence[str]]:
         """Returns a filter, and the addresses and statuses that it selects."""
@@ -287,4 +313,7 @@ class Operations:
         return [self._row() for _ in range(self._rng.randint(1, 3))]
 
     def _with_key(self, operation: Operation) -> Operation:
-        return replace(operation, idempotency_key=f"{self._addresses[0]}-{self._count}")
+        return replace(operation, idempotency_key=self._key())
+
+    def _key(self) -> str:
+        return f"{self._addresses[0]}-{self._count}"

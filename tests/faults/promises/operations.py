@@ -1,8 +1,9 @@
 """P11: kill -9 of the service while operations change subscribers.
 
-Each operation sets a custom field of all subscribers to its number; every third one is a dry run.
-The service is killed meanwhile and restarted. In the end each operation has changed each subscriber
-once, with one event, and each dry run has counted each subscriber once.
+Each operation sets a custom field of all subscribers to its number; every third one is a dry run,
+and every fourth one undoes the last change. The service is killed meanwhile and restarted. In the
+end each operation has changed each subscriber once, with one event, and each dry run has counted
+each subscriber once.
 """
 
 from __future__ import annotations
@@ -53,12 +54,19 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
         _call(service, key, "POST", "/api/webhooks", _WEBHOOK)
         _call(service, key, "POST", "/api/custom-fields", {"label": "Round", "dataType": "NUMBER"})
         _create_subscribers(service, key)
-        operations = []
+        operations, changes, last = [], 0, ""
         for number in range(kills):
             action = {"setCustomFields": {"round": number}}
             body = {"filter": "email:*", "action": action, "dryRun": number % 3 == 2}
-            operation = _call(service, key, "POST", "/api/subscribers/batch", body)["operation"]
+            path = "/api/subscribers/batch"
+            if is_undo := number % 4 == 3:
+                _until_ended(service, key, last)
+                path, body = f"/api/operations/{last}/undo", {"dryRun": False}
+            operation = _call(service, key, "POST", path, body)["operation"]
             operations.append(operation["id"])
+            changes += not operation["dryRun"]
+            if not operation["dryRun"] and not is_undo:
+                last = operation["id"]
             while not operation["processed"]:
                 time.sleep(0.005)
                 operation = _get(service, key, operation["id"])
@@ -77,7 +85,7 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
             )
     finally:
         service.stop()
-    results.update(_count_changes(service.database_url, kills - kills // 3))
+    results.update(_count_changes(service.database_url, changes))
     return {"kills": kills, **{name: results[name] for name in (*AT_LEAST, *AT_MOST)}}
 
 

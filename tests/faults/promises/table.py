@@ -16,6 +16,7 @@ from . import (
     consent,
     deliveries,
     hostile,
+    import_jobs,
     io_errors,
     isolation,
     kills,
@@ -138,6 +139,17 @@ PROMISES = (
         200,
         operations.AT_MOST,
         operations.AT_LEAST,
+    ),
+    Promise(
+        "P11 imports", on_sqlite(import_jobs.run), 6, 50, import_jobs.AT_MOST, import_jobs.AT_LEAST
+    ),
+    Promise(
+        "P11 imports on PostgreSQL",
+        on_postgres(import_jobs.run),
+        4,
+        50,
+        import_jobs.AT_MOST,
+        import_jobs.AT_LEAST,
     ),
     # Repetitions are the seconds of each turn.
     Promise(

@@ -10,6 +10,7 @@ import pytest
 from rosterd.server.features.events.store import count_webhooks
 from rosterd.server.features.subscribers.store_changes import update_profiles
 from rosterd.server.features.subscribers.store_history import person_of
+from rosterd.server.features.suppressions.store import Suppressions
 from rosterd.server.features.webhooks import personal_data
 from rosterd.server.features.webhooks.personal_data import PersonalData
 from rosterd.server.rpc.idempotency.idempotent_database import IdempotentDatabase
@@ -44,7 +45,7 @@ def test_person_with_many_events_is_erased_in_transactions_of_limited_size(
             update_profiles(OURS, [(email("ada"), {"first_name": f"Ada {number}"})], tx)
 
     async def scenario(database: Database) -> None:
-        data = PersonalData(IdempotentDatabase(database, ENCRYPTION))
+        data = PersonalData(IdempotentDatabase(database, ENCRYPTION), Suppressions(ENCRYPTION))
         await database.write(fill)
         person = await database.read(partial(person_of, OURS, email("ada")))
         write = database.write

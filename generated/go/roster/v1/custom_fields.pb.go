@@ -102,7 +102,7 @@ type CustomField struct {
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// Display name.
 	Label string `protobuf:"bytes,3,opt,name=label,proto3" json:"label,omitempty"`
-	// Type of the values. It never changes.
+	// Type of the values. An update can change it while every value converts exactly.
 	DataType CustomField_DataType `protobuf:"varint,4,opt,name=data_type,json=dataType,proto3,enum=roster.v1.CustomField_DataType" json:"data_type,omitempty"`
 	// Placeholder for the value in a template: {{customFields.<key>}}.
 	MergeTag string `protobuf:"bytes,5,opt,name=merge_tag,json=mergeTag,proto3" json:"merge_tag,omitempty"`
@@ -785,8 +785,7 @@ type UpdateCustomFieldRequest struct {
 	// New text rendered if a subscriber has no value: at most 1,000 characters. Tabs and
 	// line breaks are allowed. An empty string removes it.
 	Fallback string `protobuf:"bytes,3,opt,name=fallback,proto3" json:"fallback,omitempty"`
-	// The type of the values, which cannot be changed: one other than that of the custom field
-	// is rejected. The same is accepted, so that a fetched custom field can be sent back.
+	// New type of the values, to which every value must convert exactly. Default: keeps it.
 	DataType CustomField_DataType `protobuf:"varint,6,opt,name=data_type,json=dataType,proto3,enum=roster.v1.CustomField_DataType" json:"data_type,omitempty"`
 	// Fields to update: label, fallback, data_type. Default: all non-empty fields (AIP-134),
 	// so a field to clear must be named. Over HTTP it is derived from the keys of the body with a
@@ -1113,7 +1112,7 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x05force\x18\x02 \x01(\bB\b\xaa\xb5\x18\x04trueR\x05force\x12j\n" +
 	"\x04etag\x18\x03 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
 	"\x05_etag\"\x1b\n" +
-	"\x19DeleteCustomFieldResponse2\x84\b\n" +
+	"\x19DeleteCustomFieldResponse2\x86\b\n" +
 	"\x12CustomFieldService\x12\xb0\x01\n" +
 	"\x11CreateCustomField\x12#.roster.v1.CreateCustomFieldRequest\x1a$.roster.v1.CreateCustomFieldResponse\"P\x88\xb5\x18\xc9\x01\x92\xb5\x18\t\n" +
 	"\x05write\x10\x01\x9a\xb5\x18\x03\r9\x0eµ\x18\x16\n" +
@@ -1123,9 +1122,9 @@ const file_roster_v1_custom_fields_proto_rawDesc = "" +
 	"\x10ListCustomFields\x12\".roster.v1.ListCustomFieldsRequest\x1a#.roster.v1.ListCustomFieldsResponse\"$\x92\xb5\x18\x06\n" +
 	"\x04read\x82\xd3\xe4\x93\x02\x14\x12\x12/api/custom-fields\x12\xaa\x01\n" +
 	"\x18SuggestCustomFieldValues\x12*.roster.v1.SuggestCustomFieldValuesRequest\x1a+.roster.v1.SuggestCustomFieldValuesResponse\"5\x92\xb5\x18\x06\n" +
-	"\x04read\x9a\xb5\x18\x01\a\x82\xd3\xe4\x93\x02 \x12\x1e/api/custom-fields/{id}/values\x12\xcd\x01\n" +
-	"\x11UpdateCustomField\x12#.roster.v1.UpdateCustomFieldRequest\x1a$.roster.v1.UpdateCustomFieldResponse\"m\x92\xb5\x18\t\n" +
-	"\x05write\x10\x01\x9a\xb5\x18\x02\a\rµ\x18\x16\n" +
+	"\x04read\x9a\xb5\x18\x01\a\x82\xd3\xe4\x93\x02 \x12\x1e/api/custom-fields/{id}/values\x12\xcf\x01\n" +
+	"\x11UpdateCustomField\x12#.roster.v1.UpdateCustomFieldRequest\x1a$.roster.v1.UpdateCustomFieldResponse\"o\x92\xb5\x18\t\n" +
+	"\x05write\x10\x01\x9a\xb5\x18\x04\a\rZ&µ\x18\x16\n" +
 	"\x14custom_field.updated\x82\xd3\xe4\x93\x02::\x01*Z\x1c:\x01*2\x17/api/custom-fields/{id}\x1a\x17/api/custom-fields/{id}\x12\xb1\x01\n" +
 	"\x11DeleteCustomField\x12#.roster.v1.DeleteCustomFieldRequest\x1a$.roster.v1.DeleteCustomFieldResponse\"Q\x88\xb5\x18\xcc\x01\x92\xb5\x18\t\n" +
 	"\x05write\x10\x01\x9a\xb5\x18\x02\a&µ\x18\x16\n" +

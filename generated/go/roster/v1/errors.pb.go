@@ -27,8 +27,8 @@ const (
 )
 
 // Why a call failed. Each reason has one cause, except those that are general by design:
-// UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is
-// the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
+// UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE, LINK_NOT_FOUND and
+// INSUFFICIENT_STORAGE. On gRPC it is the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
 // of other services, is "roster" in every deployment. Over HTTP it is the code, in Pascal
 // case.
 //
@@ -132,7 +132,8 @@ const (
 	Error_SEGMENT_LIMIT_REACHED Error_Reason = 36
 	// The segment has no filter, because a tag or custom field that it named was deleted.
 	Error_SEGMENT_WITHOUT_FILTER Error_Reason = 37
-	// Segments name the tag or custom field. The details list them.
+	// Filters of segments name the tag or custom field, which is to be deleted, or would not be
+	// valid with the new data type of the custom field. The details list the segments.
 	Error_USED_BY_SEGMENTS Error_Reason = 38
 	// The account has no such operation, or it is no longer retained.
 	Error_OPERATION_NOT_FOUND Error_Reason = 39
@@ -200,6 +201,30 @@ const (
 	Error_UNDO_EXPIRED Error_Reason = 83
 	// Another operation undoes this one, or has undone it.
 	Error_OPERATION_ALREADY_UNDONE Error_Reason = 84
+	// There is no space for a file: the disk of the server is full, or the files of the account
+	// have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
+	// ended.
+	Error_INSUFFICIENT_STORAGE Error_Reason = 85
+	// The account has no such export, or it was deleted, as 24 hours after its end.
+	Error_EXPORT_NOT_FOUND Error_Reason = 86
+	// The file of the export is not complete: the export is running, was canceled or has failed.
+	Error_EXPORT_NOT_READY Error_Reason = 87
+	// The account has the maximum number of exports.
+	Error_EXPORT_LIMIT_REACHED Error_Reason = 88
+	// The requested range begins after the end of the file. HTTP sends its size in Content-Range.
+	Error_RANGE_NOT_SATISFIABLE Error_Reason = 89
+	// Values of the custom field do not convert to the new data type exactly. The message has
+	// their number, and the details have up to five of them.
+	Error_VALUES_NOT_CONVERTIBLE Error_Reason = 90
+	// The account has no such import, or it was deleted after 7 days.
+	Error_IMPORT_NOT_FOUND Error_Reason = 91
+	// The account has the maximum number of imports that have not ended.
+	Error_IMPORT_LIMIT_REACHED Error_Reason = 92
+	// The import is in a state in which the call is not possible, such as a start while the file is
+	// uploaded.
+	Error_IMPORT_STATE_CONFLICT Error_Reason = 93
+	// The part does not follow the bytes of the file that were received.
+	Error_UPLOAD_OFFSET_MISMATCH Error_Reason = 94
 )
 
 // Enum value maps for Error_Reason.
@@ -270,6 +295,16 @@ var (
 		82: "OPERATION_NOT_UNDOABLE",
 		83: "UNDO_EXPIRED",
 		84: "OPERATION_ALREADY_UNDONE",
+		85: "INSUFFICIENT_STORAGE",
+		86: "EXPORT_NOT_FOUND",
+		87: "EXPORT_NOT_READY",
+		88: "EXPORT_LIMIT_REACHED",
+		89: "RANGE_NOT_SATISFIABLE",
+		90: "VALUES_NOT_CONVERTIBLE",
+		91: "IMPORT_NOT_FOUND",
+		92: "IMPORT_LIMIT_REACHED",
+		93: "IMPORT_STATE_CONFLICT",
+		94: "UPLOAD_OFFSET_MISMATCH",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -337,6 +372,16 @@ var (
 		"OPERATION_NOT_UNDOABLE":      82,
 		"UNDO_EXPIRED":                83,
 		"OPERATION_ALREADY_UNDONE":    84,
+		"INSUFFICIENT_STORAGE":        85,
+		"EXPORT_NOT_FOUND":            86,
+		"EXPORT_NOT_READY":            87,
+		"EXPORT_LIMIT_REACHED":        88,
+		"RANGE_NOT_SATISFIABLE":       89,
+		"VALUES_NOT_CONVERTIBLE":      90,
+		"IMPORT_NOT_FOUND":            91,
+		"IMPORT_LIMIT_REACHED":        92,
+		"IMPORT_STATE_CONFLICT":       93,
+		"UPLOAD_OFFSET_MISMATCH":      94,
 	}
 )
 
@@ -547,8 +592,10 @@ func (x *ErrorMapping) GetHttp() int32 {
 // On gRPC, ErrorInfo.metadata has the variables of the message (AIP-193): neededScope and scope
 // of FORBIDDEN, neededScope of API_KEY_SCOPE_TOO_BROAD, from and to of
 // INVALID_STATUS_TRANSITION, segmentIds of USED_BY_SEGMENTS (the first 20, separated by
-// commas), limit of the reasons that end in LIMIT_REACHED, and retryAfterSeconds of those with
-// the HTTP status 429. The body over HTTP does not have them: the message and the details
+// commas), count and dataType of VALUES_NOT_CONVERTIBLE, limit of the reasons that end in
+// LIMIT_REACHED, state and needed of IMPORT_STATE_CONFLICT, offset of UPLOAD_OFFSET_MISMATCH, and
+// retryAfterSeconds of those with the HTTP status 429. The body over HTTP does not have them: the
+// message and the details
 // name them, and Retry-After has the seconds.
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -760,7 +807,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\xa4\x17\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\x90\x1a\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -792,7 +839,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x06IN_USE\x10\x10\x12\x14\n" +
 	"\x10NAME_NOT_ALLOWED\x10\x11\x12\x12\n" +
-	"\x0eCONSENT_COLUMN\x10\x12\"\xc2\x12\n" +
+	"\x0eCONSENT_COLUMN\x10\x12\"\xae\x15\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -861,7 +908,18 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x13OPERATION_NOT_ENDED\x10Q\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12%\n" +
 	"\x16OPERATION_NOT_UNDOABLE\x10R\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\x1b\n" +
 	"\fUNDO_EXPIRED\x10S\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12'\n" +
-	"\x18OPERATION_ALREADY_UNDONE\x10T\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
+	"\x18OPERATION_ALREADY_UNDONE\x10T\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12#\n" +
+	"\x14INSUFFICIENT_STORAGE\x10U\x1a\t\x8a\xb5\x18\x05\b\b\x10\xfb\x03\x12\x1f\n" +
+	"\x10EXPORT_NOT_FOUND\x10V\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12\x1f\n" +
+	"\x10EXPORT_NOT_READY\x10W\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12#\n" +
+	"\x14EXPORT_LIMIT_REACHED\x10X\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12$\n" +
+	"\x15RANGE_NOT_SATISFIABLE\x10Y\x1a\t\x8a\xb5\x18\x05\b\v\x10\xa0\x03\x12%\n" +
+	"\x16VALUES_NOT_CONVERTIBLE\x10Z\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12\x1f\n" +
+	"\x10IMPORT_NOT_FOUND\x10[\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\x12#\n" +
+	"\x14IMPORT_LIMIT_REACHED\x10\\\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12$\n" +
+	"\x15IMPORT_STATE_CONFLICT\x10]\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12%\n" +
+	"\x16UPLOAD_OFFSET_MISMATCH\x10^\x1a\t\x8a\xb5\x18\x05\b\n" +
+	"\x10\x99\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

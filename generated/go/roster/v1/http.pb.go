@@ -603,6 +603,14 @@ var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
 		Filename:      "roster/v1/http.proto",
 	},
 	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         50031,
+		Name:          "roster.v1.selects_fields",
+		Tag:           "varint,50031,opt,name=selects_fields",
+		Filename:      "roster/v1/http.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.EnumValueOptions)(nil),
 		ExtensionType: (*string)(nil),
 		Field:         50002,
@@ -792,6 +800,12 @@ var (
 	//
 	// optional bool cookie = 50022;
 	E_Cookie = &file_roster_v1_http_proto_extTypes[32]
+	// For repeated text of a request of a stream: names of fields of the records, such as tags or
+	// customFields.plan. If there are any, JSON does not contain the other fields. The server leaves
+	// them empty.
+	//
+	// optional bool selects_fields = 50031;
+	E_SelectsFields = &file_roster_v1_http_proto_extTypes[33]
 )
 
 // Extension fields to descriptorpb.EnumValueOptions.
@@ -802,7 +816,7 @@ var (
 	// header selects among these media types.
 	//
 	// optional string media_type = 50002;
-	E_MediaType = &file_roster_v1_http_proto_extTypes[33]
+	E_MediaType = &file_roster_v1_http_proto_extTypes[34]
 )
 
 var File_roster_v1_http_proto protoreflect.FileDescriptor
@@ -865,7 +879,8 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\tform_page\x12\x1d.google.protobuf.FieldOptions\x18\xe3\x86\x03 \x01(\bR\bformPage:7\n" +
 	"\x06header\x12\x1d.google.protobuf.FieldOptions\x18\xe4\x86\x03 \x01(\tR\x06header:d\n" +
 	"\x11field_deprecation\x12\x1d.google.protobuf.FieldOptions\x18\xe5\x86\x03 \x01(\v2\x16.roster.v1.DeprecationR\x10fieldDeprecation:7\n" +
-	"\x06cookie\x12\x1d.google.protobuf.FieldOptions\x18\xe6\x86\x03 \x01(\bR\x06cookie:B\n" +
+	"\x06cookie\x12\x1d.google.protobuf.FieldOptions\x18\xe6\x86\x03 \x01(\bR\x06cookie:F\n" +
+	"\x0eselects_fields\x12\x1d.google.protobuf.FieldOptions\x18\xef\x86\x03 \x01(\bR\rselectsFields:B\n" +
 	"\n" +
 	"media_type\x12!.google.protobuf.EnumValueOptions\x18҆\x03 \x01(\tR\tmediaTypeB\x02P\x01b\x06proto3"
 
@@ -929,17 +944,18 @@ var file_roster_v1_http_proto_depIdxs = []int32{
 	8,  // 30: roster.v1.header:extendee -> google.protobuf.FieldOptions
 	8,  // 31: roster.v1.field_deprecation:extendee -> google.protobuf.FieldOptions
 	8,  // 32: roster.v1.cookie:extendee -> google.protobuf.FieldOptions
-	9,  // 33: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
-	0,  // 34: roster.v1.access:type_name -> roster.v1.Access
-	10, // 35: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
-	1,  // 36: roster.v1.form:type_name -> roster.v1.Form
-	3,  // 37: roster.v1.deprecation:type_name -> roster.v1.Deprecation
-	2,  // 38: roster.v1.audit:type_name -> roster.v1.AuditedAction
-	3,  // 39: roster.v1.field_deprecation:type_name -> roster.v1.Deprecation
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	34, // [34:40] is the sub-list for extension type_name
-	0,  // [0:34] is the sub-list for extension extendee
+	8,  // 33: roster.v1.selects_fields:extendee -> google.protobuf.FieldOptions
+	9,  // 34: roster.v1.media_type:extendee -> google.protobuf.EnumValueOptions
+	0,  // 35: roster.v1.access:type_name -> roster.v1.Access
+	10, // 36: roster.v1.fails_with:type_name -> roster.v1.Error.Reason
+	1,  // 37: roster.v1.form:type_name -> roster.v1.Form
+	3,  // 38: roster.v1.deprecation:type_name -> roster.v1.Deprecation
+	2,  // 39: roster.v1.audit:type_name -> roster.v1.AuditedAction
+	3,  // 40: roster.v1.field_deprecation:type_name -> roster.v1.Deprecation
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	35, // [35:41] is the sub-list for extension type_name
+	0,  // [0:35] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
 }
 
@@ -956,7 +972,7 @@ func file_roster_v1_http_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_http_proto_rawDesc), len(file_roster_v1_http_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   5,
-			NumExtensions: 34,
+			NumExtensions: 35,
 			NumServices:   0,
 		},
 		GoTypes:           file_roster_v1_http_proto_goTypes,

@@ -37,8 +37,16 @@ const (
 	Operation_SUBSCRIBERS_BATCH Operation_Type = 1
 	// Delivers past events to a webhook again. Started by ReplayWebhook; see replay.
 	Operation_WEBHOOK_REPLAY Operation_Type = 2
-	// Undoes a change of many subscribers. Started by UndoOperation; see undo_of.
+	// Undoes a change of many subscribers or an import. Started by UndoOperation or UndoImport; see
+	// undo_of.
 	Operation_SUBSCRIBERS_UNDO Operation_Type = 3
+	// Imports the rows of a file. Started by StartImport; see import_id.
+	Operation_SUBSCRIBERS_IMPORT Operation_Type = 4
+	// Writes subscribers to a file. Started by CreateExport; the export has the same identifier.
+	Operation_SUBSCRIBERS_EXPORT Operation_Type = 5
+	// Reads an uploaded file to find out what it contains. Started when an upload is complete; see
+	// import_id.
+	Operation_IMPORT_INSPECTION Operation_Type = 7
 )
 
 // Enum value maps for Operation_Type.
@@ -48,12 +56,18 @@ var (
 		1: "SUBSCRIBERS_BATCH",
 		2: "WEBHOOK_REPLAY",
 		3: "SUBSCRIBERS_UNDO",
+		4: "SUBSCRIBERS_IMPORT",
+		5: "SUBSCRIBERS_EXPORT",
+		7: "IMPORT_INSPECTION",
 	}
 	Operation_Type_value = map[string]int32{
-		"TYPE_UNSPECIFIED":  0,
-		"SUBSCRIBERS_BATCH": 1,
-		"WEBHOOK_REPLAY":    2,
-		"SUBSCRIBERS_UNDO":  3,
+		"TYPE_UNSPECIFIED":   0,
+		"SUBSCRIBERS_BATCH":  1,
+		"WEBHOOK_REPLAY":     2,
+		"SUBSCRIBERS_UNDO":   3,
+		"SUBSCRIBERS_IMPORT": 4,
+		"SUBSCRIBERS_EXPORT": 5,
+		"IMPORT_INSPECTION":  7,
 	}
 )
 
@@ -271,7 +285,8 @@ type Operation struct {
 	// Whether the operation has ended.
 	Done bool `protobuf:"varint,7,opt,name=done,proto3" json:"done,omitempty"`
 	// Number of selected subscribers when the operation was started. For a replay, the number of
-	// events in its time range.
+	// events in its time range. For the undo of an import, the number of rows that created or updated
+	// a subscriber, and after its end the number of subscribers that the import had changed.
 	Total int32 `protobuf:"varint,8,opt,name=total,proto3" json:"total,omitempty"`
 	// Number of subscribers or events processed. It can differ from total if subscribers were changed
 	// or deleted meanwhile.
@@ -279,6 +294,17 @@ type Operation struct {
 	// Subscribers that could not be changed, by reason, with the identifiers of the first ones; of a
 	// dry run, those that it could not change; of a replay, events that were not processed, without
 	// identifiers. The summary of an import names this list reasons, and its failed is a number.
+	//
+	// The reasons of an undo are:
+	//
+	//   - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
+	//     status belongs to an earlier address
+	//   - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
+	//     another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
+	//   - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
+	//   - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
+	//   - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
+	//   - VALIDATION_ERROR: the subscriber would have too many tags or too large values
 	Failed []*ReasonCount `protobuf:"bytes,10,rep,name=failed,proto3" json:"failed,omitempty"`
 	// Subscribers or events processed per second, on average since created_at. This includes the time that
 	// the operation waits for others.
@@ -312,6 +338,10 @@ type Operation struct {
 	// Time from which the operation can no longer be undone, 24 hours after its end. Absent while it
 	// is running, and if it can never be undone or is undone.
 	UndoExpiresAt *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=undo_expires_at,json=undoExpiresAt,proto3" json:"undo_expires_at,omitempty"`
+	// Identifier of the import. Present if the type is SUBSCRIBERS_IMPORT or IMPORT_INSPECTION.
+	// Rows of the file are counted as processed, and failed has those that failed, with their line
+	// numbers.
+	ImportId      *string `protobuf:"bytes,31,opt,name=import_id,json=importId,proto3,oneof" json:"import_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -512,6 +542,13 @@ func (x *Operation) GetUndoExpiresAt() *timestamppb.Timestamp {
 		return x.UndoExpiresAt
 	}
 	return nil
+}
+
+func (x *Operation) GetImportId() string {
+	if x != nil && x.ImportId != nil {
+		return *x.ImportId
+	}
+	return ""
 }
 
 // Request message for BatchChangeSubscribers.
@@ -1455,7 +1492,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01\x123\n" +
 	"\x0econsent_source\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01R\rconsentSourceB\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\xc8\x11\n" +
+	"\a_delete\"\xc0\x12\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
 	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
@@ -1483,7 +1520,8 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\bexcluded\x18\x15 \x01(\x05B\x05\xaa\xb5\x18\x010H\x03R\bexcluded\x88\x01\x01\x12<\n" +
 	"\aundo_of\x18\x16 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JH\x04R\x06undoOf\x88\x01\x01\x12@\n" +
 	"\tundone_by\x18\x17 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5MH\x05R\bundoneBy\x88\x01\x01\x12`\n" +
-	"\x0fundo_expires_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\rundoExpiresAt\x1a\xdd\x02\n" +
+	"\x0fundo_expires_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\rundoExpiresAt\x12 \n" +
+	"\timport_id\x18\x1f \x01(\tH\x06R\bimportId\x88\x01\x01\x1a\xdd\x02\n" +
 	"\x06Action\x12*\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x0f\xaa\xb5\x18\a[\"vip\"]\x80\xb6\x18\x01R\aaddTags\x12%\n" +
 	"\vremove_tags\x18\x02 \x03(\tB\x04\x80\xb6\x18\x01R\n" +
@@ -1506,12 +1544,15 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"onlyFailed\x12&\n" +
 	"\n" +
 	"deliveries\x18\x06 \x01(\x05B\x06\xaa\xb5\x18\x0212R\n" +
-	"deliveries\"]\n" +
+	"deliveries\"\xa4\x01\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SUBSCRIBERS_BATCH\x10\x01\x12\x12\n" +
 	"\x0eWEBHOOK_REPLAY\x10\x02\x12\x14\n" +
-	"\x10SUBSCRIBERS_UNDO\x10\x03\"U\n" +
+	"\x10SUBSCRIBERS_UNDO\x10\x03\x12\x16\n" +
+	"\x12SUBSCRIBERS_IMPORT\x10\x04\x12\x16\n" +
+	"\x12SUBSCRIBERS_EXPORT\x10\x05\x12\x15\n" +
+	"\x11IMPORT_INSPECTION\x10\a\"U\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aRUNNING\x10\x01\x12\r\n" +
@@ -1528,7 +1569,9 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\n" +
 	"\b_undo_ofB\f\n" +
 	"\n" +
-	"_undone_by\"\x93\x03\n" +
+	"_undone_byB\f\n" +
+	"\n" +
+	"_import_id\"\x93\x03\n" +
 	"\x1dBatchChangeSubscribersRequest\x12:\n" +
 	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
 	"\n" +
@@ -1579,7 +1622,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x15WatchOperationRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"T\n" +
 	"\x16WatchOperationResponse\x12:\n" +
-	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation2\xac\a\n" +
+	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation2\xb0\a\n" +
 	"\x10OperationService\x12\xbf\x01\n" +
 	"\x16BatchChangeSubscribers\x12(.roster.v1.BatchChangeSubscribersRequest\x1a).roster.v1.BatchChangeSubscribersResponse\"P\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x04\"%P(µ\x18\x13\n" +
@@ -1590,10 +1633,10 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x04read\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x16\x12\x14/api/operations/{id}\x12\xa5\x01\n" +
 	"\x0fCancelOperation\x12!.roster.v1.CancelOperationRequest\x1a\".roster.v1.CancelOperationResponse\"K\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01'µ\x18\x14\n" +
-	"\x12operation.canceled\x82\xd3\xe4\x93\x02\x1d\"\x1b/api/operations/{id}/cancel\x12\xa8\x01\n" +
-	"\rUndoOperation\x12\x1f.roster.v1.UndoOperationRequest\x1a .roster.v1.UndoOperationResponse\"T\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
+	"\x12operation.canceled\x82\xd3\xe4\x93\x02\x1d\"\x1b/api/operations/{id}/cancel\x12\xac\x01\n" +
+	"\rUndoOperation\x12\x1f.roster.v1.UndoOperationRequest\x1a .roster.v1.UndoOperationResponse\"X\x88\xb5\x18\xca\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x06'RQST(µ\x18\x12\n" +
-	"\x10operation.undone\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/operations/{id}/undo\x12\x8a\x01\n" +
+	"\x10operation.undoneȵ\x18\x01\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/api/operations/{id}/undo\x12\x8a\x01\n" +
 	"\x0eWatchOperation\x12 .roster.v1.WatchOperationRequest\x1a!.roster.v1.WatchOperationResponse\"1\x92\xb5\x18\x06\n" +
 	"\x04read\x9a\xb5\x18\x01'\x82\xd3\xe4\x93\x02\x1c\x12\x1a/api/operations/{id}/watch0\x01B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 

@@ -4048,7 +4048,12 @@ type ExportSubscribersRequest struct {
 	EscapeFormulas *bool `protobuf:"varint,14,opt,name=escape_formulas,json=escapeFormulas,proto3,oneof" json:"escape_formulas,omitempty"`
 	// Returns only subscribers whose email address, full name or last name starts with this text,
 	// as in ListSubscribers.
-	Q             string `protobuf:"bytes,15,opt,name=q,proto3" json:"q,omitempty"`
+	Q string `protobuf:"bytes,15,opt,name=q,proto3" json:"q,omitempty"`
+	// Which fields are returned instead of those of the view: at most 200. They are the columns of
+	// CSV in this order: those of the view FULL, such as email or updatedAt, customFields.KEY, and
+	// customFields for all custom fields. Records of NDJSON contain these fields only, in the order
+	// of the API. Default: the fields of the view.
+	Columns       []string `protobuf:"bytes,16,rep,name=columns,proto3" json:"columns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4186,6 +4191,13 @@ func (x *ExportSubscribersRequest) GetQ() string {
 		return x.Q
 	}
 	return ""
+}
+
+func (x *ExportSubscribersRequest) GetColumns() []string {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
 }
 
 // Exported subscribers, as records or as lines of CSV.
@@ -4939,7 +4951,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\a_presetJ\x04\b\x05\x10\x06\"\x82\x01\n" +
 	"\x19ImportSubscribersResponse\x121\n" +
 	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\x122\n" +
-	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\x8d\t\n" +
+	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xed\t\n" +
 	"\x18ExportSubscribersRequest\x12H\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x18.roster.v1.Export.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12O\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x19\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMED\xe0\xb5\x18\x01R\x06status\x12\x1d\n" +
@@ -4958,7 +4970,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\"\a\x82\x01\x04\x10\x01 \x00\xaa\xb5\x18\t[\"LINKS\"]\xe0\xb5\x18\x01R\ainclude\x12\x1b\n" +
 	"\x03bom\x18\r \x01(\bB\t\xaa\xb5\x18\x05falseR\x03bom\x126\n" +
 	"\x0fescape_formulas\x18\x0e \x01(\bB\b\xaa\xb5\x18\x04trueH\x00R\x0eescapeFormulas\x88\x01\x01\x12!\n" +
-	"\x01q\x18\x0f \x01(\tB\x13\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03adaR\x01q\"-\n" +
+	"\x01q\x18\x0f \x01(\tB\x13\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03adaR\x01q\x12^\n" +
+	"\acolumns\x18\x10 \x03(\tBD\xbaH\x0e\x92\x01\v\x10\xc8\x01\"\x06r\x04\x10\x01\x18d\xaa\xb5\x18+[\"email\", \"firstName\", \"customFields.plan\"]\xf8\xb6\x18\x01R\acolumns\"-\n" +
 	"\aInclude\x12\x17\n" +
 	"\x13INCLUDE_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05LINKS\x10\x01B\x12\n" +

@@ -94,7 +94,7 @@ type WebhookServiceClient interface {
 	// canceled. If the webhook is deleted, the operation ends as FAILED.
 	//
 	// ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
-	// operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+	// `operationId`. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
 	// of the account have not ended.
 	ReplayWebhook(ctx context.Context, in *ReplayWebhookRequest, opts ...grpc.CallOption) (*ReplayWebhookResponse, error)
 	// Returns one page of the deliveries to a webhook, newest first. If filters are set,
@@ -354,7 +354,7 @@ type WebhookServiceServer interface {
 	// canceled. If the webhook is deleted, the operation ends as FAILED.
 	//
 	// ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
-	// operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+	// `operationId`. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
 	// of the account have not ended.
 	ReplayWebhook(context.Context, *ReplayWebhookRequest) (*ReplayWebhookResponse, error)
 	// Returns one page of the deliveries to a webhook, newest first. If filters are set,

@@ -81,7 +81,7 @@ class CustomField(_message.Message):
     label: _builtins.str
     """Display name."""
     data_type: Global___CustomField.DataType.ValueType
-    """Type of the values. It never changes."""
+    """Type of the values. An update can change it while every value converts exactly."""
     merge_tag: _builtins.str
     """Placeholder for the value in a template: {{customFields.<key>}}."""
     fallback: _builtins.str
@@ -443,9 +443,7 @@ class UpdateCustomFieldRequest(_message.Message):
     line breaks are allowed. An empty string removes it.
     """
     data_type: Global___CustomField.DataType.ValueType
-    """The type of the values, which cannot be changed: one other than that of the custom field
-    is rejected. The same is accepted, so that a fetched custom field can be sent back.
-    """
+    """New type of the values, to which every value must convert exactly. Default: keeps it."""
     etag: _builtins.str
     """Makes the change conditional: it fails with PRECONDITION_FAILED, and changes nothing,
     unless the resource has one of these entity tags. They are in quotes and separated by

@@ -52,9 +52,26 @@ class CustomFieldServiceStub:
     it are counted. is_exact is whether these were all. Fails with CUSTOM_FIELD_NOT_FOUND.
     """
     UpdateCustomField: _grpc.UnaryUnaryMultiCallable[_custom_fields_pb2.UpdateCustomFieldRequest, _custom_fields_pb2.UpdateCustomFieldResponse]
-    """Updates the given fields of a custom field. The key and the data type cannot be
-    changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
-    another field has the label.
+    """Updates the given fields of a custom field. The key cannot be changed. Fails with
+    CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if another field has the label.
+
+    The data type can be changed while every value converts exactly. Otherwise the update fails
+    with VALUES_NOT_CONVERTIBLE, whose message has the number of the other values and whose details
+    have up to five of them. These convert:
+
+    - TEXT to NUMBER: a text that is a number of JSON (RFC 8259) and that a double represents
+      exactly, of at most 63 characters with an exponent of at most two digits: 42, 4.50 and 1e5,
+      but not 042, +5, .5 or 1,000.
+    - TEXT to BOOLEAN: true and false, in lower case.
+    - TEXT to DATE: a date such as 2026-01-31 or an ISO 8601 timestamp.
+    - NUMBER, BOOLEAN and DATE to TEXT: every value, as JSON has it; an integer without a fraction.
+
+    Another change back returns the values as they were stored. Entries of the history and events
+    keep values as they were recorded. Filters, merge tags, exports and responses have the values
+    with the new type at once. If segments have filters that the type makes invalid, the update
+    fails with USED_BY_SEGMENTS. Running operations that filter by the custom field end as FAILED,
+    because their filters could select other subscribers; a value that an operation sets is
+    converted, and the operation ends as FAILED if that is not exact.
     """
     DeleteCustomField: _grpc.UnaryUnaryMultiCallable[_custom_fields_pb2.DeleteCustomFieldRequest, _custom_fields_pb2.DeleteCustomFieldResponse]
     """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
@@ -89,9 +106,26 @@ class CustomFieldServiceAsyncStub(CustomFieldServiceStub):
     it are counted. is_exact is whether these were all. Fails with CUSTOM_FIELD_NOT_FOUND.
     """
     UpdateCustomField: _aio.UnaryUnaryMultiCallable[_custom_fields_pb2.UpdateCustomFieldRequest, _custom_fields_pb2.UpdateCustomFieldResponse]  # type: ignore[assignment]
-    """Updates the given fields of a custom field. The key and the data type cannot be
-    changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
-    another field has the label.
+    """Updates the given fields of a custom field. The key cannot be changed. Fails with
+    CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if another field has the label.
+
+    The data type can be changed while every value converts exactly. Otherwise the update fails
+    with VALUES_NOT_CONVERTIBLE, whose message has the number of the other values and whose details
+    have up to five of them. These convert:
+
+    - TEXT to NUMBER: a text that is a number of JSON (RFC 8259) and that a double represents
+      exactly, of at most 63 characters with an exponent of at most two digits: 42, 4.50 and 1e5,
+      but not 042, +5, .5 or 1,000.
+    - TEXT to BOOLEAN: true and false, in lower case.
+    - TEXT to DATE: a date such as 2026-01-31 or an ISO 8601 timestamp.
+    - NUMBER, BOOLEAN and DATE to TEXT: every value, as JSON has it; an integer without a fraction.
+
+    Another change back returns the values as they were stored. Entries of the history and events
+    keep values as they were recorded. Filters, merge tags, exports and responses have the values
+    with the new type at once. If segments have filters that the type makes invalid, the update
+    fails with USED_BY_SEGMENTS. Running operations that filter by the custom field end as FAILED,
+    because their filters could select other subscribers; a value that an operation sets is
+    converted, and the operation ends as FAILED if that is not exact.
     """
     DeleteCustomField: _aio.UnaryUnaryMultiCallable[_custom_fields_pb2.DeleteCustomFieldRequest, _custom_fields_pb2.DeleteCustomFieldResponse]  # type: ignore[assignment]
     """Deletes a custom field and all its values. Fails with CUSTOM_FIELD_NOT_FOUND, or with
@@ -153,9 +187,26 @@ class CustomFieldServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _custom_fields_pb2.UpdateCustomFieldRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_custom_fields_pb2.UpdateCustomFieldResponse, _abc.Awaitable[_custom_fields_pb2.UpdateCustomFieldResponse]]:
-        """Updates the given fields of a custom field. The key and the data type cannot be
-        changed. Fails with CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if
-        another field has the label.
+        """Updates the given fields of a custom field. The key cannot be changed. Fails with
+        CUSTOM_FIELD_NOT_FOUND, or with CUSTOM_FIELD_ALREADY_EXISTS if another field has the label.
+
+        The data type can be changed while every value converts exactly. Otherwise the update fails
+        with VALUES_NOT_CONVERTIBLE, whose message has the number of the other values and whose details
+        have up to five of them. These convert:
+
+        - TEXT to NUMBER: a text that is a number of JSON (RFC 8259) and that a double represents
+          exactly, of at most 63 characters with an exponent of at most two digits: 42, 4.50 and 1e5,
+          but not 042, +5, .5 or 1,000.
+        - TEXT to BOOLEAN: true and false, in lower case.
+        - TEXT to DATE: a date such as 2026-01-31 or an ISO 8601 timestamp.
+        - NUMBER, BOOLEAN and DATE to TEXT: every value, as JSON has it; an integer without a fraction.
+
+        Another change back returns the values as they were stored. Entries of the history and events
+        keep values as they were recorded. Filters, merge tags, exports and responses have the values
+        with the new type at once. If segments have filters that the type makes invalid, the update
+        fails with USED_BY_SEGMENTS. Running operations that filter by the custom field end as FAILED,
+        because their filters could select other subscribers; a value that an operation sets is
+        converted, and the operation ends as FAILED if that is not exact.
         """
 
     @_abc_1.abstractmethod

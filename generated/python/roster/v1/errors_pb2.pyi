@@ -59,8 +59,10 @@ class Error(_message.Message):
     On gRPC, ErrorInfo.metadata has the variables of the message (AIP-193): neededScope and scope
     of FORBIDDEN, neededScope of API_KEY_SCOPE_TOO_BROAD, from and to of
     INVALID_STATUS_TRANSITION, segmentIds of USED_BY_SEGMENTS (the first 20, separated by
-    commas), limit of the reasons that end in LIMIT_REACHED, and retryAfterSeconds of those with
-    the HTTP status 429. The body over HTTP does not have them: the message and the details
+    commas), count and dataType of VALUES_NOT_CONVERTIBLE, limit of the reasons that end in
+    LIMIT_REACHED, state and needed of IMPORT_STATE_CONFLICT, offset of UPLOAD_OFFSET_MISMATCH, and
+    retryAfterSeconds of those with the HTTP status 429. The body over HTTP does not have them: the
+    message and the details
     name them, and Retry-After has the seconds.
     """
 
@@ -165,7 +167,9 @@ class Error(_message.Message):
         SEGMENT_WITHOUT_FILTER: Error._Reason.ValueType  # 37
         """The segment has no filter, because a tag or custom field that it named was deleted."""
         USED_BY_SEGMENTS: Error._Reason.ValueType  # 38
-        """Segments name the tag or custom field. The details list them."""
+        """Filters of segments name the tag or custom field, which is to be deleted, or would not be
+        valid with the new data type of the custom field. The details list the segments.
+        """
         OPERATION_NOT_FOUND: Error._Reason.ValueType  # 39
         """The account has no such operation, or it is no longer retained."""
         OPERATION_LIMIT_REACHED: Error._Reason.ValueType  # 40
@@ -240,11 +244,38 @@ class Error(_message.Message):
         """The operation ended more than 24 hours ago, so that it can no longer be undone."""
         OPERATION_ALREADY_UNDONE: Error._Reason.ValueType  # 84
         """Another operation undoes this one, or has undone it."""
+        INSUFFICIENT_STORAGE: Error._Reason.ValueType  # 85
+        """There is no space for a file: the disk of the server is full, or the files of the account
+        have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
+        ended.
+        """
+        EXPORT_NOT_FOUND: Error._Reason.ValueType  # 86
+        """The account has no such export, or it was deleted, as 24 hours after its end."""
+        EXPORT_NOT_READY: Error._Reason.ValueType  # 87
+        """The file of the export is not complete: the export is running, was canceled or has failed."""
+        EXPORT_LIMIT_REACHED: Error._Reason.ValueType  # 88
+        """The account has the maximum number of exports."""
+        RANGE_NOT_SATISFIABLE: Error._Reason.ValueType  # 89
+        """The requested range begins after the end of the file. HTTP sends its size in Content-Range."""
+        VALUES_NOT_CONVERTIBLE: Error._Reason.ValueType  # 90
+        """Values of the custom field do not convert to the new data type exactly. The message has
+        their number, and the details have up to five of them.
+        """
+        IMPORT_NOT_FOUND: Error._Reason.ValueType  # 91
+        """The account has no such import, or it was deleted after 7 days."""
+        IMPORT_LIMIT_REACHED: Error._Reason.ValueType  # 92
+        """The account has the maximum number of imports that have not ended."""
+        IMPORT_STATE_CONFLICT: Error._Reason.ValueType  # 93
+        """The import is in a state in which the call is not possible, such as a start while the file is
+        uploaded.
+        """
+        UPLOAD_OFFSET_MISMATCH: Error._Reason.ValueType  # 94
+        """The part does not follow the bytes of the file that were received."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. Each reason has one cause, except those that are general by design:
-        UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is
-        the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
+        UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE, LINK_NOT_FOUND and
+        INSUFFICIENT_STORAGE. On gRPC it is the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
         of other services, is "roster" in every deployment. Over HTTP it is the code, in Pascal
         case.
 
@@ -355,7 +386,9 @@ class Error(_message.Message):
     SEGMENT_WITHOUT_FILTER: Error.Reason.ValueType  # 37
     """The segment has no filter, because a tag or custom field that it named was deleted."""
     USED_BY_SEGMENTS: Error.Reason.ValueType  # 38
-    """Segments name the tag or custom field. The details list them."""
+    """Filters of segments name the tag or custom field, which is to be deleted, or would not be
+    valid with the new data type of the custom field. The details list the segments.
+    """
     OPERATION_NOT_FOUND: Error.Reason.ValueType  # 39
     """The account has no such operation, or it is no longer retained."""
     OPERATION_LIMIT_REACHED: Error.Reason.ValueType  # 40
@@ -430,6 +463,33 @@ class Error(_message.Message):
     """The operation ended more than 24 hours ago, so that it can no longer be undone."""
     OPERATION_ALREADY_UNDONE: Error.Reason.ValueType  # 84
     """Another operation undoes this one, or has undone it."""
+    INSUFFICIENT_STORAGE: Error.Reason.ValueType  # 85
+    """There is no space for a file: the disk of the server is full, or the files of the account
+    have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
+    ended.
+    """
+    EXPORT_NOT_FOUND: Error.Reason.ValueType  # 86
+    """The account has no such export, or it was deleted, as 24 hours after its end."""
+    EXPORT_NOT_READY: Error.Reason.ValueType  # 87
+    """The file of the export is not complete: the export is running, was canceled or has failed."""
+    EXPORT_LIMIT_REACHED: Error.Reason.ValueType  # 88
+    """The account has the maximum number of exports."""
+    RANGE_NOT_SATISFIABLE: Error.Reason.ValueType  # 89
+    """The requested range begins after the end of the file. HTTP sends its size in Content-Range."""
+    VALUES_NOT_CONVERTIBLE: Error.Reason.ValueType  # 90
+    """Values of the custom field do not convert to the new data type exactly. The message has
+    their number, and the details have up to five of them.
+    """
+    IMPORT_NOT_FOUND: Error.Reason.ValueType  # 91
+    """The account has no such import, or it was deleted after 7 days."""
+    IMPORT_LIMIT_REACHED: Error.Reason.ValueType  # 92
+    """The account has the maximum number of imports that have not ended."""
+    IMPORT_STATE_CONFLICT: Error.Reason.ValueType  # 93
+    """The import is in a state in which the call is not possible, such as a start while the file is
+    uploaded.
+    """
+    UPLOAD_OFFSET_MISMATCH: Error.Reason.ValueType  # 94
+    """The part does not follow the bytes of the file that were received."""
 
     @_typing.final
     class Detail(_message.Message):

@@ -225,6 +225,7 @@ FORM_PAGE_FIELD_NUMBER: _builtins.int
 HEADER_FIELD_NUMBER: _builtins.int
 FIELD_DEPRECATION_FIELD_NUMBER: _builtins.int
 COOKIE_FIELD_NUMBER: _builtins.int
+SELECTS_FIELDS_FIELD_NUMBER: _builtins.int
 MEDIA_TYPE_FIELD_NUMBER: _builtins.int
 no_control_characters: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FileOptions, _builtins.bool]
 """Whether the server rejects control characters and line breaks (U+0000 to U+001F, U+007F to
@@ -348,6 +349,11 @@ field_deprecation: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.Fie
 cookie: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For text of a response: the token of a session. HTTP sends it as the session cookie instead of
 in the body, and deletes the cookie if it is empty.
+"""
+selects_fields: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
+"""For repeated text of a request of a stream: names of fields of the records, such as tags or
+customFields.plan. If there are any, JSON does not contain the other fields. The server leaves
+them empty.
 """
 media_type: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOptions, _builtins.str]
 """For an enum that selects the format of a streamed response: the media type of the

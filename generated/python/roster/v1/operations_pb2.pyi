@@ -102,7 +102,17 @@ class Operation(_message.Message):
         WEBHOOK_REPLAY: Operation._Type.ValueType  # 2
         """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
         SUBSCRIBERS_UNDO: Operation._Type.ValueType  # 3
-        """Undoes a change of many subscribers. Started by UndoOperation; see undo_of."""
+        """Undoes a change of many subscribers or an import. Started by UndoOperation or UndoImport; see
+        undo_of.
+        """
+        SUBSCRIBERS_IMPORT: Operation._Type.ValueType  # 4
+        """Imports the rows of a file. Started by StartImport; see import_id."""
+        SUBSCRIBERS_EXPORT: Operation._Type.ValueType  # 5
+        """Writes subscribers to a file. Started by CreateExport; the export has the same identifier."""
+        IMPORT_INSPECTION: Operation._Type.ValueType  # 7
+        """Reads an uploaded file to find out what it contains. Started when an upload is complete; see
+        import_id.
+        """
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
         """What an operation does."""
@@ -114,7 +124,17 @@ class Operation(_message.Message):
     WEBHOOK_REPLAY: Operation.Type.ValueType  # 2
     """Delivers past events to a webhook again. Started by ReplayWebhook; see replay."""
     SUBSCRIBERS_UNDO: Operation.Type.ValueType  # 3
-    """Undoes a change of many subscribers. Started by UndoOperation; see undo_of."""
+    """Undoes a change of many subscribers or an import. Started by UndoOperation or UndoImport; see
+    undo_of.
+    """
+    SUBSCRIBERS_IMPORT: Operation.Type.ValueType  # 4
+    """Imports the rows of a file. Started by StartImport; see import_id."""
+    SUBSCRIBERS_EXPORT: Operation.Type.ValueType  # 5
+    """Writes subscribers to a file. Started by CreateExport; the export has the same identifier."""
+    IMPORT_INSPECTION: Operation.Type.ValueType  # 7
+    """Reads an uploaded file to find out what it contains. Started when an upload is complete; see
+    import_id.
+    """
 
     class _State:
         ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -292,6 +312,7 @@ class Operation(_message.Message):
     UNDO_OF_FIELD_NUMBER: _builtins.int
     UNDONE_BY_FIELD_NUMBER: _builtins.int
     UNDO_EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    IMPORT_ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     type: Global___Operation.Type.ValueType
@@ -312,7 +333,8 @@ class Operation(_message.Message):
     """Whether the operation has ended."""
     total: _builtins.int
     """Number of selected subscribers when the operation was started. For a replay, the number of
-    events in its time range.
+    events in its time range. For the undo of an import, the number of rows that created or updated
+    a subscriber, and after its end the number of subscribers that the import had changed.
     """
     processed: _builtins.int
     """Number of subscribers or events processed. It can differ from total if subscribers were changed
@@ -347,6 +369,11 @@ class Operation(_message.Message):
     """Identifier of the operation that undoes this one, or has undone it. Absent if none does, and
     after the undo was canceled or failed.
     """
+    import_id: _builtins.str
+    """Identifier of the import. Present if the type is SUBSCRIBERS_IMPORT or IMPORT_INSPECTION.
+    Rows of the file are counted as processed, and failed has those that failed, with their line
+    numbers.
+    """
     @_builtins.property
     def action(self) -> Global___Operation.Action:
         """What is done to each subscriber. Present if the type is SUBSCRIBERS_BATCH."""
@@ -360,6 +387,17 @@ class Operation(_message.Message):
         """Subscribers that could not be changed, by reason, with the identifiers of the first ones; of a
         dry run, those that it could not change; of a replay, events that were not processed, without
         identifiers. The summary of an import names this list reasons, and its failed is a number.
+
+        The reasons of an undo are:
+
+        - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
+          status belongs to an earlier address
+        - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
+          another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
+        - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
+        - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
+        - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
+        - VALIDATION_ERROR: the subscriber would have too many tags or too large values
         """
 
     @_builtins.property
@@ -407,15 +445,18 @@ class Operation(_message.Message):
         undo_of: _builtins.str | None = ...,
         undone_by: _builtins.str | None = ...,
         undo_expires_at: _timestamp_pb2.Timestamp | None = ...,
+        import_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "excluded", b"excluded", "replay", b"replay", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_import_id", b"_import_id", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "excluded", b"excluded", "import_id", b"import_id", "replay", b"replay", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "excluded", b"excluded", "failed", b"failed", "filter", b"filter", "id", b"id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_import_id", b"_import_id", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "excluded", b"excluded", "failed", b"failed", "filter", b"filter", "id", b"id", "import_id", b"import_id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__changed: _TypeAlias = _typing.Literal["changed"]  # noqa: Y015
     _WhichOneofArgType__changed: _TypeAlias = _typing.Literal["_changed", b"_changed"]  # noqa: Y015
     _WhichOneofReturnType__excluded: _TypeAlias = _typing.Literal["excluded"]  # noqa: Y015
     _WhichOneofArgType__excluded: _TypeAlias = _typing.Literal["_excluded", b"_excluded"]  # noqa: Y015
+    _WhichOneofReturnType__import_id: _TypeAlias = _typing.Literal["import_id"]  # noqa: Y015
+    _WhichOneofArgType__import_id: _TypeAlias = _typing.Literal["_import_id", b"_import_id"]  # noqa: Y015
     _WhichOneofReturnType__unchanged: _TypeAlias = _typing.Literal["unchanged"]  # noqa: Y015
     _WhichOneofArgType__unchanged: _TypeAlias = _typing.Literal["_unchanged", b"_unchanged"]  # noqa: Y015
     _WhichOneofReturnType__undo_of: _TypeAlias = _typing.Literal["undo_of"]  # noqa: Y015
@@ -428,6 +469,8 @@ class Operation(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__changed) -> _WhichOneofReturnType__changed | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__excluded) -> _WhichOneofReturnType__excluded | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__import_id) -> _WhichOneofReturnType__import_id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__unchanged) -> _WhichOneofReturnType__unchanged | None: ...
     @_typing.overload

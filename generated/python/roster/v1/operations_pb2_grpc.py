@@ -27,8 +27,8 @@ if _version_not_supported:
 
 class OperationServiceStub:
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
-    of events to a webhook, which ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+    events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an
@@ -88,8 +88,8 @@ class OperationServiceStub:
 
 class OperationServiceServicer:
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
-    of events to a webhook, which ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+    events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an
@@ -150,22 +150,12 @@ class OperationServiceServicer:
         the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
         OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
         the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
-        change_status needs the scope admin.
+        change_status needs the scope admin. The undo of an import is described at UndoImport.
 
         The undo gives a subscriber the tags, custom field values and status from before the operation,
         as far as they still are as the operation left them; these are counted as changed. Subscribers
-        that are already as before are unchanged. What was changed since stays and is counted in
-        failed, by one of these reasons; a subscriber of which a part was undone is also counted as
-        changed:
-
-        - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
-        status belongs to an earlier address
-        - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
-        another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
-        - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
-        - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
-        - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
-        - VALIDATION_ERROR: the subscriber would have too many tags or too large values
+        that are already as before are unchanged. What was changed since stays and is counted in failed
+        of the undo, by a reason. A subscriber of which a part was undone is also counted as changed.
 
         A renamed tag is followed, and tags that the operation created are kept. The undo of a change of
         the status is an explicit act of the caller, with its event and its entry in the history. An
@@ -227,8 +217,8 @@ def add_OperationServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class OperationService:
     """Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
-    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
-    of events to a webhook, which ReplayWebhook starts.
+    once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+    events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
 
     An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
     continues after a restart of the service, and processes none of them twice. Operations of an

@@ -2482,6 +2482,7 @@ class ExportSubscribersRequest(_message.Message):
     BOM_FIELD_NUMBER: _builtins.int
     ESCAPE_FORMULAS_FIELD_NUMBER: _builtins.int
     Q_FIELD_NUMBER: _builtins.int
+    COLUMNS_FIELD_NUMBER: _builtins.int
     format: _rows_pb2.Export.Format.ValueType
     """Format of the response. If unspecified, the Accept header selects it over HTTP:
     text/csv for CSV, otherwise NDJSON.
@@ -2539,6 +2540,14 @@ class ExportSubscribersRequest(_message.Message):
     def include(self) -> _containers.RepeatedScalarFieldContainer[Global___ExportSubscribersRequest.Include.ValueType]:
         """What each record also contains. Default: nothing."""
 
+    @_builtins.property
+    def columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Which fields are returned instead of those of the view: at most 200. They are the columns of
+        CSV in this order: those of the view FULL, such as email or updatedAt, customFields.KEY, and
+        customFields for all custom fields. Records of NDJSON contain these fields only, in the order
+        of the API. Default: the fields of the view.
+        """
+
     def __init__(
         self,
         *,
@@ -2557,10 +2566,11 @@ class ExportSubscribersRequest(_message.Message):
         bom: _builtins.bool = ...,
         escape_formulas: _builtins.bool | None = ...,
         q: _builtins.str = ...,
+        columns: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "after_id", b"after_id", "bom", b"bom", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "filter", b"filter", "format", b"format", "include", b"include", "q", b"q", "segment_id", b"segment_id", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "after_id", b"after_id", "bom", b"bom", "columns", b"columns", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "filter", b"filter", "format", b"format", "include", b"include", "q", b"q", "segment_id", b"segment_id", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__escape_formulas: _TypeAlias = _typing.Literal["escape_formulas"]  # noqa: Y015
     _WhichOneofArgType__escape_formulas: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas"]  # noqa: Y015

@@ -91,7 +91,7 @@ class WebhookServiceStub:
     canceled. If the webhook is deleted, the operation ends as FAILED.
 
     ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
-    operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+    `operationId`. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
     of the account have not ended.
     """
     ListWebhookDeliveries: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]
@@ -196,7 +196,7 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     canceled. If the webhook is deleted, the operation ends as FAILED.
 
     ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
-    operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+    `operationId`. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
     of the account have not ended.
     """
     ListWebhookDeliveries: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.ListWebhookDeliveriesRequest, _webhooks_pb2.ListWebhookDeliveriesResponse]  # type: ignore[assignment]
@@ -352,7 +352,7 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         canceled. If the webhook is deleted, the operation ends as FAILED.
 
         ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
-        operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+        `operationId`. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
         of the account have not ended.
         """
 

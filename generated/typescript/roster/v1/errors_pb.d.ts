@@ -50,8 +50,10 @@ export declare const ErrorMappingSchema: GenMessage<ErrorMapping>;
  * On gRPC, ErrorInfo.metadata has the variables of the message (AIP-193): neededScope and scope
  * of FORBIDDEN, neededScope of API_KEY_SCOPE_TOO_BROAD, from and to of
  * INVALID_STATUS_TRANSITION, segmentIds of USED_BY_SEGMENTS (the first 20, separated by
- * commas), limit of the reasons that end in LIMIT_REACHED, and retryAfterSeconds of those with
- * the HTTP status 429. The body over HTTP does not have them: the message and the details
+ * commas), count and dataType of VALUES_NOT_CONVERTIBLE, limit of the reasons that end in
+ * LIMIT_REACHED, state and needed of IMPORT_STATE_CONFLICT, offset of UPLOAD_OFFSET_MISMATCH, and
+ * retryAfterSeconds of those with the HTTP status 429. The body over HTTP does not have them: the
+ * message and the details
  * name them, and Retry-After has the seconds.
  *
  * @generated from message roster.v1.Error
@@ -275,8 +277,8 @@ export declare const Error_Detail_CodeSchema: GenEnum<Error_Detail_Code>;
 
 /**
  * Why a call failed. Each reason has one cause, except those that are general by design:
- * UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE and LINK_NOT_FOUND. On gRPC it is
- * the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
+ * UNAUTHORIZED, VALIDATION_ERROR, INTERNAL, UNAVAILABLE, LINK_NOT_FOUND and
+ * INSUFFICIENT_STORAGE. On gRPC it is the reason of google.rpc.ErrorInfo. Its domain, which distinguishes the reasons from those
  * of other services, is "roster" in every deployment. Over HTTP it is the code, in Pascal
  * case.
  *
@@ -572,7 +574,8 @@ export enum Error_Reason {
   SEGMENT_WITHOUT_FILTER = 37,
 
   /**
-   * Segments name the tag or custom field. The details list them.
+   * Filters of segments name the tag or custom field, which is to be deleted, or would not be
+   * valid with the new data type of the custom field. The details list the segments.
    *
    * @generated from enum value: USED_BY_SEGMENTS = 38;
    */
@@ -773,6 +776,80 @@ export enum Error_Reason {
    * @generated from enum value: OPERATION_ALREADY_UNDONE = 84;
    */
   OPERATION_ALREADY_UNDONE = 84,
+
+  /**
+   * There is no space for a file: the disk of the server is full, or the files of the account
+   * have 8 GiB; the message says which. Nothing was stored, and an upload can continue where it
+   * ended.
+   *
+   * @generated from enum value: INSUFFICIENT_STORAGE = 85;
+   */
+  INSUFFICIENT_STORAGE = 85,
+
+  /**
+   * The account has no such export, or it was deleted, as 24 hours after its end.
+   *
+   * @generated from enum value: EXPORT_NOT_FOUND = 86;
+   */
+  EXPORT_NOT_FOUND = 86,
+
+  /**
+   * The file of the export is not complete: the export is running, was canceled or has failed.
+   *
+   * @generated from enum value: EXPORT_NOT_READY = 87;
+   */
+  EXPORT_NOT_READY = 87,
+
+  /**
+   * The account has the maximum number of exports.
+   *
+   * @generated from enum value: EXPORT_LIMIT_REACHED = 88;
+   */
+  EXPORT_LIMIT_REACHED = 88,
+
+  /**
+   * The requested range begins after the end of the file. HTTP sends its size in Content-Range.
+   *
+   * @generated from enum value: RANGE_NOT_SATISFIABLE = 89;
+   */
+  RANGE_NOT_SATISFIABLE = 89,
+
+  /**
+   * Values of the custom field do not convert to the new data type exactly. The message has
+   * their number, and the details have up to five of them.
+   *
+   * @generated from enum value: VALUES_NOT_CONVERTIBLE = 90;
+   */
+  VALUES_NOT_CONVERTIBLE = 90,
+
+  /**
+   * The account has no such import, or it was deleted after 7 days.
+   *
+   * @generated from enum value: IMPORT_NOT_FOUND = 91;
+   */
+  IMPORT_NOT_FOUND = 91,
+
+  /**
+   * The account has the maximum number of imports that have not ended.
+   *
+   * @generated from enum value: IMPORT_LIMIT_REACHED = 92;
+   */
+  IMPORT_LIMIT_REACHED = 92,
+
+  /**
+   * The import is in a state in which the call is not possible, such as a start while the file is
+   * uploaded.
+   *
+   * @generated from enum value: IMPORT_STATE_CONFLICT = 93;
+   */
+  IMPORT_STATE_CONFLICT = 93,
+
+  /**
+   * The part does not follow the bytes of the file that were received.
+   *
+   * @generated from enum value: UPLOAD_OFFSET_MISMATCH = 94;
+   */
+  UPLOAD_OFFSET_MISMATCH = 94,
 }
 
 /**

@@ -449,6 +449,15 @@ export declare const field_deprecation: GenExtension<FieldOptions, Deprecation>;
 export declare const cookie: GenExtension<FieldOptions, boolean>;
 
 /**
+ * For repeated text of a request of a stream: names of fields of the records, such as tags or
+ * customFields.plan. If there are any, JSON does not contain the other fields. The server leaves
+ * them empty.
+ *
+ * @generated from extension: bool selects_fields = 50031;
+ */
+export declare const selects_fields: GenExtension<FieldOptions, boolean>;
+
+/**
  * For an enum that selects the format of a streamed response: the media type of the
  * value, such as "text/csv". HTTP selects the format from the request, so that the
  * response can begin before the first record. If the field is unspecified, the Accept

@@ -147,7 +147,8 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
 
   /**
    * Number of selected subscribers when the operation was started. For a replay, the number of
-   * events in its time range.
+   * events in its time range. For the undo of an import, the number of rows that created or updated
+   * a subscriber, and after its end the number of subscribers that the import had changed.
    *
    * @generated from field: int32 total = 8;
    */
@@ -165,6 +166,17 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
    * Subscribers that could not be changed, by reason, with the identifiers of the first ones; of a
    * dry run, those that it could not change; of a replay, events that were not processed, without
    * identifiers. The summary of an import names this list reasons, and its failed is a number.
+   *
+   * The reasons of an undo are:
+   *
+   * - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
+   *   status belongs to an earlier address
+   * - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
+   *   another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
+   * - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
+   * - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
+   * - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
+   * - VALIDATION_ERROR: the subscriber would have too many tags or too large values
    *
    * @generated from field: repeated roster.v1.ReasonCount failed = 10;
    */
@@ -261,6 +273,15 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
    * @generated from field: google.protobuf.Timestamp undo_expires_at = 24;
    */
   undoExpiresAt?: Timestamp | undefined;
+
+  /**
+   * Identifier of the import. Present if the type is SUBSCRIBERS_IMPORT or IMPORT_INSPECTION.
+   * Rows of the file are counted as processed, and failed has those that failed, with their line
+   * numbers.
+   *
+   * @generated from field: optional string import_id = 31;
+   */
+  importId?: string | undefined;
 };
 
 /**
@@ -409,11 +430,34 @@ export enum Operation_Type {
   WEBHOOK_REPLAY = 2,
 
   /**
-   * Undoes a change of many subscribers. Started by UndoOperation; see undo_of.
+   * Undoes a change of many subscribers or an import. Started by UndoOperation or UndoImport; see
+   * undo_of.
    *
    * @generated from enum value: SUBSCRIBERS_UNDO = 3;
    */
   SUBSCRIBERS_UNDO = 3,
+
+  /**
+   * Imports the rows of a file. Started by StartImport; see import_id.
+   *
+   * @generated from enum value: SUBSCRIBERS_IMPORT = 4;
+   */
+  SUBSCRIBERS_IMPORT = 4,
+
+  /**
+   * Writes subscribers to a file. Started by CreateExport; the export has the same identifier.
+   *
+   * @generated from enum value: SUBSCRIBERS_EXPORT = 5;
+   */
+  SUBSCRIBERS_EXPORT = 5,
+
+  /**
+   * Reads an uploaded file to find out what it contains. Started when an upload is complete; see
+   * import_id.
+   *
+   * @generated from enum value: IMPORT_INSPECTION = 7;
+   */
+  IMPORT_INSPECTION = 7,
 }
 
 /**
@@ -869,8 +913,8 @@ export declare const WatchOperationResponseSchema: GenMessage<WatchOperationResp
 
 /**
  * Manages the operations of the authenticated account (AIP-151): changes of many subscribers at
- * once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, and replays
- * of events to a webhook, which ReplayWebhook starts.
+ * once, which BatchChangeSubscribers starts, their undo, which UndoOperation starts, replays of
+ * events to a webhook, which ReplayWebhook starts, and exports, which CreateExport starts.
  *
  * An operation runs in the background, in transactions of up to 1,000 subscribers or 500 events. It
  * continues after a restart of the service, and processes none of them twice. Operations of an
@@ -945,22 +989,12 @@ export declare const OperationService: GenService<{
    * the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with OPERATION_NOT_FOUND,
    * OPERATION_NOT_UNDOABLE, OPERATION_NOT_ENDED, UNDO_EXPIRED, with OPERATION_ALREADY_UNDONE unless
    * the earlier undo was canceled or failed, or with OPERATION_LIMIT_REACHED. The undo of a
-   * change_status needs the scope admin.
+   * change_status needs the scope admin. The undo of an import is described at UndoImport.
    *
    * The undo gives a subscriber the tags, custom field values and status from before the operation,
    * as far as they still are as the operation left them; these are counted as changed. Subscribers
-   * that are already as before are unchanged. What was changed since stays and is counted in
-   * failed, by one of these reasons; a subscriber of which a part was undone is also counted as
-   * changed:
-   *
-   * - CHANGED_SINCE: the value or status is another one, the tag was removed or added again, or the
-   *   status belongs to an earlier address
-   * - OPT_OUT_KEPT: after the operation changed the status to an opt-out, the person, a file or
-   *   another call stated one too; see OPT_OUT_REPEATED in SubscriberHistoryEntry
-   * - SUBSCRIBER_NOT_FOUND: the subscribers were deleted, without identifiers
-   * - TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND: the tag or field was deleted
-   * - SUBSCRIBER_SUPPRESSED: the address is suppressed, so that the opt-out stays
-   * - VALIDATION_ERROR: the subscriber would have too many tags or too large values
+   * that are already as before are unchanged. What was changed since stays and is counted in failed
+   * of the undo, by a reason. A subscriber of which a part was undone is also counted as changed.
    *
    * A renamed tag is followed, and tags that the operation created are kept. The undo of a change of
    * the status is an explicit act of the caller, with its event and its entry in the history. An

@@ -2741,6 +2741,16 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
    * @generated from field: string q = 15;
    */
   q: string;
+
+  /**
+   * Which fields are returned instead of those of the view: at most 200. They are the columns of
+   * CSV in this order: those of the view FULL, such as email or updatedAt, customFields.KEY, and
+   * customFields for all custom fields. Records of NDJSON contain these fields only, in the order
+   * of the API. Default: the fields of the view.
+   *
+   * @generated from field: repeated string columns = 16;
+   */
+  columns: string[];
 };
 
 /**

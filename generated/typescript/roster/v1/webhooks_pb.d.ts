@@ -1364,7 +1364,7 @@ export declare const WebhookService: GenService<{
    * canceled. If the webhook is deleted, the operation ends as FAILED.
    *
    * ListWebhookDeliveries returns the deliveries of the replay, with its identifier as
-   * operation_id. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
+   * `operationId`. Fails with WEBHOOK_NOT_FOUND, or with OPERATION_LIMIT_REACHED if 100 operations
    * of the account have not ended.
    *
    * @generated from rpc roster.v1.WebhookService.ReplayWebhook

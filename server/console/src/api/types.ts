@@ -42,7 +42,7 @@ export interface ErrorResponse {
 }
 
 export interface ErrorBody {
-  code: "Unauthorized" | "ValidationError" | "EmailNotVerified" | "Forbidden" | "SubscriberNotFound" | "TagNotFound" | "CustomFieldNotFound" | "ApiKeyNotFound" | "RouteNotFound" | "MethodNotAllowed" | "SubscriberAlreadyExists" | "TagAlreadyExists" | "CustomFieldAlreadyExists" | "CustomFieldLimitReached" | "RequestTimeout" | "PayloadTooLarge" | "UnsupportedMediaType" | "Internal" | "Unavailable" | "DeadlineExceeded" | "InvalidStatusTransition" | "SubscriberSuppressed" | "SuppressionNotFound" | "IdempotencyKeyReused" | "IdempotencyKeyInUse" | "RateLimited" | "WebhookNotFound" | "WebhookLimitReached" | "WebhookDeliveryNotFound" | "LastAdminKey" | "ApiKeyExpired" | "MethodNotImplemented" | "ServiceNotFound" | "SegmentNotFound" | "SegmentAlreadyExists" | "SegmentLimitReached" | "SegmentWithoutFilter" | "UsedBySegments" | "OperationNotFound" | "OperationLimitReached" | "LinkNotFound" | "PublicUrlNotSet" | "IdempotentResponseErased" | "PreconditionFailed" | "TestDeliveryLimitReached" | "StreamLimitReached" | "CpuShareExceeded" | "TooManyInvalidKeys" | "TooManyInvalidLinks" | "TooManySignups" | "ApiKeyScopeTooBroad" | "CustomFieldBeingDeleted" | "ResponseNotRead" | "FieldNotImplemented" | "SessionNotFound" | "SignInLinkNotFound" | "CrossOriginRequest" | "HttpsRequired" | "SignInLinkLimitReached" | "SelectionChanged" | "OperationNotEnded" | "OperationNotUndoable" | "UndoExpired" | "OperationAlreadyUndone" | "Cancelled" | "NotFound" | "AlreadyExists" | "ResourceExhausted" | "FailedPrecondition" | "Aborted" | "OutOfRange";
+  code: "Unauthorized" | "ValidationError" | "EmailNotVerified" | "Forbidden" | "SubscriberNotFound" | "TagNotFound" | "CustomFieldNotFound" | "ApiKeyNotFound" | "RouteNotFound" | "MethodNotAllowed" | "SubscriberAlreadyExists" | "TagAlreadyExists" | "CustomFieldAlreadyExists" | "CustomFieldLimitReached" | "RequestTimeout" | "PayloadTooLarge" | "UnsupportedMediaType" | "Internal" | "Unavailable" | "DeadlineExceeded" | "InvalidStatusTransition" | "SubscriberSuppressed" | "SuppressionNotFound" | "IdempotencyKeyReused" | "IdempotencyKeyInUse" | "RateLimited" | "WebhookNotFound" | "WebhookLimitReached" | "WebhookDeliveryNotFound" | "LastAdminKey" | "ApiKeyExpired" | "MethodNotImplemented" | "ServiceNotFound" | "SegmentNotFound" | "SegmentAlreadyExists" | "SegmentLimitReached" | "SegmentWithoutFilter" | "UsedBySegments" | "OperationNotFound" | "OperationLimitReached" | "LinkNotFound" | "PublicUrlNotSet" | "IdempotentResponseErased" | "PreconditionFailed" | "TestDeliveryLimitReached" | "StreamLimitReached" | "CpuShareExceeded" | "TooManyInvalidKeys" | "TooManyInvalidLinks" | "TooManySignups" | "ApiKeyScopeTooBroad" | "CustomFieldBeingDeleted" | "ResponseNotRead" | "FieldNotImplemented" | "SessionNotFound" | "SignInLinkNotFound" | "CrossOriginRequest" | "HttpsRequired" | "SignInLinkLimitReached" | "SelectionChanged" | "OperationNotEnded" | "OperationNotUndoable" | "UndoExpired" | "OperationAlreadyUndone" | "InsufficientStorage" | "ExportNotFound" | "ExportNotReady" | "ExportLimitReached" | "RangeNotSatisfiable" | "ValuesNotConvertible" | "ImportNotFound" | "ImportLimitReached" | "ImportStateConflict" | "UploadOffsetMismatch" | "Cancelled" | "NotFound" | "AlreadyExists" | "ResourceExhausted" | "FailedPrecondition" | "Aborted" | "OutOfRange";
   message: string;
   details: ErrorDetail[];
   requestId: string;
@@ -321,6 +321,206 @@ export interface ImportResult {
   droppedCells?: string[];
 }
 
+export interface CreateImportRequest {
+  name: string;
+  size: number;
+  sha256?: string | null;
+  options?: ImportOptions | null;
+}
+
+export interface ImportOptions {
+  onConflict?: "FAIL" | "SKIP" | "UPDATE" | null;
+  charset?: string | null;
+  preset?: "ROSTER" | "MAILCHIMP" | "KIT" | "BUTTONDOWN" | "EMAILOCTOPUS" | "SUBSTACK" | "BEEHIIV" | "LISTMONK" | "GHOST" | "MAILERLITE" | "BREVO" | "HUBSPOT" | "KLAVIYO" | "ACTIVECAMPAIGN" | null;
+  columnMap?: string[] | null;
+  unknownColumns?: "FAIL" | "IGNORE" | "CREATE_FIELDS" | null;
+  addTags?: string[] | null;
+  filter?: string | null;
+  segmentId?: string | null;
+  statusMap?: string[] | null;
+  ignoreColumns?: string[] | null;
+  dateFormat?: "MDY" | "DMY" | "YMD" | null;
+  nullTokens?: string[] | null;
+  q?: string | null;
+}
+
+export interface CreateImportResponse {
+  import: ImportJob;
+}
+
+export interface ImportJob {
+  id: string;
+  name: string;
+  state: "UPLOADING" | "INSPECTING" | "READY" | "RUNNING" | "SUCCEEDED" | "CANCELLED" | "FAILED";
+  size: number | "NaN" | "Infinity" | "-Infinity";
+  received: number | "NaN" | "Infinity" | "-Infinity";
+  options: ImportOptionsOutput;
+  preset?: "ROSTER" | "MAILCHIMP" | "KIT" | "BUTTONDOWN" | "EMAILOCTOPUS" | "SUBSTACK" | "BEEHIIV" | "LISTMONK" | "GHOST" | "MAILERLITE" | "BREVO" | "HUBSPOT" | "KLAVIYO" | "ACTIVECAMPAIGN";
+  format: string;
+  delimiter: string;
+  columns: ImportJobColumn[];
+  problems: ErrorDetail[];
+  sample: ImportJobSample[];
+  rows: number;
+  statuses: ImportJobStatusCount[];
+  invalid: ReasonCount[];
+  operationId: string;
+  processed: number;
+  summary?: ImportSummary;
+  dryRun: boolean;
+  error?: ErrorBody;
+  actor?: Actor;
+  createdAt: string;
+  startedAt?: string;
+  endedAt?: string;
+  expiresAt: string;
+  undoneBy?: string;
+  undoExpiresAt?: string;
+}
+
+export interface ImportOptionsOutput {
+  onConflict?: "FAIL" | "SKIP" | "UPDATE";
+  charset: string;
+  preset?: "ROSTER" | "MAILCHIMP" | "KIT" | "BUTTONDOWN" | "EMAILOCTOPUS" | "SUBSTACK" | "BEEHIIV" | "LISTMONK" | "GHOST" | "MAILERLITE" | "BREVO" | "HUBSPOT" | "KLAVIYO" | "ACTIVECAMPAIGN";
+  columnMap: string[];
+  unknownColumns?: "FAIL" | "IGNORE" | "CREATE_FIELDS";
+  addTags: string[];
+  filter: string;
+  segmentId: string;
+  statusMap: string[];
+  ignoreColumns: string[];
+  dateFormat?: "MDY" | "DMY" | "YMD";
+  nullTokens: string[];
+  q: string;
+}
+
+export interface ImportJobColumn {
+  name: string;
+  target: string;
+  filled: number;
+  examples: string[];
+  proposedType: "TEXT" | "NUMBER" | "BOOLEAN" | "DATE";
+  looksLikeConsent: boolean;
+  unknown: boolean;
+}
+
+export interface ImportJobSample {
+  line: number;
+  email: string;
+  firstName: string;
+  lastName: string;
+  status?: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED";
+  tags: string[];
+  customFields: Record<string, string>;
+  reason?: "DUPLICATE_IN_REQUEST" | "ALREADY_EXISTS" | "MISSING_EMAIL" | "INVALID_EMAIL" | "INVALID_FIELD" | "INVALID_TAG" | "INVALID_ROW" | "UNKNOWN_CUSTOM_FIELD" | "INVALID_CUSTOM_FIELD" | "SUPPRESSED" | "FILTERED";
+  field: string;
+}
+
+export interface ImportJobStatusCount {
+  status: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED";
+  rows: number;
+}
+
+export interface UploadImportPartResponse {
+  import: ImportJob;
+}
+
+export interface ListImportsResponse {
+  imports: ImportJob[];
+  total?: number;
+  page: number;
+  limit: number;
+}
+
+export interface GetImportResponse {
+  import: ImportJob;
+}
+
+export interface UpdateImportRequest {
+  options: ImportOptions;
+}
+
+export interface UpdateImportResponse {
+  import: ImportJob;
+}
+
+export interface StartImportRequest {
+  dryRun?: boolean | null;
+}
+
+export interface StartImportResponse {
+  import: ImportJob;
+}
+
+export interface CancelImportResponse {
+  import: ImportJob;
+}
+
+export interface UndoImportRequest {
+  dryRun?: boolean | null;
+}
+
+export interface UndoImportResponse {
+  operation: Operation;
+}
+
+export interface Operation {
+  id: string;
+  type: "SUBSCRIBERS_BATCH" | "WEBHOOK_REPLAY" | "SUBSCRIBERS_UNDO" | "SUBSCRIBERS_IMPORT" | "SUBSCRIBERS_EXPORT" | "IMPORT_INSPECTION";
+  action?: OperationAction;
+  replay?: OperationReplay;
+  filter: string;
+  segmentId: string;
+  dryRun: boolean;
+  state: "RUNNING" | "SUCCEEDED" | "CANCELLED" | "FAILED";
+  done: boolean;
+  total: number;
+  processed: number;
+  failed: ReasonCount[];
+  rate: number;
+  createdAt: string;
+  endedAt?: string;
+  changed?: number;
+  wouldChange?: number;
+  unchanged?: number;
+  actor?: Actor;
+  q: string;
+  excluded?: number;
+  undoOf?: string;
+  undoneBy?: string;
+  undoExpiresAt?: string;
+  importId?: string;
+}
+
+export interface OperationAction {
+  addTags?: string[];
+  removeTags?: string[];
+  setCustomFields?: Record<string, unknown>;
+  changeStatus?: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED";
+  delete?: boolean;
+  consentSource?: string;
+}
+
+export interface OperationReplay {
+  webhookId: string;
+  since?: string;
+  until?: string;
+  eventTypes: string[];
+  onlyFailed: boolean;
+  deliveries: number;
+}
+
+export interface WatchImportResponse {
+  import: ImportJob;
+}
+
+export interface ImportFailure {
+  line: number;
+  reason: string;
+  field: string;
+  cells: string[];
+}
+
 export interface CreateSegmentRequest {
   name: string;
   filter: string;
@@ -399,51 +599,6 @@ export interface BatchChangeSubscribersResponse {
   operation: Operation;
 }
 
-export interface Operation {
-  id: string;
-  type: "SUBSCRIBERS_BATCH" | "WEBHOOK_REPLAY" | "SUBSCRIBERS_UNDO";
-  action?: OperationAction;
-  replay?: OperationReplay;
-  filter: string;
-  segmentId: string;
-  dryRun: boolean;
-  state: "RUNNING" | "SUCCEEDED" | "CANCELLED" | "FAILED";
-  done: boolean;
-  total: number;
-  processed: number;
-  failed: ReasonCount[];
-  rate: number;
-  createdAt: string;
-  endedAt?: string;
-  changed?: number;
-  wouldChange?: number;
-  unchanged?: number;
-  actor?: Actor;
-  q: string;
-  excluded?: number;
-  undoOf?: string;
-  undoneBy?: string;
-  undoExpiresAt?: string;
-}
-
-export interface OperationAction {
-  addTags?: string[];
-  removeTags?: string[];
-  setCustomFields?: Record<string, unknown>;
-  changeStatus?: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED";
-  delete?: boolean;
-  consentSource?: string;
-}
-
-export interface OperationReplay {
-  webhookId: string;
-  since?: string;
-  until?: string;
-  eventTypes: string[];
-  onlyFailed: boolean;
-  deliveries: number;
-}
-
 export interface ListOperationsResponse {
   operations: Operation[];
   total?: number;
@@ -469,6 +624,61 @@ export interface UndoOperationResponse {
 
 export interface WatchOperationResponse {
   operation: Operation;
+}
+
+export interface CreateExportRequest {
+  format?: "NDJSON" | "CSV" | null;
+  filter?: string | null;
+  segmentId?: string | null;
+  q?: string | null;
+  view?: "BASIC" | "FULL" | null;
+  columns?: string[] | null;
+  bom?: boolean | null;
+  escapeFormulas?: boolean | null;
+}
+
+export interface CreateExportResponse {
+  export: SubscriberExport;
+}
+
+export interface SubscriberExport {
+  id: string;
+  state: "RUNNING" | "SUCCEEDED" | "CANCELLED" | "FAILED";
+  done: boolean;
+  format: "NDJSON" | "CSV";
+  view: "BASIC" | "FULL";
+  columns: string[];
+  filter: string;
+  segmentId: string;
+  q: string;
+  total: number;
+  processed: number;
+  size: number | "NaN" | "Infinity" | "-Infinity";
+  sha256?: string;
+  failed: ReasonCount[];
+  createdAt: string;
+  endedAt?: string;
+  expiresAt: string;
+  actor?: Actor;
+}
+
+export interface ListExportsResponse {
+  exports: SubscriberExport[];
+  total?: number;
+  page: number;
+  limit: number;
+}
+
+export interface GetExportResponse {
+  export: SubscriberExport;
+}
+
+export interface CancelExportResponse {
+  export: SubscriberExport;
+}
+
+export interface WatchExportResponse {
+  export: SubscriberExport;
 }
 
 export interface CreateTagRequest {
@@ -1161,7 +1371,73 @@ export interface Operations {
   };
   "GET /api/subscribers/export": {
     path: {  };
-    query: { format?: "NDJSON" | "CSV"; status?: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED"; tag?: string; createdAfter?: string; createdBefore?: string; afterId?: string; updatedAfter?: string; updatedBefore?: string; view?: "BASIC" | "FULL"; filter?: string; segmentId?: string; include?: "LINKS"[]; bom?: boolean; escapeFormulas?: boolean; q?: string; };
+    query: { format?: "NDJSON" | "CSV"; status?: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED"; tag?: string; createdAfter?: string; createdBefore?: string; afterId?: string; updatedAfter?: string; updatedBefore?: string; view?: "BASIC" | "FULL"; filter?: string; segmentId?: string; include?: "LINKS"[]; bom?: boolean; escapeFormulas?: boolean; q?: string; columns?: string[]; };
+    body: undefined;
+    response: unknown;
+  };
+  "GET /api/imports": {
+    path: {  };
+    query: { limit?: number; page?: number; pageToken?: string; };
+    body: undefined;
+    response: ListImportsResponse;
+  };
+  "POST /api/imports": {
+    path: {  };
+    query: {  };
+    body: CreateImportRequest;
+    response: CreateImportResponse;
+  };
+  "PUT /api/imports/{id}/content": {
+    path: { id: string; };
+    query: { offset?: number; sha256?: string; };
+    body: unknown;
+    response: UploadImportPartResponse;
+  };
+  "GET /api/imports/{id}": {
+    path: { id: string; };
+    query: {  };
+    body: undefined;
+    response: GetImportResponse;
+  };
+  "PATCH /api/imports/{id}": {
+    path: { id: string; };
+    query: {  };
+    body: UpdateImportRequest;
+    response: UpdateImportResponse;
+  };
+  "DELETE /api/imports/{id}": {
+    path: { id: string; };
+    query: {  };
+    body: undefined;
+    response: undefined;
+  };
+  "POST /api/imports/{id}/start": {
+    path: { id: string; };
+    query: {  };
+    body: StartImportRequest;
+    response: StartImportResponse;
+  };
+  "POST /api/imports/{id}/cancel": {
+    path: { id: string; };
+    query: {  };
+    body: undefined;
+    response: CancelImportResponse;
+  };
+  "POST /api/imports/{id}/undo": {
+    path: { id: string; };
+    query: {  };
+    body: UndoImportRequest;
+    response: UndoImportResponse;
+  };
+  "GET /api/imports/{id}/watch": {
+    path: { id: string; };
+    query: {  };
+    body: undefined;
+    response: unknown;
+  };
+  "GET /api/imports/{id}/failures": {
+    path: { id: string; };
+    query: { format?: "NDJSON" | "CSV"; };
     body: undefined;
     response: unknown;
   };
@@ -1238,6 +1514,48 @@ export interface Operations {
     response: UndoOperationResponse;
   };
   "GET /api/operations/{id}/watch": {
+    path: { id: string; };
+    query: {  };
+    body: undefined;
+    response: unknown;
+  };
+  "GET /api/exports": {
+    path: {  };
+    query: { limit?: number; page?: number; pageToken?: string; };
+    body: undefined;
+    response: ListExportsResponse;
+  };
+  "POST /api/exports": {
+    path: {  };
+    query: {  };
+    body: CreateExportRequest;
+    response: CreateExportResponse;
+  };
+  "GET /api/exports/{id}": {
+    path: { id: string; };
+    query: {  };
+    body: undefined;
+    response: GetExportResponse;
+  };
+  "DELETE /api/exports/{id}": {
+    path: { id: string; };
+    query: {  };
+    body: undefined;
+    response: undefined;
+  };
+  "POST /api/exports/{id}/cancel": {
+    path: { id: string; };
+    query: {  };
+    body: undefined;
+    response: CancelExportResponse;
+  };
+  "GET /api/exports/{id}/watch": {
+    path: { id: string; };
+    query: {  };
+    body: undefined;
+    response: unknown;
+  };
+  "GET /api/exports/{id}/file": {
     path: { id: string; };
     query: {  };
     body: undefined;

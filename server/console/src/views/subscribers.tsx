@@ -19,6 +19,7 @@ import { Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
 import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from "./subscribers/list.ts";
 import { SearchActions } from "./subscribers/search_actions.tsx";
 import { SearchBox } from "./subscribers/search_box.tsx";
+import { SegmentBar } from "./subscribers/segment_bar.tsx";
 import { isAddress, readSearch } from "./subscribers/search_text.ts";
 import { MOST_EXCEPTIONS, Selection } from "./subscribers/selection.ts";
 import { SelectionBar } from "./subscribers/selection_bar.tsx";
@@ -102,9 +103,11 @@ export function Subscribers({ id = "" }: Parameters) {
     // An expression is sent when it is complete.
     if (filter && !entered) return;
     const isSame = filter === wanted.filter && q === wanted.q;
+    // A list for the previous text can still be there.
+    const shown = JSON.stringify(list.value?.query) === key ? list.value : null;
     opensSingle.current = entered && value.trim() !== "";
     if (isSame && entered && error.value) reloads.value += 1;
-    else if (isSame && entered && list.value && !isLoading.value) openSingle(list.value);
+    else if (isSame && entered && shown && !isLoading.value) openSingle(shown);
     else if (!isSame) go(withQuery({ filter, q }), { replace: !entered });
   }
 
@@ -191,6 +194,7 @@ export function Subscribers({ id = "" }: Parameters) {
           <SearchActions list={rows} query={wanted} />
           <ColumnMenu fields={fields.value} />
         </div>
+        {wanted.segmentId && <SegmentBar id={wanted.segmentId} />}
         <SelectionBar
           list={rows}
           selected={selected}

@@ -17,6 +17,7 @@ from . import literals
 from .faults import fault, shown
 from .literals import check_is_text, check_not_prefix, literal_type
 from .operands import (
+    CONVERTED,
     CUSTOM_FIELDS,
     FIXED,
     NAMES,
@@ -71,7 +72,9 @@ def _condition(comparison: Comparison, types: Mapping[str, int], now: int) -> An
     if len(fields_of(comparison)) > 1:
         return _fields(comparison, operand, types)
     if operand.key is not None:
-        return _custom(comparison, operand.type, operand.key, now)
+        condition = _custom(comparison, operand.type, operand.key, now)
+        is_converted = operand.column.startswith(CONVERTED)
+        return condition._replace(column=operand.column) if is_converted else condition
     if is_time:
         return _time(comparison, operand.column, now)
     if operand.type is DataType.TEXT:
@@ -230,7 +233,7 @@ def _profile(comparison: Comparison, operand: Operand) -> Any:
     return Condition(Kind.COLUMN, _sql(comparison.operator), (value,), operand.column)
 
 
-def _custom(comparison: Comparison, data_type: DataType, key: str, now: int) -> Any:
+def _custom(comparison: Comparison, data_type: DataType, key: str, now: int) -> Condition:
     kind = VALUE_KINDS[data_type]
     _check_operator(comparison, _OPERATORS.get(kind, _ANY_ORDER))
     if _is_present(comparison):
@@ -238,7 +241,7 @@ def _custom(comparison: Comparison, data_type: DataType, key: str, now: int) -> 
     if kind is Kind.TEXT_VALUE:
         check_is_text(comparison)
         is_long = len(comparison.value) >= TEXT_KEY_LENGTH
-        condition = _text(comparison, Kind.LONG_TEXT_VALUE if is_long else kind)
+        condition: Condition = _text(comparison, Kind.LONG_TEXT_VALUE if is_long else kind)
         return condition._replace(values=(key, *condition.values))
     check_not_prefix(comparison)
     value: Any

@@ -12,7 +12,7 @@ from ....values.texts import caseless_key, fold_case
 from ..fields import PROFILE, Status, SubscriberRow
 from ..rules import ConsentRecord, NewSubscriber, search_keys
 from ..value_keys import text_keys
-from .operands import VALUE_KINDS
+from .operands import CONVERTED, VALUE_KINDS
 from .tree import Condition, Kind, is_true
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -132,6 +132,7 @@ def _operand(name: str, keys: Iterator[str], one: _Subscriber) -> Any:
             return one.new.email.key.rpartition("@")[2]
         case Kind.TAG_COUNT:
             return len(one.new.tags)
+    name = name.removeprefix(CONVERTED)
     if name not in VALUE_KINDS.values():
         return _column(name, one)
     return _typed(one.new.values.get(next(keys)), Kind(name))

@@ -131,4 +131,5 @@ def _other_type(
 
 def _to_convert(data_type: DataType) -> str:
     """Returns what to do to compare a custom field with values of another type."""
-    return f"or use a new field of type {data_type.name}"
+    # Short, because an error has at most 120 bytes of a message, also of the filter of a segment.
+    return f"or change its dataType to {data_type.name}"

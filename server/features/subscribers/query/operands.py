@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ....values.texts import json_name
-from ...custom_fields.rules import DataType
+from ...custom_fields.rules import DataType, FieldTypes
 from .. import fields
 from ..fields import PROFILE, profile_fields
 from .syntax import Comparison
 from .tree import Kind
 
 CUSTOM_FIELDS = "customFields."
+# Before the kind in the column of an operand, and of a condition, on a custom field that was
+# converted, see `custom_fields/value_conversion.py`.
+CONVERTED = "converted "
 # The kinds of the conditions on a custom field.
 VALUE_KINDS = {
     DataType.TEXT: Kind.TEXT_VALUE,
@@ -91,7 +94,9 @@ def operand_of(field: str, types: Mapping[str, int]) -> Operand | None:
     key = custom_key(field)
     if key in types:
         data_type = DataType(types[key])
-        return Operand(data_type, VALUE_KINDS[data_type], key)
+        kind = VALUE_KINDS[data_type]
+        is_converted = isinstance(types, FieldTypes) and key in types.converted
+        return Operand(data_type, f"{CONVERTED}{kind}" if is_converted else kind, key)
     return _OPERANDS.get(field)
 
 

@@ -19,6 +19,7 @@ from ....values.clock import Clock
 from ....values.emails import key_prefix
 from ....values.ids import ID_LENGTH, checked_id, is_id
 from ....values.texts import caseless_key, json_name
+from ...custom_fields.rules import FieldTypes
 from ...custom_fields.store import types as custom_field_types
 from ..fields import SubscriberRow
 from ..rules import check_email, search_text
@@ -164,7 +165,7 @@ class FilterExpressions:
         )
 
     async def _conditions(self, texts: Sequence[str], now: int | None) -> Any:
-        tree, types = joined(And, [parse(text) for text in texts]), {}
+        tree, types = joined(And, [parse(text) for text in texts]), FieldTypes()
         if needs_types(tree):
             types = await self._database.read(partial(custom_field_types, account_id()))
         return conditions_of(tree, types, self._clock() if now is None else now)

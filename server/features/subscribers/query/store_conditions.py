@@ -12,9 +12,10 @@ from peewee import JOIN, OP, SQL, Expression, Field, ModelSelect, Tuple, fn
 from ....storage.statements import Dialect, Fragment, Within, param
 from ...custom_fields.models import CustomValue
 from ...custom_fields.rules import TEXT_KEY_LENGTH
+from ...custom_fields.store_conversion import compared_value
 from ...tags.models import SubscriberTag, Tag
 from ..models import Subscriber
-from .operands import VALUE_KINDS
+from .operands import CONVERTED, VALUE_KINDS
 from .store_search import in_range, search_ranges
 from .tree import And, Condition, Kind, Not, Or, finds_few, is_status, selects_few
 
@@ -42,6 +43,7 @@ _SAME_ROW = (
     & (_LONG.subscriber_id == _VALUE.subscriber_id)
 )
 _VALUES = frozenset(VALUE_KINDS.values())
+_CONVERTED = {f"{CONVERTED}{kind}": data_type for data_type, kind in VALUE_KINDS.items()}
 SUBSCRIBERS = SubscriberColumns("one", ONE, ONE.id)
 SUBSCRIBERS_WITHOUT_INDEX = SubscriberColumns(
     "one without index", ONE, Expression(ONE.id, OP.CONCAT, SQL("''"))
@@ -227,9 +229,11 @@ def _operand(name: str, values: Iterator[Any], one: Any, id_: Field, dialect: Di
         case Kind.TAG_COUNT:
             column, links = _select_links(dialect)
             return links.select(fn.COUNT(SQL("*"))).where(column == id_)
-    if name not in _VALUES:
+    if name not in _VALUES and name not in _CONVERTED:
         return getattr(one, name)
     value = next(values)
+    if name in _CONVERTED:
+        return compared_value(value, _CONVERTED[name], dialect)
     return dialect.text_of(value.value) if name == Kind.TEXT_VALUE else value.number_key
 
 
@@ -321,7 +325,8 @@ def _select_compared(condition: Condition, dialect: Dialect) -> tuple[Field, Mod
     key, *others = condition.values
     column, query = _select_values(key)
     first, second = _VALUE, _SECOND if others else _OTHER
-    if next(filter(_VALUES.__contains__, _names(condition))) == Kind.TEXT_VALUE:
+    names = [name.removeprefix(CONVERTED) for name in _names(condition)]
+    if next(filter(_VALUES.__contains__, names)) == Kind.TEXT_VALUE:
         # The index does not contain a long text. SQLite would scan the values of all fields.
         first, query = _LONG, query.join(_LONG, JOIN.CROSS).where(_SAME_ROW)
     same_subscriber = (second.account_id == param("account_id")) & (
@@ -341,13 +346,17 @@ def _with_value(condition: Condition, dialect: Dialect) -> tuple[Field, ModelSel
     if condition.operator == "present":
         return column, query
     compared: Any = _VALUE.number_key
-    if condition.kind is Kind.TEXT_VALUE:
+    is_converted = condition.column in _CONVERTED
+    if is_converted:
+        compared = compared_value(_VALUE, _CONVERTED[condition.column], dialect)
+    elif condition.kind is Kind.TEXT_VALUE:
         compared = _VALUE.text_key
     elif condition.kind is Kind.LONG_TEXT_VALUE:
         compared = dialect.text_of(_VALUE.value)
-    condition = condition._replace(values=tuple(values))
+    condition = condition._replace(values=tuple(values), column="")
     matching = _compared(compared, condition, dialect)
-    if condition.operator == "contains" and condition.kind is Kind.TEXT_VALUE:
+    is_key = condition.kind is Kind.TEXT_VALUE and not is_converted
+    if condition.operator == "contains" and is_key:
         matching |= _contained_in_long(condition, dialect)
     return column, query.where(matching)
 

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "../../api/client.ts";
 import type { ErrorDetail } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
@@ -39,7 +39,8 @@ export function SearchBox({
     if (value !== sent.current?.trim()) text.value = value;
     sent.current = value;
   }, [value]);
-  useEffect(() => {
+  // Enter can follow at once.
+  useLayoutEffect(() => {
     if (wantsSearch.value) input.current?.focus();
     wantsSearch.value = false;
   }, []);
@@ -105,7 +106,7 @@ export function SearchBox({
 }
 
 /** The expression up to the error, the place of the error, and what is wrong there. */
-function Explained({ detail, text }: { detail: ErrorDetail; text: string }) {
+export function Explained({ detail, text }: { detail: ErrorDetail; text: string }) {
   const column = columnOf(detail.message);
   return (
     <>
@@ -123,7 +124,7 @@ function Explained({ detail, text }: { detail: ErrorDetail; text: string }) {
   );
 }
 
-function filterError(error: unknown): ErrorDetail | undefined {
+export function filterError(error: unknown): ErrorDetail | undefined {
   if (!(error instanceof ApiError) || error.status !== 400) return undefined;
   return error.details.find((each) => ["filter", "q"].includes(each.field));
 }

@@ -1,0 +1,38 @@
+import type { ComponentChildren } from "preact";
+import type { Loaded } from "../load.ts";
+import { errorText, t } from "../texts.ts";
+
+/** A part of a view: grey bars until it is loaded, or its error with a button to try again. */
+export function Part<Data>({
+  of: { data, error, reload },
+  bars = 3,
+  children,
+}: {
+  of: Loaded<Data>;
+  bars?: number;
+  children: (data: Data) => ComponentChildren;
+}) {
+  return (
+    <>
+      {error ? (
+        <p class="part-error" role="alert">
+          {errorText(error)}{" "}
+          <button type="button" onClick={reload}>
+            {t("retry")}
+          </button>
+        </p>
+      ) : null}
+      {data !== undefined ? children(data) : !error && <Bars count={bars} />}
+    </>
+  );
+}
+
+function Bars({ count }: { count: number }) {
+  return (
+    <div class="bars" aria-busy="true">
+      {Array.from({ length: count }, (_, index) => (
+        <span key={index} class="skeleton" />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,188 @@
+import { useSignal } from "@preact/signals";
+import { notify } from "../announce.ts";
+import { call } from "../api/client.ts";
+import type { CustomField } from "../api/types.ts";
+import { CopyButton } from "../components/copy_button.tsx";
+import { ActionDialog, textOf } from "../components/action_dialog.tsx";
+import { Part } from "../components/part.tsx";
+import { UsedBy, UsesLost } from "../components/used_by.tsx";
+import { useLoaded } from "../load.ts";
+import { href } from "../router.ts";
+import { canWrite, session } from "../session.ts";
+import { named, parts, plural, t } from "../texts.ts";
+import { AttributeTabs, RowMenu } from "./attributes/parts.tsx";
+
+const TYPES = ["TEXT", "NUMBER", "BOOLEAN", "DATE"] as const;
+// The maximum of one page, and the default limit of an account.
+const LIMIT = 100;
+
+type Open = { field?: CustomField; what: "edit" | "delete" };
+
+/** The custom fields with their types, fallbacks and merge tags. */
+export function Fields() {
+  const open = useSignal<Open | null>(null);
+  const loaded = useLoaded(async (signal) => {
+    const query = { limit: LIMIT, include: ["USED_BY" as const] };
+    return (await call("GET /api/custom-fields", { query, signal })).customFields;
+  });
+  const close = () => (open.value = null);
+  // The server refuses changes of fields until then.
+  const isVerified = session.value?.account.emailVerified;
+  const mayChange = canWrite.value && isVerified;
+
+  return (
+    <div class="page">
+      <header class="page-head">
+        <h1>{t("fields.title")}</h1>
+        {mayChange && (
+          <button type="button" class="main" onClick={() => (open.value = { what: "edit" })}>
+            {t("field.new")}
+          </button>
+        )}
+      </header>
+      <AttributeTabs current="fields" />
+      {canWrite.value && !isVerified && <p class="warning">{t("error.EmailNotVerified")}</p>}
+      <Part of={loaded} bars={6}>
+        {(fields) =>
+          fields.length === 0 ? (
+            <p class="hint">{t("fields.none")}</p>
+          ) : (
+            <table class="records">
+              <thead>
+                <tr>
+                  <th scope="col">{t("column.name")}</th>
+                  <th scope="col">{t("field.type")}</th>
+                  <th scope="col" class="secondary">
+                    {t("field.fallback")}
+                  </th>
+                  <th scope="col" class="secondary">
+                    {t("usedBy")}
+                  </th>
+                  <th scope="col">
+                    <span class="unseen">{t("actions")}</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {fields.map((field) => (
+                  <tr key={field.id}>
+                    <th scope="row" class="grow">
+                      <a
+                        class="cut"
+                        href={href(`/subscribers?filter=${encodeURIComponent(`customFields.${field.key}:*`)}`)}
+                      >
+                        <bdi dir="auto">{field.label}</bdi>
+                      </a>
+                      <code class="cut muted">{field.mergeTag}</code>
+                    </th>
+                    <td>{named("dataType", field.dataType)}</td>
+                    <td class="secondary short">
+                      <bdi class="cut" dir="auto" title={field.fallback}>
+                        {field.fallback}
+                      </bdi>
+                    </td>
+                    <td class="secondary">
+                      <UsedBy uses={field.usedBy} />
+                    </td>
+                    <td class="number">
+                      <CopyButton text={field.mergeTag} title={t("field.copy", { name: field.label })} />
+                      {mayChange && <RowMenu name={field.label} onOpen={(what) => (open.value = { field, what })} />}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )
+        }
+      </Part>
+      {open.value?.what === "edit" && <EditField field={open.value.field} onClose={close} onSaved={loaded.reload} />}
+      {open.value?.what === "delete" && open.value.field && (
+        <DeleteField field={open.value.field} onClose={close} onDeleted={loaded.reload} />
+      )}
+    </div>
+  );
+}
+
+function EditField({
+  field,
+  onClose,
+  onSaved,
+}: {
+  field: CustomField | undefined;
+  onClose: () => void;
+  onSaved: () => void;
+}) {
+  return (
+    <ActionDialog
+      title={t(field ? "field.rename" : "field.new")}
+      action={t("save")}
+      onClose={onClose}
+      run={async (form) => {
+        const body = { label: textOf(form, "label"), fallback: String(form.get("fallback") ?? "") };
+        const dataType = textOf(form, "dataType") as CustomField["dataType"];
+        if (field) await call("PATCH /api/custom-fields/{id}", { path: { id: field.id }, body });
+        else await call("POST /api/custom-fields", { body: { ...body, dataType } });
+        notify(t("saved"));
+        onSaved();
+      }}
+    >
+      <label class="field">
+        {t("column.name")}
+        <input name="label" required maxLength={80} dir="auto" autocomplete="off" value={field?.label ?? ""} />
+      </label>
+      {field ? (
+        <p class="hint">{parts("field.renameText", { tag: <code>{field.mergeTag}</code> })}</p>
+      ) : (
+        <label class="field">
+          {t("field.type")}
+          <select name="dataType">
+            {TYPES.map((type) => (
+              <option key={type} value={type}>
+                {named("dataType", type)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <label class="field">
+        {t("field.fallback")}
+        <input name="fallback" maxLength={1000} dir="auto" autocomplete="off" value={field?.fallback ?? ""} />
+        <small>{t("field.fallbackText")}</small>
+      </label>
+    </ActionDialog>
+  );
+}
+
+function DeleteField({
+  field,
+  onClose,
+  onDeleted,
+}: {
+  field: CustomField;
+  onClose: () => void;
+  onDeleted: () => void;
+}) {
+  const total = useLoaded(async (signal) => {
+    const query = { filter: `customFields.${field.key}:*` };
+    return (await call("GET /api/statistics", { query, signal })).total;
+  });
+  return (
+    <ActionDialog
+      isRisky
+      title={parts("field.delete", { name: <bdi dir="auto">{field.label}</bdi> })}
+      action={t("field.deleteAction")}
+      onClose={onClose}
+      run={async () => {
+        const query = { force: Boolean(field.usedBy?.some((use) => use.type === "SEGMENT")) };
+        await call("DELETE /api/custom-fields/{id}", { path: { id: field.id }, query });
+        notify(t("deleted"));
+        onDeleted();
+      }}
+    >
+      <Part of={total} bars={1}>
+        {(count) => <p>{plural("field.deleteText", count)}</p>}
+      </Part>
+      <UsesLost uses={field.usedBy} />
+    </ActionDialog>
+  );
+}

@@ -1,0 +1,55 @@
+import { useSignal } from "@preact/signals";
+import { call } from "../api/client.ts";
+import { AddPerson } from "../components/add_person.tsx";
+import { Icon } from "../components/icon.tsx";
+import { Part } from "../components/part.tsx";
+import { useLoaded } from "../load.ts";
+import { canWrite, session } from "../session.ts";
+import { t } from "../texts.ts";
+import { Growth } from "./home/chart.tsx";
+import { FirstSteps } from "./home/first_steps.tsx";
+import { Numbers } from "./home/numbers.tsx";
+import { LastOperations } from "./home/operations.tsx";
+import { LargestSegments } from "./home/segments.tsx";
+import { FailingWebhooks } from "./home/webhooks.tsx";
+
+/** How the list is doing; for an account without people, how to begin. */
+export function Home() {
+  const adds = useSignal(false);
+  const totals = useLoaded((signal) => call("GET /api/statistics", { signal }));
+  const account = session.value?.account;
+  const isEmpty = totals.data?.total === 0;
+  return (
+    <div class="page">
+      <header class="page-head">
+        <h1>
+          <bdi dir="auto">{account?.displayName || account?.email}</bdi>
+        </h1>
+        {canWrite.value && !isEmpty && (
+          <button type="button" onClick={() => (adds.value = true)}>
+            <Icon name="plus" />
+            {t("addPerson.title")}
+          </button>
+        )}
+      </header>
+      <Numbers of={totals} />
+      {isEmpty ? (
+        <FirstSteps onAdd={() => (adds.value = true)} />
+      ) : (
+        <Part of={{ ...totals, error: null }} bars={0}>
+          {() => (
+            <>
+              <FailingWebhooks />
+              <Growth />
+              <div class="pair">
+                <LargestSegments />
+                <LastOperations onEnd={totals.reload} />
+              </div>
+            </>
+          )}
+        </Part>
+      )}
+      {adds.value && <AddPerson onClose={() => (adds.value = false)} onAdded={totals.reload} />}
+    </div>
+  );
+}

@@ -1,0 +1,17 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { addressesIn } from "../src/views/suppressions/addresses.ts";
+
+test("addresses are separated by lines, commas and semicolons, and counted once", () => {
+  assert.deepEqual(addressesIn(" a@x.org\nb@x.org;c@x.org, a@x.org\n\n"), ["a@x.org", "b@x.org", "c@x.org"]);
+  assert.deepEqual(addressesIn('"a@x.org","b@x.org"'), ["a@x.org", "b@x.org"]);
+  assert.deepEqual(addressesIn(" \n "), []);
+});
+
+test("names of a mail program are not addresses", () => {
+  assert.deepEqual(addressesIn("Ada Lovelace <ada@x.org>, Bob <bob@x.org>"), ["ada@x.org", "bob@x.org"]);
+});
+
+test("what is no address stays, so that the server reports it", () => {
+  assert.deepEqual(addressesIn("a@x.org nonsense"), ["a@x.org", "nonsense"]);
+});

@@ -1,0 +1,160 @@
+"""Reads an uploaded file with the parsers of the gateway, as the messages of an import.
+
+The file is read in chunks and parsed in other threads, so memory use does not depend on its size. A
+ZIP archive is copied to a temporary file without a name while it is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from typing import NamedTuple
+
+from roster.v1 import http_pb2
+from roster.v1 import subscribers_pb2 as pb
+from rosterd.http_gateway.policy import Annotations
+from rosterd.http_gateway.request_errors import RequestError
+from rosterd.http_gateway.routing.stream_fields import request_records
+from rosterd.http_gateway.streams.body_formats import csv_parser, is_json
+from rosterd.http_gateway.streams.charsets import Converter
+from rosterd.http_gateway.streams.csv_lines import CsvParser
+from rosterd.http_gateway.streams.ndjson import NdjsonParser
+from rosterd.http_gateway.streams.records import MAX_RECORD_BYTES, Record, next_batch
+from rosterd.http_gateway.streams.unpacking import Unpacking
+
+from ....rpc.errors import Detail, Unavailable, ValidationError
+from ....rpc.field_options import field_options
+
+# The limits of one message, so that the thread that parses it delays calls for a few milliseconds.
+MAX_ROWS = 200
+MAX_BYTES = 256 * 1024
+
+_FIELDS = request_records(
+    pb.ImportSubscribersRequest.DESCRIPTOR,
+    "subscribers",
+    frozenset(),
+    Annotations(of_field=field_options, csv_line=http_pb2.CsvLine.DESCRIPTOR.full_name),
+)
+
+
+class FileMessage(NamedTuple):
+    """Rows of a file. `texts` are those of JSON rows as they were written."""
+
+    request: pb.ImportSubscribersRequest
+    texts: list[bytes]
+
+
+class FileReader:
+    """Reads one file. `open_file` returns its bytes; `format` and `delimiter` are set once known.
+
+    ValidationError is raised after the rows before an error in the file.
+    """
+
+    def __init__(
+        self,
+        open_file: Callable[[], AsyncGenerator[bytes, None]],
+        charset: str,
+        *,
+        max_rows: int = MAX_ROWS,
+    ) -> None:
+        """A message has at most `max_rows` rows. Raises ValidationError for an unknown charset."""
+        self._open = open_file
+        self._max_rows = max_rows
+        self._converter = check_charset(charset)
+        self._parser: CsvParser | NdjsonParser | None = None
+
+    @property
+    def format(self) -> str:
+        """The format, "csv" or "json"; empty before the first row."""
+        if self._parser is None:
+            return ""
+        return "csv" if isinstance(self._parser, CsvParser) else "json"
+
+    @property
+    def delimiter(self) -> str:
+        return self._parser.delimiter if isinstance(self._parser, CsvParser) else ""
+
+    async def messages(self) -> AsyncGenerator[FileMessage, None]:
+        """Yields the rows, the header of a CSV file first."""
+        try:
+            async with aclosing(self._texts()) as texts:
+                start = b""
+                async for text in texts:
+                    if self._parser is None:
+                        text = start = start + text
+                        self._parser = _parser_for(start)
+                    if self._parser is not None:
+                        async for message in self._parsed(self._parser, self._parser.feed(text)):
+                            yield message
+            self._parser = self._parser or csv_parser(_FIELDS)
+            async for message in self._parsed(self._parser, self._parser.finish()):
+                yield message
+        except RequestError as error:
+            raise _converted(error) from None
+
+    async def _parsed(
+        self, parser: CsvParser | NdjsonParser, records: Iterator[Record | None]
+    ) -> AsyncGenerator[FileMessage, None]:
+        is_last = False
+        while not is_last:
+            message, is_last, error = await asyncio.to_thread(
+                _next_message, parser, records, self._max_rows
+            )
+            if message.texts:
+                yield message
+            if error is not None:
+                raise error
+
+    async def _texts(self) -> AsyncGenerator[bytes, None]:
+        """Yields the content in UTF-8."""
+        unpacking = Unpacking(self._open())
+        is_archive = await unpacking.is_archive()
+        pieces = unpacking.unpacked if is_archive else unpacking.pieces
+        async with aclosing(pieces()) as chunks:
+            async for chunk in chunks:
+                for text in self._converter.feed(chunk):
+                    yield text
+        for text in self._converter.feed(b"", is_last=True):
+            yield text
+
+
+def check_charset(charset: str) -> Converter:
+    """Returns the converter of a file to UTF-8. Raises ValidationError for an unknown charset."""
+    try:
+        return Converter(charset, "charset")
+    except RequestError as error:
+        raise _converted(error) from None
+
+
+def _parser_for(start: bytes) -> CsvParser | NdjsonParser | None:
+    """Returns the parser for a file by its first bytes, or None if they are too few."""
+    has_json = is_json(start)
+    if has_json is None and len(start) < MAX_RECORD_BYTES:
+        return None
+    return NdjsonParser(_FIELDS) if has_json else csv_parser(_FIELDS)
+
+
+def _next_message(
+    parser: CsvParser | NdjsonParser, records: Iterator[Record | None], max_rows: int
+) -> tuple[FileMessage, bool, RequestError | None]:
+    """Returns the next rows, whether none follow, and the error in the row that follows, if any."""
+    request, texts, size = pb.ImportSubscribersRequest(), list[bytes](), 0
+    is_last, error = False, None
+    while not is_last and len(texts) < max_rows and size < MAX_BYTES:
+        batch = next_batch(records, max_rows, max_rows - len(texts), MAX_BYTES - size)
+        added = parser.add(batch.records, request)
+        texts += [record.data for record in batch.records[: added.number]]
+        size += batch.size
+        error = added.error or batch.error
+        is_last = batch.is_last or error is not None
+    return FileMessage(request, texts), is_last, error
+
+
+def _converted(error: RequestError) -> Exception:
+    """Returns the error of the service for an error of a parser."""
+    found = error.error
+    if found.reason == "UNAVAILABLE":
+        return Unavailable()
+    details = [Detail(each.field, each.code, each.message) for each in found.details]
+    return ValidationError(details or [Detail("", "INVALID_FORMAT", found.message)], found.message)

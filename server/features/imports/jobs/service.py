@@ -1,0 +1,461 @@
+"""ImportService."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from roster.v1 import imports_pb2 as pb
+from roster.v1.http_pb2 import CsvLine
+from roster.v1.imports_pb2_grpc import ImportServiceServicer
+from roster.v1.rows_pb2 import Export
+
+from ....rpc.caller import Caller, account_id, current
+from ....rpc.errors import (
+    EmailNotVerified,
+    ImportNotFound,
+    ImportStateConflict,
+    OperationNotUndoable,
+    Unavailable,
+    UploadOffsetMismatch,
+    ValidationError,
+    invalid,
+)
+from ....rpc.etags import check_change, check_etag, etag_of, with_etag
+from ....rpc.messages import Context, check_page
+from ....rpc.paging import page_in, token_of
+from ....rpc.streams import accept
+from ....storage.database import Database
+from ....storage.transaction import Transaction
+from ....values.ids import checked_id
+from ...files import store as files_store
+from ...files.store import FileMissing, WrongOffset
+from ...files.store_content import PART_BYTES, Files
+from ...operations import store as operations
+from ...operations.messages import operation
+from ...operations.rules import JobRequest, Type
+from ...operations.store_undo import start_undo
+from ...sessions.store import check_credential
+from ...subscribers.query.request import FilterExpressions
+from ..columns import FAILURE, UnknownColumns
+from ..messages import Options
+from . import store
+from .file_reader import check_charset
+from .messages import (
+    check_sha256,
+    import_job,
+    listed_job,
+    options_of,
+    options_text,
+    problems_of,
+    request_of,
+)
+from .rules import ACTIVE, OPEN, RETENTION_MILLISECONDS, Progress, State
+from .store import ImportRow
+
+# Seconds between reads of a watched import.
+WATCH_SECONDS = 0.5
+
+
+class ImportService(ImportServiceServicer):
+    """Manages the imports of the caller's account. `notify` starts operations of accounts."""
+
+    def __init__(
+        self,
+        database: Database,
+        files: Files,
+        filters: FilterExpressions,
+        notify: Callable[[Collection[str]], None],
+    ) -> None:
+        self._database = database
+        self._files = files
+        self._filters = filters
+        self._notify = notify
+        self._stopping = asyncio.Event()
+
+    def serve(self, *, serving: bool) -> None:
+        """Allows watching, or ends all streams so that the service can stop."""
+        if serving:
+            self._stopping.clear()
+        else:
+            self._stopping.set()
+
+    async def CreateImport(
+        self, request: pb.CreateImportRequest, _context: Context
+    ) -> pb.CreateImportResponse:
+        account, actor = account_id(), current().actor
+        size = _whole("size", request.size)
+        _check_options(request.options)
+
+        def create(tx: Transaction) -> pb.CreateImportResponse:
+            file = files_store.create(account, tx.now + RETENTION_MILLISECONDS, tx)
+            row = ImportRow(
+                id=tx.new_id(),
+                state=State.UPLOADING,
+                name=request.name,
+                size=size,
+                received=0,
+                sha256=request.sha256.lower(),
+                file_id=file.id,
+                options=options_text(request.options),
+                inspection="",
+                progress="",
+                error="",
+                operation_id="",
+                erased="",
+                actor=store.as_json([actor.type, actor.id, actor.name]),
+                created_at=tx.now,
+                started_at=None,
+                ended_at=None,
+            )
+            store.insert(account, row, tx)
+            tx.record_change(row.id)
+            return with_etag(pb.CreateImportResponse(import_job=import_job(row, None)))
+
+        return await self._database.write(create)
+
+    async def UploadImportPart(
+        self, request: pb.UploadImportPartRequest, _context: Context
+    ) -> pb.UploadImportPartResponse:
+        account, import_id = account_id(), checked_id(request.id, ImportNotFound)
+        row, job = await self._find(request.id)
+        check_etag(request, lambda: etag_of(job))
+        offset, data = _whole("offset", request.offset), request.part.data
+        if len(data) > PART_BYTES:
+            raise invalid("part", "TOO_LONG", f"must be at most {PART_BYTES:,} bytes")
+        check_sha256("sha256", request.sha256, hashlib.sha256(data).hexdigest())
+        end = offset + len(data)
+        if not data or (end <= row.received and await self._is_stored(account, row, offset, data)):
+            return with_etag(pb.UploadImportPartResponse(import_job=job))
+        store.check_state(row, State.UPLOADING)
+        if offset != row.received:
+            raise UploadOffsetMismatch(offset=row.received)
+        if end > row.size:
+            raise invalid("part", "TOO_LONG", f"exceeds the size of the file, {row.size} bytes")
+        is_last = end == row.size
+        if is_last and row.sha256:
+            digest = await self._digest(account, row, data)
+            check_sha256("", row.sha256, digest)
+        try:
+            part = await self._files.stage(account, row.file_id, offset, data)
+        except FileMissing:
+            raise ImportNotFound from None
+        except WrongOffset as error:
+            raise UploadOffsetMismatch(offset=error.size) from None
+
+        def attach(tx: Transaction) -> pb.UploadImportPartResponse:
+            found = store.find(account, import_id, tx)
+            check_etag(request, lambda: etag_of(_message(account, found, tx)))
+            store.check_state(found, State.UPLOADING)
+            if found.received != offset:
+                raise UploadOffsetMismatch(offset=found.received)
+            self._files.attach(account, part, tx)
+            found = found._replace(received=end)
+            if is_last:
+                found = _inspect(account, found, tx)
+            store.put(account, found, tx)
+            return with_etag(pb.UploadImportPartResponse(import_job=import_job(found, None)))
+
+        reply = await self._database.write(attach)
+        if is_last:
+            self._notify([account])
+        return reply
+
+    async def ListImports(
+        self, request: pb.ListImportsRequest, _context: Context
+    ) -> pb.ListImportsResponse:
+        account, page = account_id(), page_in("imports", request)
+
+        def read(tx: Transaction) -> tuple[list[pb.ImportJob], int, Any]:
+            rows, total, following = store.page(account, page, tx)
+            runs = store.runs_of(account, rows, tx)
+            return [listed_job(row, runs.get(row.operation_id)) for row in rows], total, following
+
+        jobs, total, following = await self._database.read(read)
+        reply = pb.ListImportsResponse(
+            imports=jobs,
+            total=total,
+            page=page.number,
+            limit=page.limit,
+            next_page_token=token_of(following),
+        )
+        check_page(reply)
+        return reply
+
+    async def GetImport(
+        self, request: pb.GetImportRequest, _context: Context
+    ) -> pb.GetImportResponse:
+        _, job = await self._find(request.id)
+        return with_etag(pb.GetImportResponse(import_job=job))
+
+    async def UpdateImport(
+        self, request: pb.UpdateImportRequest, _context: Context
+    ) -> pb.UpdateImportResponse:
+        account, import_id = account_id(), checked_id(request.id, ImportNotFound)
+        _check_options(request.options)
+        options = options_text(request.options)
+
+        def update(tx: Transaction) -> pb.UpdateImportResponse:
+            row = store.find(account, import_id, tx)
+            check_change(request, _message(account, row, tx), tx)
+            if options != row.options:
+                store.check_state(row, State.UPLOADING, State.READY)
+                row = row._replace(options=options)
+                if row.state == State.READY:
+                    row = _inspect(account, row, tx)
+                store.put(account, row, tx)
+            return with_etag(pb.UpdateImportResponse(import_job=_changed(account, row, tx)))
+
+        reply = await self._database.write(update)
+        self._notify([account])
+        return reply
+
+    async def StartImport(
+        self, request: pb.StartImportRequest, _context: Context
+    ) -> pb.StartImportResponse:
+        caller = current()
+        account, import_id = caller.account_id, checked_id(request.id, ImportNotFound)
+        # The transaction reports a missing import, after it has compared the idempotency key.
+        row = await self._database.read(partial(store.find_or_none, account, import_id))
+        options = options_of(row.options) if row is not None else pb.ImportOptions()
+        creates = int(options.unknown_columns) == UnknownColumns.CREATE_FIELDS
+        if creates and not caller.email_verified:
+            raise EmailNotVerified
+        texts = await self._filters.texts(options.filter, options.segment_id)
+        # Checks them.
+        await self._filters.conditions(texts, options.segment_id, options.q)
+        message = {
+            "action": {},
+            "filter": options.filter,
+            "segmentId": options.segment_id,
+            "q": options.q,
+            "dryRun": request.dry_run,
+        }
+
+        def start(tx: Transaction) -> pb.StartImportResponse:
+            found = store.find(account, import_id, tx)
+            check_change(request, _message(account, found, tx), tx)
+            store.check_state(found, State.READY)
+            if row is None or found.options != row.options:
+                raise ImportStateConflict(state="changed by another call", needed="unchanged")
+            if problems := problems_of(found):
+                raise ValidationError(problems)
+            job = {"importId": found.id, "mayCreateFields": caller.email_verified}
+            content = JobRequest(
+                type=Type.SUBSCRIBERS_IMPORT,
+                job=job,
+                members={"importId": found.id},
+                message=message,
+                texts=texts,
+                by_admin=caller.scope == "admin",
+            )
+            started = operations.create_job(account, content, found.content.get("rows", 0), tx)
+            store.delete_failures(account, found.id, tx)
+            progress = Progress(dry_run=request.dry_run)
+            found = found._replace(
+                state=State.RUNNING,
+                progress=store.as_json(progress._asdict()),
+                error="",
+                operation_id=started.id,
+                started_at=tx.now,
+            )
+            store.put(account, found, tx)
+            return with_etag(pb.StartImportResponse(import_job=import_job(found, None)))
+
+        reply = await self._database.write(start)
+        self._notify([account])
+        return reply
+
+    async def CancelImport(
+        self, request: pb.CancelImportRequest, _context: Context
+    ) -> pb.CancelImportResponse:
+        account, import_id = account_id(), checked_id(request.id, ImportNotFound)
+
+        def cancel(tx: Transaction) -> pb.CancelImportResponse:
+            row = store.find(account, import_id, tx)
+            check_change(request, _message(account, row, tx), tx)
+            if row.state in ACTIVE:
+                operations.cancel(account, row.operation_id, tx)
+            if row.state == State.RUNNING and row.run.dry_run:
+                row = row._replace(state=State.READY)
+            elif row.state in OPEN:
+                row = store.without_file(account, row, tx)
+                row = row._replace(state=State.CANCELLED, ended_at=tx.now, erased="")
+            store.put(account, row, tx)
+            return with_etag(pb.CancelImportResponse(import_job=_changed(account, row, tx)))
+
+        return await self._database.write(cancel)
+
+    async def UndoImport(
+        self, request: pb.UndoImportRequest, _context: Context
+    ) -> pb.UndoImportResponse:
+        caller, import_id = current(), checked_id(request.id, ImportNotFound)
+        account = caller.account_id
+
+        def create(tx: Transaction) -> pb.UndoImportResponse:
+            row = store.find(account, import_id, tx)
+            store.check_state(row, *(state for state in State if state not in OPEN))
+            undone = store.run_of(account, row, tx)
+            if undone is None:
+                raise OperationNotUndoable
+            undo = start_undo(account, undone, caller, tx, dry_run=request.dry_run)
+            tx.record_change(import_id)
+            return with_etag(pb.UndoImportResponse(operation=operation(undo)))
+
+        reply = await self._database.write(create)
+        self._notify([account])
+        return reply
+
+    async def WatchImport(
+        self, request: pb.WatchImportRequest, context: Context
+    ) -> AsyncIterator[pb.WatchImportResponse]:
+        caller, (row, job) = current(), await self._find(request.id)
+        await accept(context)
+        yield pb.WatchImportResponse(import_job=job)
+        while row.state in (State.UPLOADING, *ACTIVE):
+            await self._pause()
+            before = row
+            with suppress(Unavailable):
+                row, job = await self._database.read(partial(_find_for, caller, row.id))
+            if row != before:
+                yield pb.WatchImportResponse(import_job=job)
+
+    async def ListImportFailures(
+        self, request: pb.ListImportFailuresRequest, context: Context
+    ) -> AsyncIterator[pb.ListImportFailuresResponse]:
+        caller, (row, _) = current(), await self._find(request.id)
+        is_csv = request.format == Export.CSV
+        await accept(context)
+        if is_csv:
+            yield pb.ListImportFailuresResponse(lines=[CsvLine(cells=_header(row))])
+        after: int | None = 0
+        while after is not None:
+            read = partial(_failures_for, caller, row.id, after)
+            rows, after = await self._database.read(read)
+            reply = pb.ListImportFailuresResponse()
+            for each in rows:
+                if is_csv:
+                    reason = [str(each.line), each.reason, each.field]
+                    reply.lines.add(cells=[*each.cells, *reason])
+                else:
+                    reply.failures.add(**each._asdict())
+            if rows:
+                yield reply
+
+    async def DeleteImport(
+        self, request: pb.DeleteImportRequest, _context: Context
+    ) -> pb.DeleteImportResponse:
+        account, import_id = account_id(), checked_id(request.id, ImportNotFound)
+
+        def delete(tx: Transaction) -> pb.DeleteImportResponse:
+            row = store.find(account, import_id, tx)
+            check_change(request, _message(account, row, tx), tx)
+            if row.state in ACTIVE:
+                store.check_state(row, *(state for state in State if state not in ACTIVE))
+            store.delete(account, row, tx)
+            return pb.DeleteImportResponse()
+
+        return await self._database.write(delete)
+
+    async def _find(self, text: str) -> tuple[ImportRow, pb.ImportJob]:
+        import_id = checked_id(text, ImportNotFound)
+        return await self._database.read(partial(_find, account_id(), import_id))
+
+    async def _is_stored(self, account: str, row: ImportRow, offset: int, data: bytes) -> bool:
+        """Whether the file has these bytes at a position."""
+        stored = bytearray()
+        try:
+            async for chunk in self._files.read(account, row.file_id, offset, offset + len(data)):
+                stored += chunk
+        except FileMissing:
+            return False
+        return bytes(stored) == data
+
+    async def _digest(self, account: str, row: ImportRow, last: bytes) -> str:
+        """Returns the SHA-256 of a file with its last bytes, in hexadecimal digits."""
+        digest = hashlib.sha256()
+        async for chunk in self._files.read(account, row.file_id):
+            await asyncio.to_thread(digest.update, chunk)
+        digest.update(last)
+        return digest.hexdigest()
+
+    async def _pause(self) -> None:
+        """Waits. Raises Unavailable when the service stops."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WATCH_SECONDS):
+                await self._stopping.wait()
+        if self._stopping.is_set():
+            raise Unavailable
+
+
+def _message(account: str, row: ImportRow, tx: Transaction) -> pb.ImportJob:
+    return import_job(row, store.run_of(account, row, tx))
+
+
+def _changed(account: str, row: ImportRow, tx: Transaction) -> pb.ImportJob:
+    """Returns a changed import, and states it for the audit log."""
+    job = _message(account, row, tx)
+    tx.changes[-1] = tx.changes[-1]._replace(after=job)
+    return job
+
+
+def _whole(field: str, value: float) -> int:
+    if not value.is_integer():
+        raise invalid(field, "INVALID_TYPE", "must be an integer")
+    return int(value)
+
+
+def _check_options(options: pb.ImportOptions) -> None:
+    """Raises ValidationError for options that are not valid for any file."""
+    request = request_of(options_text(options))
+    try:
+        Options(request)
+        check_charset(request.charset)
+    except ValidationError as error:
+        for detail in error.details:
+            raise invalid(f"options.{detail.field}", detail.code, detail.message) from None
+        raise
+
+
+def _inspect(account: str, row: ImportRow, tx: Transaction) -> ImportRow:
+    """Starts the inspection of a file, and returns the import."""
+    members = {"importId": row.id}
+    content = JobRequest(
+        type=Type.IMPORT_INSPECTION,
+        job=members,
+        members=members,
+        message={"action": {}},
+        texts=[],
+        by_admin=False,
+    )
+    started = operations.create_job(account, content, row.content.get("rows", 0), tx)
+    return row._replace(state=State.INSPECTING, operation_id=started.id, progress="")
+
+
+def _find(account: str, import_id: str, tx: Transaction) -> tuple[ImportRow, pb.ImportJob]:
+    row = store.find(account, import_id, tx)
+    return row, _message(account, row, tx)
+
+
+def _find_for(caller: Caller, import_id: str, tx: Transaction) -> tuple[ImportRow, pb.ImportJob]:
+    """Returns an import. Raises Unauthorized if the key is no longer valid."""
+    check_credential(caller.account_id, caller.actor.id, tx)
+    return _find(caller.account_id, import_id, tx)
+
+
+def _failures_for(
+    caller: Caller, import_id: str, after: int, tx: Transaction
+) -> tuple[list[store.FailedRow], int | None]:
+    check_credential(caller.account_id, caller.actor.id, tx)
+    return store.failures(caller.account_id, import_id, after, tx)
+
+
+def _header(row: ImportRow) -> list[str]:
+    """Returns the header of the CSV of failed rows."""
+    if row.content.get("format") == "json":
+        return ["text", *FAILURE]
+    return [*row.content.get("header", ()), *FAILURE]

@@ -1,0 +1,286 @@
+"""Imports as jobs: upload in parts, inspection, options, runs, dry runs and failed rows."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from google.protobuf.descriptor import Descriptor
+
+from roster.v1 import imports_pb2, subscribers_pb2
+from rosterd.http_gateway.codec.fields import rules_of
+
+from ..conftest import Account
+from .helpers import create_field, create_subscriber, emails, over_http, send
+from .import_jobs import create, failures, run, run_file, send_part, settled, upload
+
+pytestmark = pytest.mark.each_database
+
+FILE = (
+    b"email,firstName,town\r\n"
+    b"ada@example.com,Ada,Paris\r\n"
+    b"bob@,Bob,Rome\r\n"
+    b"eve@example.com,Eve,\r\n"
+)
+CREATE = {"unknownColumns": "CREATE_FIELDS"}
+
+
+def test_file_is_uploaded_in_parts_and_inspected(account: Account) -> None:
+    job = upload(account, FILE, part_bytes=30, options=CREATE)
+
+    assert (job["state"], job["rows"], job["format"], job["delimiter"]) == ("READY", 3, "csv", ",")
+    assert job["received"] == job["size"] == len(FILE)
+    assert [(c["name"], c["target"], c["filled"]) for c in job["columns"]] == [
+        ("email", "email", 3),
+        ("firstName", "firstName", 3),
+        ("town", "customFields.town", 2),
+    ]
+    assert job["columns"][2]["examples"] == ["Paris", "Rome"]
+    assert job["statuses"] == [{"status": "UNCONFIRMED", "rows": 2}]
+    assert job["invalid"] == [{"reason": "INVALID_EMAIL", "total": 1, "examples": ["3"]}]
+    assert [(row["line"], row["email"]) for row in job["sample"]] == [
+        (2, "ada@example.com"),
+        (3, "bob@"),
+        (4, "eve@example.com"),
+    ]
+    assert job["sample"][0]["customFields"] == {"town": "Paris"}
+    assert job["sample"][1]["reason"] == "INVALID_EMAIL"
+    assert emails(account) == []
+
+
+def test_rows_are_imported_once_and_failed_rows_keep_their_cells(account: Account) -> None:
+    create_subscriber(account, "eve@example.com")
+
+    job = run_file(account, FILE, **CREATE)
+
+    assert job["state"] == "SUCCEEDED"
+    assert {name: job["summary"][name] for name in ("created", "failed", "createdFields")} == {
+        "created": 1,
+        "failed": 2,
+        "createdFields": ["town"],
+    }
+    assert emails(account) == ["eve@example.com", "ada@example.com"]
+    assert failures(account, job) == [
+        {
+            "line": 3,
+            "reason": "INVALID_EMAIL",
+            "field": "email",
+            "cells": ["bob@", "Bob", "Rome"],
+        },
+        {
+            "line": 4,
+            "reason": "ALREADY_EXISTS",
+            "field": "email",
+            "cells": ["eve@example.com", "Eve", ""],
+        },
+    ]
+    operation = account.ok("GetOperation", id=job["operationId"])["operation"]
+    assert (operation["type"], operation["importId"]) == ("SUBSCRIBERS_IMPORT", job["id"])
+    assert (operation["total"], operation["processed"], operation["state"]) == (3, 3, "SUCCEEDED")
+
+
+@over_http
+def test_file_of_failed_rows_can_be_imported_again(account: Account) -> None:
+    job = run_file(account, FILE, unknownColumns="IGNORE")
+
+    path = f"/api/imports/{job['id']}/failures?format=CSV"
+    status, headers, body = account.front.exchange("GET", path, account.key)  # type: ignore[attr-defined]
+
+    assert (status, headers["content-type"]) == (200, "text/csv; charset=utf-8")
+    assert body == (
+        b"email,firstName,town,line,reason,field\r\nbob@,Bob,Rome,3,INVALID_EMAIL,email\r\n"
+    )
+    corrected = body.replace(b"bob@,", b"bob@example.com,")
+    again = run_file(account, corrected, unknownColumns="IGNORE")
+    assert (again["summary"]["created"], again["summary"]["failed"]) == (1, 0)
+
+
+def test_dry_run_reports_the_same_and_stores_nothing(account: Account) -> None:
+    content = FILE + b"ada@example.com,Twice,\r\n"
+    job = upload(account, content, options=CREATE)
+
+    tried = run(account, job, dryRun=True)
+
+    assert (tried["state"], tried["dryRun"]) == ("READY", True)
+    assert emails(account) == []
+    assert account.ok("ListCustomFields")["customFields"] == []
+    ran = run(account, job)
+    assert ran["state"] == "SUCCEEDED"
+    assert {**ran["summary"], "dryRun": True} == tried["summary"]
+
+
+def test_parts_must_follow_each_other(account: Account) -> None:
+    job = create(account, FILE)
+    assert send_part(account, job, FILE[:20]).body["import"]["received"] == 20
+
+    repeated = send_part(account, job, FILE[:20])
+    gap = send_part(account, job, FILE[30:40], 30)
+    other = send_part(account, job, b"x" * 20)
+    broken = send_part(account, job, FILE[20:40], 20, sha256=sha256(b"other").hexdigest())
+    long = send_part(account, job, FILE, 20)
+
+    assert repeated.body["import"]["received"] == 20
+    assert (gap.status, gap.code) == (409, "UploadOffsetMismatch")
+    assert "offset 20" in gap.body["error"]["message"]
+    assert (other.status, other.code) == (409, "UploadOffsetMismatch")
+    assert broken.violations == [("sha256", "INVALID_VALUE")]
+    assert long.violations == [("part", "TOO_LONG")]
+    assert account.ok("GetImport", id=job["id"])["import"]["received"] == 20
+    assert send_part(account, job, FILE[20:], 20).status == 200
+    assert settled(account, job)["state"] == "READY"
+
+
+def test_file_with_another_checksum_is_not_accepted(account: Account) -> None:
+    job = create(account, FILE, sha256=sha256(b"other").hexdigest())
+
+    response = send_part(account, job, FILE)
+
+    assert response.violations == [("", "INVALID_VALUE")]
+    found = account.ok("GetImport", id=job["id"])["import"]
+    assert (found["state"], found["received"]) == ("UPLOADING", 0)
+
+
+def test_problems_of_the_options_are_reported_and_can_be_corrected(account: Account) -> None:
+    content = b"E-Mail;Newsletter opt-out;Stadt\nada@example.com;yes;Bonn\n"
+    job = upload(account, content)
+
+    assert job["state"] == "READY"
+    assert [(p["field"], p["code"]) for p in job["problems"]] == [
+        ("Newsletter opt-out", "CONSENT_COLUMN")
+    ]
+    assert [c["looksLikeConsent"] for c in job["columns"]] == [False, True, False]
+    refused = account.call("StartImport", id=job["id"])
+    assert refused.violations == [("Newsletter opt-out", "CONSENT_COLUMN")]
+    options = {"columnMap": ["Newsletter opt-out=optedOut"], "unknownColumns": "IGNORE"}
+    job = settled(account, account.ok("UpdateImport", id=job["id"], options=options)["import"])
+    assert (job["problems"], job["statuses"]) == ([], [{"status": "UNSUBSCRIBED", "rows": 1}])
+    assert job["sample"][0]["status"] == "UNSUBSCRIBED"
+    assert run(account, job)["summary"]["statuses"] == {"UNSUBSCRIBED": 1}
+
+
+def test_every_format_of_the_stream_is_read(account: Account) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("people.csv", "email,firstName\nzoë@example.com,Zoë\n")
+    rows: list[dict[str, Any]] = [{"email": f"p{n}@example.com", "tags": ["a"]} for n in range(3)]
+    files = {
+        "zip": archive.getvalue(),
+        "utf-16": "email,firstName\nada@example.com,Adä\n".encode("utf-16"),
+        "array": json.dumps(rows).encode(),
+        "ndjson": b'{"email": "nd@example.com"}\n{"email": 5}\n',
+    }
+
+    jobs = {name: run_file(account, content) for name, content in files.items()}
+
+    counts = {name: (j["summary"]["created"], j["summary"]["failed"]) for name, j in jobs.items()}
+    assert counts == {"zip": (1, 0), "utf-16": (1, 0), "array": (3, 0), "ndjson": (1, 1)}
+    assert failures(account, jobs["ndjson"]) == [
+        {"line": 2, "reason": "INVALID_FIELD", "field": "email", "cells": ['{"email": 5}']}
+    ]
+
+
+def test_file_in_another_encoding_is_a_problem_until_it_is_named(account: Account) -> None:
+    content = "email,firstName\nada@example.com,Zoë\n".encode("windows-1252")
+    job = upload(account, content)
+
+    assert [p["code"] for p in job["problems"]] == ["INVALID_FORMAT"]
+    options = {"charset": "windows-1252"}
+    job = settled(account, account.ok("UpdateImport", id=job["id"], options=options)["import"])
+    assert job["problems"] == []
+    assert job["sample"][0]["firstName"] == "Zoë"
+
+
+def test_opt_outs_of_all_rows_of_an_address_hold(account: Account) -> None:
+    content = "email,status\nada@example.com,CONFIRMED\nada@example.com,UNSUBSCRIBED\n"
+
+    job = run_file(account, content)
+
+    assert job["summary"]["updated"] == 1
+    found = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
+    assert found["status"] == "UNSUBSCRIBED"
+
+
+def test_types_of_custom_fields_are_proposed_from_the_whole_file(account: Account) -> None:
+    lines = [f"p{n}@example.com,{n}.5,{'x' if n == 900 else n}" for n in range(1000)]
+    content = "\n".join(["email,points,mixed", *lines])
+
+    job = upload(account, content.encode(), options={"unknownColumns": "IGNORE"})
+
+    assert [c["proposedType"] for c in job["columns"]] == ["TEXT", "NUMBER", "TEXT"]
+
+
+def test_states_allow_only_what_is_possible(account: Account) -> None:
+    job = create(account, FILE)
+
+    assert account.call("StartImport", id=job["id"]).code == "ImportStateConflict"
+    canceled = account.ok("CancelImport", id=job["id"])["import"]
+    assert canceled["state"] == "CANCELLED"
+    assert send_part(account, job, FILE).code == "ImportStateConflict"
+    assert account.ok("CancelImport", id=job["id"])["import"] == canceled
+    account.ok("DeleteImport", id=job["id"])
+    assert account.call("GetImport", id=job["id"]).code == "ImportNotFound"
+
+
+def test_imports_that_have_not_ended_are_limited(account: Account) -> None:
+    jobs = [create(account, FILE) for _ in range(20)]
+
+    refused = account.call("CreateImport", name="x.csv", size=1)
+
+    assert (refused.status, refused.code) == (409, "ImportLimitReached")
+    account.ok("CancelImport", id=jobs[0]["id"])
+    create(account, FILE)
+
+
+@over_http
+def test_import_is_watched_until_it_is_ready(account: Account) -> None:
+    job = create(account, FILE)
+    send(account, "PUT", f"/api/imports/{job['id']}/content?offset=0", FILE)
+
+    path = f"/api/imports/{job['id']}/watch"
+    status, _, body = account.front.exchange("GET", path, account.key)  # type: ignore[attr-defined]
+
+    states = [json.loads(line)["import"]["state"] for line in body.splitlines() if line]
+    assert (status, states[-1]) == (200, "READY")
+
+
+def test_filter_selects_rows(account: Account) -> None:
+    create_field(account, "Town")
+
+    job = run_file(
+        account, FILE.replace(b"bob@", b"bob@example.com"), filter='customFields.town = "Rome"'
+    )
+
+    assert (job["summary"]["created"], job["summary"]["skipped"]) == (1, 2)
+    assert emails(account) == ["bob@example.com"]
+
+
+def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -> None:
+    create_subscriber(account, "eve@example.com")
+    ended = run_file(account, FILE, unknownColumns="IGNORE")
+    ready = upload(account, FILE, options={"unknownColumns": "IGNORE"})
+    assert [row["line"] for row in failures(account, ended)] == [3, 4]
+
+    account.ok("DeleteSubscriber", id="eve@example.com", erase=True)
+
+    assert [row["line"] for row in failures(account, ended)] == [3]
+    assert "eve@" not in json.dumps(account.ok("ListImports"))
+    job = account.ok("GetImport", id=ready["id"])["import"]
+    assert (job["state"], job["error"]["code"]) == ("FAILED", "IMPORT_STATE_CONFLICT")
+
+
+def test_jobs_have_every_option_of_streams() -> None:
+    stream = subscribers_pb2.ImportSubscribersRequest.DESCRIPTOR
+    own = {"lines", "subscribers", "after_line", "dry_run", "results"}
+
+    def fields(message: Descriptor) -> dict[str, tuple[Any, ...]]:
+        return {
+            f.name: (f.number, f.type, f.is_repeated, f.message_type, f.enum_type, rules_of(f))
+            for f in message.fields
+            if f.name not in own
+        }
+
+    assert fields(imports_pb2.ImportOptions.DESCRIPTOR) == fields(stream)
