@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from .actions import Actions
 from .conftest import Person
 from .people import add_people
 
@@ -20,22 +19,6 @@ def create(person: Person, name: str, filter: str) -> dict[str, Any]:
     created = person.account.ok("CreateSegment", name=name, filter=filter)
     segment: dict[str, Any] = created["segment"]
     return segment
-
-
-def test_filter_is_saved_as_a_segment_in_three_actions(person: Person) -> None:
-    page = person.page
-    add_people(person.account, 30)
-    person.sign_in()
-    person.open("/subscribers?filter=tags:%22vip%22&status=CONFIRMED")
-    actions = Actions(page)
-
-    actions.click(page.get_by_role("link", name="Save as segment"))
-    actions.type("VIPs")
-    actions.press("Enter")
-
-    row = page.get_by_role("row", name="VIPs")
-    expect(row).to_contain_text('(tags:"vip") AND status = CONFIRMED0')
-    assert actions.count <= 3
 
 
 def test_segment_is_opened_as_a_list(person: Person) -> None:

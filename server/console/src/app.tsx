@@ -4,6 +4,7 @@ import { announced, notice } from "./announce.ts";
 import { AccountMenu } from "./components/account_menu.tsx";
 import { Icon } from "./components/icon.tsx";
 import { KeysDialog } from "./components/keys_dialog.tsx";
+import { OperationNotices } from "./components/operation_notices.tsx";
 import { lostSince } from "./connection.ts";
 import { focusMain } from "./focus.ts";
 import { useShortcuts } from "./keys.ts";
@@ -51,6 +52,7 @@ function Console() {
       </a>
       <Navigation current={found?.view} />
       <Main view={found?.view} parameters={found?.parameters ?? {}} />
+      <OperationNotices />
       <Notice />
       {showsKeys.value && <KeysDialog onClose={() => (showsKeys.value = false)} />}
       <p class="unseen" role="status">

@@ -7,6 +7,7 @@ import { Icon } from "../components/icon.tsx";
 import { Menu } from "../components/menu.tsx";
 import { restored } from "../connection.ts";
 import { useShortcuts } from "../keys.ts";
+import { ended } from "../operations.ts";
 import { preference, setPreference } from "../preferences.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
@@ -16,10 +17,13 @@ import { Person } from "./person/person.tsx";
 import { allColumns, DEFAULT_COLUMNS, EMAIL } from "./subscribers/columns.tsx";
 import { Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
 import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from "./subscribers/list.ts";
+import { SearchActions } from "./subscribers/search_actions.tsx";
 import { SearchBox } from "./subscribers/search_box.tsx";
-import { SaveAsSegment, SegmentBar } from "./subscribers/segment_bar.tsx";
+import { SegmentBar } from "./subscribers/segment_bar.tsx";
 import { isAddress, readSearch } from "./subscribers/search_text.ts";
-import { Empty, SelectionBar, StatusTabs } from "./subscribers/toolbar.tsx";
+import { MOST_EXCEPTIONS, Selection } from "./subscribers/selection.ts";
+import { SelectionBar } from "./subscribers/selection_bar.tsx";
+import { Empty, StatusTabs } from "./subscribers/toolbar.tsx";
 import { useRowHeight } from "./subscribers/use_row_height.ts";
 
 /** The columns for which there is room next to a person. */
@@ -40,7 +44,7 @@ export function Subscribers({ id = "" }: Parameters) {
   const isLoading = useSignal(true);
   const fields = useSignal<CustomField[]>([]);
   const active = useSignal(-1);
-  const selected = useSignal<ReadonlySet<string>>(new Set());
+  const selected = useSignal(Selection.NONE);
   const anchor = useRef(0);
   const opensSingle = useRef(false);
   const rowHeight = useRowHeight();
@@ -56,7 +60,7 @@ export function Subscribers({ id = "" }: Parameters) {
       .then((loaded) => {
         if (list.value && JSON.stringify(list.value.query) !== key) {
           active.value = -1;
-          selected.value = new Set();
+          selected.value = Selection.NONE;
         }
         list.value?.abandon();
         list.value = loaded;
@@ -71,7 +75,7 @@ export function Subscribers({ id = "" }: Parameters) {
         if (!request.signal.aborted) isLoading.value = false;
       });
     return () => request.abort();
-  }, [key, restored.value, reloads.value]);
+  }, [key, restored.value, reloads.value, ended.value]);
   useEffect(() => {
     void loadFields().then((all) => (fields.value = all), () => {});
   }, [restored.value]);
@@ -136,21 +140,21 @@ export function Subscribers({ id = "" }: Parameters) {
     if (!rows) return;
     const from = range ? Math.min(anchor.current, index) : index;
     const to = range ? Math.max(anchor.current, index) : index;
-    const changed = new Set(selected.value);
+    const ids: string[] = [];
     for (let each = from; each <= to; each += 1) {
       const found = rows.row(each)?.id;
-      if (!found) continue;
-      if (!range && changed.has(found)) changed.delete(found);
-      else changed.add(found);
+      if (found) ids.push(found);
     }
+    const changed = selected.value.with(ids, range || !selected.value.has(ids[0] ?? ""));
+    if (changed.isAll && changed.ids.size > MOST_EXCEPTIONS) return notify(t("selection.tooMany"));
     if (!range) anchor.current = index;
     selected.value = changed;
-    announce(plural("selection.count", changed.size));
+    announce(plural("selection.count", changed.count(rows.total)));
   }
 
   function escape(): void {
     if (id) close();
-    else if (selected.value.size) selected.value = new Set();
+    else if (!selected.value.isEmpty) selected.value = Selection.NONE;
     else if (text || wanted.status) go("/subscribers");
   }
 
@@ -167,14 +171,6 @@ export function Subscribers({ id = "" }: Parameters) {
     { keys: ["Escape"], text: "keys.escape", run: escape },
     { keys: ["x"], text: "keys.select", run: () => active.value >= 0 && select(active.value) },
     { keys: ["Shift+x"], run: () => active.value >= 0 && select(active.value, true) },
-    {
-      keys: ["Ctrl+a"],
-      text: "keys.selectLoaded",
-      run: () => {
-        selected.value = new Set(list.value?.loaded().map((each) => each.id));
-        announce(plural("selection.count", selected.value.size));
-      },
-    },
     { keys: ["]"], text: "keys.nextPerson", run: () => id && move(active.value + 1) },
     { keys: ["["], text: "keys.previousPerson", run: () => id && move(active.value - 1) },
   ]);
@@ -195,14 +191,15 @@ export function Subscribers({ id = "" }: Parameters) {
             onEnter={(value) => search(value, true)}
             onLeave={() => move(Math.max(0, active.value))}
           />
-          {!wanted.q && !wanted.segmentId && <SaveAsSegment filter={wanted.filter} status={wanted.status} />}
+          <SearchActions list={rows} query={wanted} />
           <ColumnMenu fields={fields.value} />
         </div>
         {wanted.segmentId && <SegmentBar id={wanted.segmentId} />}
         <SelectionBar
-          selected={selected.value}
-          addresses={() => rows?.loaded().filter((each) => selected.value.has(each.id)).map((each) => each.email) ?? []}
-          onClear={() => (selected.value = new Set())}
+          list={rows}
+          selected={selected}
+          fields={fields.value}
+          selectActive={() => active.value >= 0 && select(active.value)}
         />
         {rows === null ? (
           !error.value && <Loading />

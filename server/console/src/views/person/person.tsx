@@ -6,6 +6,7 @@ import { StatusLabel } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { restored } from "../../connection.ts";
 import { useShortcuts } from "../../keys.ts";
+import { ended } from "../../operations.ts";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, parts, t } from "../../texts.ts";
@@ -51,7 +52,7 @@ export function Person({
 
   useEffect(() => {
     void data.load();
-  }, [data, restored.value]);
+  }, [data, restored.value, ended.value]);
   useEffect(() => {
     // On a phone the panel replaces the list.
     if (!document.getElementById("grid")?.offsetParent) panel.current?.focus();

@@ -22,7 +22,7 @@ export interface GridProps {
   active: number;
   /** The row at the top when the list is shown. */
   startRow: number;
-  selected: ReadonlySet<string>;
+  selected: { has: (id: string) => boolean };
   openId: string;
   orderBy: OrderBy;
   dimmed: boolean;

@@ -30,16 +30,3 @@ export function SegmentBar({ id }: { id: string }) {
     </p>
   );
 }
-
-/** Leads to a new segment with the filter and the status of the list. */
-export function SaveAsSegment({ filter, status }: { filter: string; status: string }) {
-  if (!canWrite.value || !(filter || status)) return null;
-  const conditions = [filter && status ? `(${filter})` : filter, status && `status = ${status}`];
-  const whole = conditions.filter(Boolean).join(" AND ");
-  return (
-    <a class="button outlined" href={href(`/segments/new?filter=${encodeURIComponent(whole)}`)} title={t("segment.save")}>
-      <Icon name="filter" />
-      <span class="wide">{t("segment.save")}</span>
-    </a>
-  );
-}

@@ -1,7 +1,5 @@
-import { notify } from "../../announce.ts";
-import { Icon } from "../../components/icon.tsx";
 import { href, withQuery } from "../../router.ts";
-import { named, number, plural, t } from "../../texts.ts";
+import { named, number, t } from "../../texts.ts";
 import { type Counts, type Status, STATUSES } from "./list.ts";
 
 /** The statuses with the numbers of the current filter, as links. */
@@ -36,39 +34,6 @@ function Tab({
     >
       {text} <small>{count === undefined ? "" : number(count)}</small>
     </a>
-  );
-}
-
-/** How many rows are selected, and what can be done with them. */
-export function SelectionBar({
-  selected,
-  addresses,
-  onClear,
-}: {
-  selected: ReadonlySet<string>;
-  addresses: () => string[];
-  onClear: () => void;
-}) {
-  if (!selected.size) return null;
-  return (
-    <div class="selection" role="toolbar" aria-label={t("selection.title")}>
-      <strong>{plural("selection.count", selected.size)}</strong>
-      <button
-        type="button"
-        onClick={() => {
-          const copied = addresses();
-          void navigator.clipboard
-            .writeText(copied.join("\n"))
-            .then(() => notify(plural("selection.copied", copied.length)));
-        }}
-      >
-        <Icon name="copy" />
-        {t("selection.copy")}
-      </button>
-      <button type="button" class="plain" onClick={onClear}>
-        {t("selection.clear")}
-      </button>
-    </div>
   );
 }
 

@@ -1,0 +1,76 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { notify } from "../announce.ts";
+import { call } from "../api/client.ts";
+import type { Operation } from "../api/types.ts";
+import { dismiss, followed, resume } from "../operations.ts";
+import { canWrite } from "../session.ts";
+import { errorText, number, t } from "../texts.ts";
+import { Icon } from "./icon.tsx";
+import { doneText, runningText } from "./operation_words.ts";
+import { canUndo, UndoDialog } from "./undo_dialog.tsx";
+
+/** The progress and results of the operations that this person started. They stay until they are closed. */
+export function OperationNotices() {
+  const undone = useSignal<Operation | null>(null);
+  useEffect(() => {
+    void resume().catch(() => {});
+  }, []);
+  const { value } = undone;
+  return (
+    <>
+      {followed.value.length > 0 && (
+        <section class="progress-notices" aria-label={t("batch.notices")}>
+          {followed.value.map((operation) => (
+            <Line key={operation.id} operation={operation} onUndo={() => (undone.value = operation)} />
+          ))}
+        </section>
+      )}
+      {value && (
+        <UndoDialog
+          operation={value}
+          onStart={() => dismiss(value.id)}
+          onClose={() => (undone.value = null)}
+        />
+      )}
+    </>
+  );
+}
+
+function Line({ operation, onUndo }: { operation: Operation; onUndo: () => void }) {
+  const { id, done, processed, total } = operation;
+  if (!done) {
+    return (
+      <div class="progress-notice">
+        <div>
+          <p dir="auto">{runningText(operation)}</p>
+          <progress value={processed} max={total || 1} aria-label={runningText(operation)} />
+          <small>{t("progress", { processed: number(processed), total: number(total) })}</small>
+        </div>
+        <button
+          type="button"
+          onClick={() => {
+            void call("POST /api/operations/{id}/cancel", { path: { id } }).catch((error: unknown) =>
+              notify(errorText(error)),
+            );
+          }}
+        >
+          {t("cancel")}
+        </button>
+      </div>
+    );
+  }
+  return (
+    <div class="progress-notice">
+      <p dir="auto">{doneText(operation)}</p>
+      {canWrite.value && canUndo(operation) && (
+        <button type="button" onClick={onUndo}>
+          {t("undo")}
+        </button>
+      )}
+      <button type="button" class="plain" aria-label={t("close")} onClick={() => dismiss(id)}>
+        <Icon name="close" />
+      </button>
+    </div>
+  );
+}

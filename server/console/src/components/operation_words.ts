@@ -1,0 +1,44 @@
+// What operations on many subscribers do and did, in words.
+
+import type { Operation } from "../api/types.ts";
+import { named, number, plural, t } from "../texts.ts";
+
+export type Kind = "tag" | "untag" | "status" | "field" | "delete" | "undo";
+
+export function kindOf({ action, undoOf }: Operation): Kind {
+  if (undoOf) return "undo";
+  if (action?.addTags?.length) return "tag";
+  if (action?.removeTags?.length) return "untag";
+  if (action?.changeStatus) return "status";
+  return action?.delete ? "delete" : "field";
+}
+
+/** Returns the tags, the status or the fields of an operation. */
+export function objectOf({ action }: Operation): string {
+  if (action?.changeStatus) return named("status", action.changeStatus);
+  const names = action?.addTags ?? action?.removeTags ?? Object.keys(action?.setCustomFields ?? {});
+  return names.join(", ");
+}
+
+/** Returns what an operation is doing, such as `Adding the tag vip`. */
+export function runningText(operation: Operation): string {
+  return t(`batch.running.${kindOf(operation)}`, { object: objectOf(operation) });
+}
+
+/** Returns what an operation did, in sentences. */
+export function doneText(operation: Operation): string {
+  const { state, changed = 0, processed, total } = operation;
+  const values = { object: objectOf(operation) };
+  const texts = [plural(`batch.done.${kindOf(operation)}`, changed, values)];
+  if (state === "CANCELLED") texts.unshift(t("batch.canceled", { processed: number(processed), total: number(total) }));
+  if (state === "FAILED") texts.unshift(t("batch.failed"));
+  if (operation.unchanged) texts.push(plural(`batch.same.${kindOf(operation)}`, operation.unchanged));
+  return [...texts, ...failures(operation)].join(" ");
+}
+
+/** Returns for each reason how many people were not changed. */
+export function failures({ failed }: Operation): string[] {
+  return failed
+    .filter((each) => each.total)
+    .map((each) => t("batch.kept", { count: number(each.total), reason: named("reason", each.reason) }));
+}

@@ -1,0 +1,52 @@
+import { call } from "../api/client.ts";
+import type { Operation } from "../api/types.ts";
+import { isAdmin } from "../session.ts";
+import { plural, t } from "../texts.ts";
+import { kindOf, objectOf } from "./operation_words.ts";
+import { PlanDialog } from "./plan_dialog.tsx";
+
+/** Whether this person can undo an operation now. */
+export function canUndo(operation: Operation): boolean {
+  const { undoExpiresAt, changed } = operation;
+  if (!undoExpiresAt || Date.parse(undoExpiresAt) < Date.now() || !changed) return false;
+  return kindOf(operation) !== "status" || isAdmin.value;
+}
+
+/** Undoes an operation, after the numbers of a dry run. */
+export function UndoDialog({
+  operation,
+  onStart,
+  onClose,
+}: {
+  operation: Operation;
+  onStart: () => void;
+  onClose: () => void;
+}) {
+  const object = objectOf(operation);
+  return (
+    <PlanDialog
+      title={t("undo.title")}
+      verb={(count) => plural("undo.verb", count)}
+      keep={t("undo.keep")}
+      plan={operation.id}
+      counts="now"
+      size={operation.changed ?? 0}
+      isExact={false}
+      start={async ({ dryRun, idempotencyKey }) => {
+        const path = { id: operation.id };
+        const body = { dryRun };
+        return (await call("POST /api/operations/{id}/undo", { path, body, idempotencyKey })).operation;
+      }}
+      numbers={({ wouldChange, unchanged }) => (
+        <>
+          {Boolean(wouldChange) && <p>{plural("undo.text", wouldChange ?? 0)}</p>}
+          {Boolean(unchanged) && <p>{plural("batch.same.undo", unchanged ?? 0)}</p>}
+        </>
+      )}
+      onStart={onStart}
+      onClose={onClose}
+    >
+      <p dir="auto">{plural(`batch.done.${kindOf(operation)}`, operation.changed ?? 0, { object })}</p>
+    </PlanDialog>
+  );
+}

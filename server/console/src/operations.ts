@@ -1,0 +1,76 @@
+// Operations that this person started: their progress is shown until they end, in all views.
+
+import { signal } from "@preact/signals";
+import { announce } from "./announce.ts";
+import { ApiError, call, ConnectionError } from "./api/client.ts";
+import type { Operation } from "./api/types.ts";
+import { doneText } from "./components/operation_words.ts";
+import { session } from "./session.ts";
+
+const FIRST_WAIT = 100;
+const LONGEST_WAIT = 1_000;
+const RETRY_WAIT = 3_000;
+
+/** The operations in notices, newest last. */
+export const followed = signal<Operation[]>([]);
+/** The number of operations that ended: lists load again when it changes. */
+export const ended = signal(0);
+
+/** Shows the progress of an operation, and then what it did. */
+export function track(operation: Operation): void {
+  show(operation);
+  void follow(operation, show).then(
+    (last) => {
+      announce(doneText(last));
+      ended.value += 1;
+    },
+    () => dismiss(operation.id),
+  );
+}
+
+function show(operation: Operation): void {
+  const others = followed.value.filter((each) => each.id !== operation.id);
+  followed.value = others.length < followed.value.length
+    ? followed.value.map((each) => (each.id === operation.id ? operation : each))
+    : [...others, operation];
+}
+
+export function dismiss(id: string): void {
+  followed.value = followed.value.filter((each) => each.id !== id);
+}
+
+/** Shows the running operations of this session, such as after a reload of the page. */
+export async function resume(): Promise<void> {
+  const own = session.value?.session?.id;
+  const { operations } = await call("GET /api/operations", { query: { limit: 20 } });
+  for (const operation of operations.toReversed()) {
+    if (!operation.done && !operation.dryRun && operation.actor?.id === own) track(operation);
+  }
+}
+
+/**
+ * Reads an operation until it ends, and gives each state to `take`.
+ *
+ * It asks again and again instead of reading a stream, because browsers limit the connections of
+ * all tabs to a server.
+ */
+export async function follow(
+  operation: Operation,
+  take: (current: Operation) => void,
+  signal?: AbortSignal,
+): Promise<Operation> {
+  let current = operation;
+  for (let wait = FIRST_WAIT; !current.done; wait = Math.min(wait * 1.5, LONGEST_WAIT)) {
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    try {
+      const path = { id: operation.id };
+      current = (await call("GET /api/operations/{id}", { path, signal })).operation;
+      take(current);
+    } catch (error) {
+      const isTemporary = error instanceof ApiError && (error.status === 429 || error.status >= 500);
+      if (!isTemporary && !(error instanceof ConnectionError)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, RETRY_WAIT));
+    }
+  }
+  return current;
+}

@@ -1,0 +1,328 @@
+// Dialogs that change the selected people. Each shows the numbers of a dry run before it acts.
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useId } from "preact/hooks";
+import { call } from "../../api/client.ts";
+import type { BatchAction, CustomField, Operation } from "../../api/types.ts";
+import type { Kind } from "../../components/operation_words.ts";
+import { PlanDialog } from "../../components/plan_dialog.tsx";
+import { StatusLabel } from "../../components/status.tsx";
+import { isAdmin } from "../../session.ts";
+import { named, plural, t } from "../../texts.ts";
+import { type Group, starter, Who } from "./group.tsx";
+import type { Status } from "./list.ts";
+
+/** From this number, it has to be typed before people are deleted. */
+const TYPED_FROM = 100;
+const MOST_TAGS = 1_000;
+
+interface Props {
+  group: Group;
+  onStart: () => void;
+  onClose: () => void;
+}
+
+/** Adds or removes a tag. */
+export function TagDialog({ kind, group, ...props }: Props & { kind: "tag" | "untag" }) {
+  const list = useId();
+  const text = useSignal("");
+  const known = useSignal<string[]>([]);
+  useEffect(() => {
+    void allTags().then((tags) => (known.value = tags), () => {});
+  }, []);
+  const tag = text.value.trim();
+  const isKnown = known.value.some((each) => each.toLowerCase() === tag.toLowerCase());
+  const action: BatchAction = kind === "tag" ? { addTags: [tag] } : { removeTags: [tag] };
+  return (
+    <PlanDialog
+      {...props}
+      title={plural(`batch.title.${kind}`, group.size)}
+      verb={(count) => plural(`batch.button.${kind}`, count)}
+      plan={tag && JSON.stringify(action)}
+      // A name without a tag can be a typing error.
+      counts={isKnown ? "pause" : "enter"}
+      start={starter(group, action)}
+      size={group.size}
+      numbers={(dryRun) => (
+        <>
+          {kind === "tag" && !isKnown && <p class="changed">{t("batch.newTag")}</p>}
+          <Usual kind={kind} dryRun={dryRun} />
+        </>
+      )}
+    >
+      <Who group={group} />
+      <label class="field">
+        {t("batch.tag")}
+        <input
+          list={list}
+          autofocus
+          required
+          dir="auto"
+          autocomplete="off"
+          maxLength={100}
+          value={text.value}
+          onInput={(event) => (text.value = event.currentTarget.value)}
+        />
+        <datalist id={list}>
+          {known.value.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      </label>
+    </PlanDialog>
+  );
+}
+
+/** How many people an action changes, and how many already are as it leaves them. */
+function Usual({ kind, dryRun }: { kind: Exclude<Kind, "undo">; dryRun: Operation }) {
+  const { wouldChange = 0, unchanged = 0 } = dryRun;
+  return (
+    <>
+      {wouldChange > 0 && <p>{plural(`batch.would.${kind}`, wouldChange)}</p>}
+      {unchanged > 0 && <p>{plural(`batch.same.${kind}`, unchanged)}</p>}
+      {wouldChange > 0 && kind !== "delete" && (kind !== "status" || isAdmin.value) && <p>{t("batch.undoable")}</p>}
+    </>
+  );
+}
+
+async function allTags(): Promise<string[]> {
+  const names: string[] = [];
+  for (let page = 1; names.length < MOST_TAGS; page += 1) {
+    const { tags, total } = await call("GET /api/tags", { query: { limit: 100, page } });
+    names.push(...tags.map((tag) => tag.name));
+    if (!tags.length || names.length >= (total ?? 0)) break;
+  }
+  return names;
+}
+
+const STATUSES: readonly Status[] = ["UNSUBSCRIBED", "CONFIRMED", "UNCONFIRMED", "BOUNCED", "COMPLAINED"];
+/** People with these statuses are left out: an opt-out or a complaint is never weakened for many. */
+const LEFT_OUT: Record<Status, readonly Status[]> = {
+  UNSUBSCRIBED: ["COMPLAINED"],
+  CONFIRMED: ["UNSUBSCRIBED", "COMPLAINED"],
+  UNCONFIRMED: ["UNSUBSCRIBED", "COMPLAINED"],
+  BOUNCED: ["UNSUBSCRIBED", "COMPLAINED"],
+  COMPLAINED: [],
+};
+const SUBSCRIBED: readonly Status[] = ["CONFIRMED", "UNCONFIRMED"];
+const OPT_OUTS: readonly Status[] = ["UNSUBSCRIBED", "COMPLAINED"];
+
+/** Changes the status. People who opted out are not subscribed again. */
+export function StatusDialog({ group, ...props }: Props) {
+  const id = useId();
+  const chosen = useSignal<Status>("UNSUBSCRIBED");
+  const source = useSignal("");
+  const status = chosen.value;
+  const { isAll } = group.selection;
+  const subscribes = SUBSCRIBED.includes(status);
+  const leftOut = isAll ? LEFT_OUT[status] : [];
+  // Which of the chosen people complained is known from their rows.
+  const chosenRows = LEFT_OUT[status].length && group.complained.length
+    ? group.selection.with(group.complained, false)
+    : group.selection;
+  const consentSource = source.value.trim();
+  const action: BatchAction = { changeStatus: status, ...(consentSource ? { consentSource } : {}) };
+  return (
+    <PlanDialog
+      {...props}
+      title={`${plural(`batch.button.${status}`, group.size)}?`}
+      verb={(count) => plural(`batch.button.${status}`, count)}
+      {...(status === "UNSUBSCRIBED" ? { keep: t("batch.keep") } : {})}
+      danger={!subscribes}
+      plan={status}
+      counts="now"
+      start={starter(isAll ? group : { ...group, selection: chosenRows }, action, leftOut)}
+      size={group.size}
+      isExact={!leftOut.length && chosenRows === group.selection}
+      isBlocked={status === "CONFIRMED" && !consentSource}
+      numbers={(dryRun) => (
+        <StatusNumbers status={status} dryRun={dryRun} leftOut={LEFT_OUT[status].length ? Math.max(0, group.size - dryRun.total) : 0} />
+      )}
+    >
+      <Who group={group} />
+      <div class="options" role="radiogroup" aria-label={t("column.status")}>
+        {STATUSES.map((each) => {
+          // Only a filter leaves out people who opt out until the operation reads them.
+          const isDisabled = !isAll && !OPT_OUTS.includes(each);
+          return (
+            <label class="option" key={each}>
+              <input
+                type="radio"
+                name={id}
+                value={each}
+                checked={status === each}
+                disabled={isDisabled}
+                onChange={() => (chosen.value = each)}
+              />
+              <StatusLabel status={each} />
+              <small>{isDisabled ? t("batch.onlyAll") : named("statusMeaning", each)}</small>
+            </label>
+          );
+        })}
+      </div>
+      {status === "CONFIRMED" && (
+        <label class="field">
+          {t("batch.source")}
+          <input
+            dir="auto"
+            required
+            maxLength={200}
+            placeholder={t("status.sourceExample")}
+            value={source.value}
+            onInput={(event) => (source.value = event.currentTarget.value)}
+          />
+        </label>
+      )}
+    </PlanDialog>
+  );
+}
+
+function StatusNumbers({ status, dryRun, leftOut }: { status: Status; dryRun: Operation; leftOut: number }) {
+  if (status === "UNSUBSCRIBED") {
+    const optedOut = (dryRun.unchanged ?? 0) + leftOut;
+    return (
+      <>
+        {Boolean(dryRun.wouldChange) && (
+          <p>
+            {plural("batch.would.status", dryRun.wouldChange ?? 0)} {t("batch.noMail")}
+          </p>
+        )}
+        {optedOut > 0 && <p>{plural("batch.optedOut", optedOut)}</p>}
+        {Boolean(dryRun.wouldChange) && isAdmin.value && <p>{t("batch.undoable")}</p>}
+      </>
+    );
+  }
+  return (
+    <>
+      <Usual kind="status" dryRun={dryRun} />
+      {leftOut > 0 && <p>{plural(SUBSCRIBED.includes(status) ? "batch.notAgain" : "batch.optedOut", leftOut)}</p>}
+    </>
+  );
+}
+
+/** Sets or removes the value of a custom field. */
+export function FieldDialog({ group, fields, ...props }: Props & { fields: CustomField[] }) {
+  const key = useSignal(fields[0]?.key ?? "");
+  const text = useSignal("");
+  const removes = useSignal(false);
+  const field = fields.find((each) => each.key === key.value);
+  const isComplete = field !== undefined && (removes.value || text.value.trim() !== "");
+  const value = removes.value ? null : valueOf(text.value, field?.dataType);
+  const action: BatchAction = { setCustomFields: { [key.value]: value } };
+  const onInput = (event: { currentTarget: { value: string } }) => (text.value = event.currentTarget.value);
+  return (
+    <PlanDialog
+      {...props}
+      title={plural("batch.title.field", group.size)}
+      verb={(count) => plural("batch.button.field", count)}
+      plan={isComplete ? JSON.stringify(action) : ""}
+      counts={removes.value || field?.dataType === "BOOLEAN" ? "now" : "enter"}
+      start={starter(group, action)}
+      size={group.size}
+      numbers={(dryRun) => <Usual kind="field" dryRun={dryRun} />}
+    >
+      <Who group={group} />
+      {!field && <p>{t("batch.noFields")}</p>}
+      {field && (
+        <>
+          <label class="field">
+            {t("batch.field")}
+            <select
+              autofocus
+              value={key.value}
+              onChange={(event) => {
+                key.value = event.currentTarget.value;
+                text.value = "";
+              }}
+            >
+              {fields.map((each) => (
+                <option key={each.key} value={each.key}>
+                  {each.label}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label class="field">
+            {t("batch.value")}
+            {field.dataType === "BOOLEAN" ? (
+              <select disabled={removes.value} value={text.value} onChange={onInput}>
+                <option value="">–</option>
+                <option value="true">{t("yes")}</option>
+                <option value="false">{t("no")}</option>
+              </select>
+            ) : (
+              <input
+                // The types of Preact want one type of input per element.
+                type={({ TEXT: "text", NUMBER: "number", DATE: "date" } as const)[field.dataType] as "text"}
+                step={field.dataType === "NUMBER" ? "any" : undefined}
+                dir={field.dataType === "TEXT" ? "auto" : undefined}
+                autocomplete="off"
+                disabled={removes.value}
+                value={text.value}
+                onInput={onInput}
+              />
+            )}
+          </label>
+          <label class="option">
+            <input
+              type="checkbox"
+              checked={removes.value}
+              onChange={(event) => (removes.value = event.currentTarget.checked)}
+            />
+            {t("batch.removeValue")}
+          </label>
+        </>
+      )}
+    </PlanDialog>
+  );
+}
+
+function valueOf(text: string, type: CustomField["dataType"] | undefined): unknown {
+  if (type === "NUMBER") return Number(text);
+  return type === "BOOLEAN" ? text === "true" : text;
+}
+
+/** Deletes people. Their number has to be typed if there are many. */
+export function DeleteDialog({ group, ...props }: Props) {
+  const typed = useSignal("");
+  const total = useSignal(group.size);
+  const isTyped = total.value < TYPED_FROM || typed.value.replace(/\D/g, "") === String(total.value);
+  return (
+    <PlanDialog
+      {...props}
+      title={plural("batch.title.delete", total.value)}
+      verb={(count) => plural("batch.button.delete", count)}
+      keep={t("batch.keep")}
+      danger
+      plan="delete"
+      counts="now"
+      start={starter(group, { delete: true })}
+      size={group.size}
+      isBlocked={!isTyped}
+      numbers={(dryRun) => <Counted total={dryRun.total} onTotal={(count) => (total.value = count)} />}
+      below={
+        total.value >= TYPED_FROM && (
+          <label class="field">
+            {t("batch.typeNumber", { count: String(total.value) })}
+            <input
+              autofocus
+              inputMode="numeric"
+              autocomplete="off"
+              value={typed.value}
+              onInput={(event) => (typed.value = event.currentTarget.value)}
+            />
+          </label>
+        )
+      }
+    >
+      <Who group={group} />
+      <p>{t("batch.deleteText")}</p>
+    </PlanDialog>
+  );
+}
+
+/** Hands the number of the dry run to the dialog. */
+function Counted({ total, onTotal }: { total: number; onTotal: (count: number) => void }) {
+  useEffect(() => onTotal(total), [total]);
+  return <p>{plural("batch.would.delete", total)}</p>;
+}

@@ -1,0 +1,58 @@
+// The selected people: who they are, in words, and the calls that change them.
+
+import type { ComponentChildren } from "preact";
+import { call } from "../../api/client.ts";
+import type { BatchAction } from "../../api/types.ts";
+import { useLoaded } from "../../components/loaded.tsx";
+import type { Start } from "../../components/plan.ts";
+import { named, parts, plural, t } from "../../texts.ts";
+import type { Query, Status } from "./list.ts";
+import { type Selection, target } from "./selection.ts";
+
+export interface Group {
+  query: Query;
+  selection: Selection;
+  /** The number of people as the list states it. */
+  size: number;
+  /** Identifiers of the chosen people who reported mail as spam. */
+  complained: string[];
+}
+
+/** Returns how an action on a group is started. People with the statuses `without` are left out. */
+export function starter({ query, selection }: Group, action: BatchAction, without: readonly Status[] = []): Start {
+  return async ({ dryRun, expectedTotal, idempotencyKey }) => {
+    const expected = expectedTotal === undefined ? {} : { expectedTotal };
+    const body = { ...target(query, selection, without), action, dryRun, ...expected };
+    return (await call("POST /api/subscribers/batch", { body, idempotencyKey })).operation;
+  };
+}
+
+/** Who the people of a group are. */
+export function Who({ group: { query, selection } }: { group: Pick<Group, "query" | "selection"> }) {
+  if (!selection.isAll) return <p>{t("batch.chosen")}</p>;
+  return (
+    <p>
+      {hasCriteria(query) ? parts("batch.match", { criteria: <Criteria query={query} /> }) : t("batch.everyone")}{" "}
+      {selection.ids.size > 0 && plural("batch.without", selection.ids.size)}
+    </p>
+  );
+}
+
+function hasCriteria({ filter, q, status, segmentId }: Query): boolean {
+  return Boolean(filter || q || status || segmentId);
+}
+
+/** What the people of a list have in common. */
+export function Criteria({ query: { filter, q, status, segmentId } }: { query: Query }) {
+  const all: ComponentChildren[] = [];
+  if (segmentId) all.push(<SegmentName id={segmentId} />);
+  if (filter) all.push(<code dir="ltr">{filter}</code>);
+  if (q) all.push(<bdi dir="auto">“{q}”</bdi>);
+  if (status) all.push(named("status", status));
+  return <span class="criteria">{all.flatMap((each, index) => (index ? [" + ", each] : [each]))}</span>;
+}
+
+function SegmentName({ id }: { id: string }) {
+  const { data } = useLoaded(id, async (signal) => call("GET /api/segments/{id}", { path: { id }, signal }));
+  return <bdi dir="auto">{data?.segment.name ?? t("batch.segment")}</bdi>;
+}

@@ -1,0 +1,129 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { announce, notify } from "../../announce.ts";
+import type { CustomField } from "../../api/types.ts";
+import { Icon } from "../../components/icon.tsx";
+import { Menu } from "../../components/menu.tsx";
+import { useShortcuts } from "../../keys.ts";
+import { canWrite } from "../../session.ts";
+import { number, plural, t } from "../../texts.ts";
+import { DeleteDialog, FieldDialog, StatusDialog, TagDialog } from "./batch_dialogs.tsx";
+import { ExportDialog } from "./export_dialog.tsx";
+import { type Group, Who } from "./group.tsx";
+import type { SubscriberList } from "./list.ts";
+import { Selection } from "./selection.ts";
+
+type Action = "tag" | "untag" | "status" | "field" | "export" | "delete";
+const ACTIONS: Action[] = ["tag", "untag", "status", "field", "export", "delete"];
+
+/** Which rows are selected, and what can be done with them. */
+export function SelectionBar({
+  list,
+  selected,
+  fields,
+  selectActive,
+}: {
+  list: SubscriberList | null;
+  selected: Signal<Selection>;
+  fields: CustomField[];
+  /** Selects the row with the focus. */
+  selectActive: () => void;
+}) {
+  const action = useSignal<Action | null>(null);
+  const selection = selected.value;
+
+  function open(wanted: Action): void {
+    if (!canWrite.value && wanted !== "export") return;
+    if (selected.value.isEmpty) selectActive();
+    if (!selected.value.isEmpty) action.value = wanted;
+  }
+
+  function selectAll(): void {
+    selected.value = Selection.ALL;
+    announce(plural("selection.count", list?.total ?? 0));
+  }
+
+  useShortcuts([
+    { keys: ["t"], text: "keys.tagSelected", run: () => open("tag") },
+    { keys: ["u"], text: "keys.statusSelected", run: () => open("status") },
+    {
+      keys: ["Ctrl+a"],
+      text: "keys.selectLoaded",
+      run: () => {
+        const loaded = list?.loaded().map((each) => each.id) ?? [];
+        if (!selected.value.isAll && loaded.length && loaded.every((each) => selected.value.has(each))) return selectAll();
+        selected.value = new Selection(false, loaded);
+        announce(plural("selection.count", loaded.length));
+      },
+    },
+  ]);
+
+  if (!list || selection.isEmpty) return null;
+  const size = selection.count(list.total);
+  const complained = selection.isAll
+    ? []
+    : list.loaded().filter((each) => each.status === "COMPLAINED" && selection.has(each.id)).map((each) => each.id);
+  const group: Group = { query: list.query, selection, size, complained };
+  const actions = ACTIONS.filter((each) => canWrite.value || each === "export");
+  const buttons = actions.map((each) => (
+    <button key={each} type="button" class={each === "delete" ? "danger" : ""} onClick={() => open(each)}>
+      {t(`batch.action.${each}`)}
+    </button>
+  ));
+  const copy = !selection.isAll && <CopyAddresses list={list} selection={selection} />;
+  const shown = action.value;
+  function close(): void {
+    // A key can open the next dialog before the browser reports that this one was closed.
+    if (action.value === shown) action.value = null;
+  }
+  const common = { group, onClose: close, onStart: () => (selected.value = Selection.NONE) };
+  return (
+    <>
+      <div class={selection.isAll ? "selection all" : "selection"} role="toolbar" aria-label={t("selection.title")}>
+        <div>
+          <strong>{plural("selection.count", size)}</strong> {selection.isAll && <Who group={group} />}
+        </div>
+        {!selection.isAll && size < list.total && (
+          <button type="button" class="link" onClick={selectAll}>
+            {t("selection.selectAll", { count: number(list.total) })}
+          </button>
+        )}
+        <span class="buttons">
+          {buttons}
+          {copy}
+        </span>
+        <span class="few">
+          <Menu label={t("selection.actions")}>
+            {buttons}
+            {copy}
+          </Menu>
+        </span>
+        <button type="button" class="plain" onClick={() => (selected.value = Selection.NONE)}>
+          {t("selection.clear")}
+        </button>
+      </div>
+      {(action.value === "tag" || action.value === "untag") && <TagDialog kind={action.value} {...common} />}
+      {action.value === "status" && <StatusDialog {...common} />}
+      {action.value === "field" && <FieldDialog {...common} fields={fields} />}
+      {action.value === "delete" && <DeleteDialog {...common} />}
+      {action.value === "export" && <ExportDialog query={list.query} total={list.total} size={size} onClose={close} />}
+    </>
+  );
+}
+
+function CopyAddresses({ list, selection }: { list: SubscriberList; selection: Selection }) {
+  return (
+    <button
+      type="button"
+      class="plain"
+      onClick={() => {
+        const copied = list.loaded().filter((each) => selection.has(each.id));
+        void navigator.clipboard
+          .writeText(copied.map((each) => each.email).join("\n"))
+          .then(() => notify(plural("selection.copied", copied.length)));
+      }}
+    >
+      <Icon name="copy" />
+      {t("selection.copy")}
+    </button>
+  );
+}

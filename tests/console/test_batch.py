@@ -1,0 +1,376 @@
+"""Actions on selected people: numbers before they act, progress, undo, and who is left out."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from .actions import Actions
+from .conftest import Person
+from .people import add_people
+
+pytestmark = pytest.mark.verify
+COUNT = 240
+
+
+@pytest.fixture
+def owner(person: Person) -> Person:
+    """A person who looks at 240 subscribers, of whom a third each is vip, early and churned."""
+    add_people(person.account, COUNT)
+    person.sign_in()
+    person.page.locator(".rows .row").first.wait_for()
+    return person
+
+
+def total(person: Person, expression: str) -> int:
+    """Returns how many subscribers match."""
+    found: int = person.account.ok("ListSubscribers", filter=expression, limit=1)["total"]
+    return found
+
+
+def search(person: Person, text: str, found: int) -> None:
+    """Filters the list, and waits for the number of people."""
+    person.page.get_by_label("Search or filter").fill(text)
+    person.page.keyboard.press("Enter")
+    tabs = person.page.get_by_role("navigation", name="Status")
+    expect(tabs.get_by_role("link", name=f"All {found}")).to_be_visible()
+    expect(person.page.locator(".grid:not(.dimmed)[role=grid]")).to_be_focused()
+
+
+def toolbar(person: Person) -> Locator:
+    return person.page.get_by_role("toolbar", name="Selection")
+
+
+def numbers(person: Person) -> Locator:
+    """Returns the numbers of the dry run in a dialog, which are shown when it has ended."""
+    return person.page.locator("dialog #plan")
+
+
+def notice(person: Person) -> Locator:
+    return person.page.get_by_role("region", name="Operations")
+
+
+def test_tagging_all_who_match_takes_five_actions_and_can_be_undone(owner: Person) -> None:
+    page = owner.page
+    search(owner, "status = CONFIRMED", 160)
+    actions = Actions(page)
+
+    actions.press("Control+a", "Control+a", "t")
+    page.get_by_role("dialog", name="Tag 160 people").wait_for()
+    actions.type("early")
+    expect(numbers(owner)).to_contain_text("80 people get the tag.")
+    expect(numbers(owner)).to_contain_text("80 have it already.")
+    assert total(owner, 'tags:"early"') == 80
+    actions.press("Enter")
+
+    expect(notice(owner)).to_contain_text("80 people got the tag early. 80 have it already.")
+    assert actions.count <= 5
+    assert total(owner, 'status = CONFIRMED AND tags:"early"') == 160
+    assert total(owner, 'status = UNCONFIRMED AND tags:"early"') == 0
+    # The list shows the change, and the notice stays in other views.
+    expect(page.locator("#row-0")).to_contain_text("churnedearly")
+    page.get_by_role("link", name="Settings").click()
+    notice(owner).get_by_role("button", name="Undo").click()
+    expect(numbers(owner)).to_contain_text("80 people are as before afterwards.")
+    page.get_by_role("button", name="Undo for 80 people").click()
+    expect(notice(owner)).to_contain_text("80 people are as before again.")
+    expect(notice(owner).get_by_role("button", name="Undo")).to_have_count(0)
+    assert total(owner, 'tags:"early"') == 80
+
+
+def test_name_without_a_tag_is_counted_and_named_before_it_is_created(owner: Person) -> None:
+    page = owner.page
+    page.keyboard.press("j")
+    page.keyboard.press("t")
+    page.keyboard.type("erly")
+    page.keyboard.press("Enter")
+
+    expect(numbers(owner)).to_contain_text("There is no tag with this name yet.")
+    assert total(owner, "tagCount = 2") == 0
+    expect(page.get_by_role("button", name="Tag 1 person")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(notice(owner)).to_contain_text("1 person got the tag erly.")
+    assert total(owner, 'tags:"erly"') == 1
+
+
+def test_people_who_were_taken_out_stay_as_they_are(owner: Person) -> None:
+    page = owner.page
+    search(owner, 'tags:"vip"', 80)
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+a")
+    for row in (0, 2):
+        page.locator(f"#row-{row} .check").click()
+    expect(toolbar(owner)).to_contain_text(
+        '78 selected All that match tags:"vip". 2 people are taken out.'
+    )
+
+    toolbar(owner).get_by_role("button", name="Untag…").click()
+    page.get_by_label("Tag", exact=True).fill("vip")
+    expect(numbers(owner)).to_contain_text("78 people lose the tag.")
+    page.get_by_role("button", name="Remove from 78 people").click()
+
+    expect(notice(owner)).to_contain_text("78 people lost the tag vip.")
+    left = owner.account.ok("ListSubscribers", filter='tags:"vip"', limit=10)["subscribers"]
+    assert {each["email"] for each in left} == {"p0237@example.com", "p0231@example.com"}
+
+
+def test_new_number_is_explained_if_the_list_has_changed(owner: Person) -> None:
+    page = owner.page
+    search(owner, 'tags:"vip"', 80)
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+a")
+    more = [{"email": f"n{number}@example.com", "tags": ["vip"]} for number in range(40)]
+    assert owner.account.ok("BulkCreateSubscribers", subscribers=more)["failed"] == []
+
+    page.keyboard.press("t")
+    page.keyboard.type("early")
+
+    expect(numbers(owner)).to_contain_text("it is now 120 people instead of 80.")
+    others = [{**each, "email": f"m{each['email']}"} for each in more]
+    assert owner.account.ok("BulkCreateSubscribers", subscribers=others)["failed"] == []
+    page.keyboard.press("Enter")
+    expect(numbers(owner)).to_contain_text("it is now 160 people instead of 120.")
+    assert total(owner, 'tags:"vip" AND tags:"early"') == 0
+    page.get_by_role("button", name="Tag 160 people").click()
+    expect(notice(owner)).to_contain_text("160 people got the tag early.")
+
+
+def test_unsubscribing_many_keeps_those_who_opted_out(owner: Person) -> None:
+    page = owner.page
+    for number, status in ((0, "UNSUBSCRIBED"), (3, "COMPLAINED")):
+        owner.account.ok("ChangeSubscriberStatus", id=f"p{number:04}@example.com", status=status)
+    search(owner, 'tags:"vip"', 80)
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+a")
+    page.keyboard.press("u")
+
+    dialog = page.get_by_role("dialog", name="Unsubscribe 80 people?")
+    expect(dialog).to_contain_text('All that match tags:"vip".')
+    expect(numbers(owner)).to_contain_text("They get no more mail, from now on.")
+    expect(numbers(owner)).to_contain_text("2 of them already opted out and stay as they are.")
+    expect(numbers(owner)).to_contain_text("Undo is possible for 24 hours.")
+    page.keyboard.press("Enter")
+
+    expect(notice(owner)).to_contain_text("78 people changed to Unsubscribed.")
+    assert total(owner, 'tags:"vip" AND status = UNSUBSCRIBED') == 79
+    assert total(owner, "status = COMPLAINED") == 1
+
+
+def test_complaint_of_a_chosen_person_is_kept(owner: Person) -> None:
+    page = owner.page
+    owner.account.ok("ChangeSubscriberStatus", id="p0238@example.com", status="COMPLAINED")
+    page.reload()
+    page.locator(".rows .row").first.wait_for()
+    page.locator("#row-0 .check").click()
+    page.locator("#row-1 .check").click()
+    page.keyboard.press("u")
+    expect(numbers(owner)).to_contain_text("1 of them already opted out and stays as they are.")
+    page.get_by_role("button", name="Unsubscribe 1 person").click()
+
+    expect(notice(owner)).to_contain_text("1 person changed to Unsubscribed.")
+    assert total(owner, "status = COMPLAINED") == 1
+    assert total(owner, "status = UNSUBSCRIBED") == 1
+
+
+def test_people_who_opted_out_are_not_subscribed_with_many(owner: Person) -> None:
+    page = owner.page
+    opted_out = {
+        f"p{number:04}@example.com": status
+        for number, status in ((0, "UNSUBSCRIBED"), (3, "COMPLAINED"))
+    }
+    for email, status in opted_out.items():
+        owner.account.ok("ChangeSubscriberStatus", id=email, status=status)
+    search(owner, 'tags:"vip"', 80)
+    # Chosen rows cannot leave out a person who opts out until the change.
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.keyboard.press("u")
+    dialog = page.get_by_role("dialog")
+    for weaker in ("CONFIRMED", "UNCONFIRMED", "BOUNCED"):
+        expect(dialog.locator(f"input[value={weaker}]")).to_be_disabled()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+a")
+    page.keyboard.press("u")
+    dialog.locator("input[value=CONFIRMED]").check()
+    expect(numbers(owner)).to_contain_text("2 who unsubscribed or complained are left out")
+    confirm = page.get_by_role("button", name="Confirm 78 people")
+    expect(confirm).to_be_disabled()
+    page.get_by_label("How did they agree").fill("Paper form")
+    confirm.click()
+
+    expect(notice(owner)).to_contain_text("78 people changed to Confirmed.")
+    for email, status in opted_out.items():
+        assert owner.account.ok("GetSubscriber", id=email)["subscriber"]["status"] == status
+    history = owner.account.ok("ListSubscriberHistory", id="p0006@example.com")["history"]
+    assert history[0]["consentSource"] == "Paper form"
+
+
+def test_deleting_100_people_requires_their_number(owner: Person) -> None:
+    page = owner.page
+    page.keyboard.press("Control+a")
+    expect(toolbar(owner)).to_contain_text("100 selected")
+    toolbar(owner).get_by_role("button", name="Delete…").click()
+    expect(page.get_by_role("dialog")).to_contain_text(
+        "Opt-outs stay blocked. Deleted people cannot be restored."
+    )
+    expect(numbers(owner)).to_contain_text("100 people would be deleted.")
+    delete = page.get_by_role("button", name="Delete 100 people")
+    expect(delete).to_be_disabled()
+    page.keyboard.type("10")
+    expect(delete).to_be_disabled()
+    page.keyboard.type("0")
+    page.keyboard.press("Enter")
+
+    expect(notice(owner)).to_contain_text("100 people were deleted.")
+    expect(notice(owner).get_by_role("button", name="Undo")).to_have_count(0)
+    assert total(owner, "email:*") == COUNT - 100
+    expect(page.get_by_role("link", name=f"All {COUNT - 100}")).to_be_visible()
+
+
+def test_setting_and_removing_a_field(owner: Person) -> None:
+    page = owner.page
+    owner.account.ok("CreateCustomField", key="visits", label="Visits", dataType="NUMBER")
+    page.reload()
+    page.locator(".rows .row").first.wait_for()
+    for row in (0, 1):
+        page.locator(f"#row-{row} .check").click()
+    toolbar(owner).get_by_role("button", name="Set field…").click()
+    page.get_by_label("Value", exact=True).fill("12.5")
+    page.keyboard.press("Enter")
+    expect(numbers(owner)).to_contain_text("The value of 2 people changes.")
+    page.keyboard.press("Enter")
+    expect(notice(owner)).to_contain_text("The field visits of 2 people changed.")
+    assert total(owner, "customFields.visits = 12.5") == 2
+
+    page.locator("#row-1 .check").click()
+    toolbar(owner).get_by_role("button", name="Set field…").click()
+    page.get_by_label("Remove the value").check()
+    page.get_by_role("button", name="Change 1 person").click()
+    expect(notice(owner)).to_contain_text("The field visits of 1 person changed.")
+    assert total(owner, "customFields.visits:*") == 1
+
+
+def test_saving_a_filter_as_a_segment_takes_three_actions(owner: Person) -> None:
+    page = owner.page
+    search(owner, 'tags:"vip" OR tags:"early"', 160)
+    page.get_by_role("link", name=re.compile("^Confirmed")).click()
+    page.wait_for_url("**status=CONFIRMED**")
+    actions = Actions(page)
+
+    actions.click(page.get_by_role("button", name="Save", exact=True))
+    actions.type("Readers")
+    actions.press("Enter")
+
+    expect(page.locator(".notice")).to_contain_text("Saved as segment “Readers”")
+    assert actions.count <= 3
+    (segment,) = owner.account.ok("ListSegments")["segments"]
+    assert segment["name"] == "Readers"
+    assert total(owner, segment["filter"]) == 80
+
+
+def test_exporting_a_segment_takes_four_actions(owner: Person, tmp_path: Path) -> None:
+    page = owner.page
+    created = owner.account.ok("CreateSegment", name="Early", filter='tags:"early"')
+    actions = Actions(page)
+    owner.open(f"/subscribers?segment={created['segment']['id']}")
+    actions.count += 1
+    expect(page.get_by_role("link", name="All 80")).to_be_visible()
+
+    actions.click(page.get_by_role("button", name="Export"))
+    expect(page.get_by_role("dialog", name="Export 80 people")).to_contain_text(
+        "All that match Early."
+    )
+    actions.click(page.get_by_label("CSV for Excel"))
+    with page.expect_download() as download:
+        actions.click(page.get_by_role("link", name="Download"))
+
+    assert actions.count <= 4
+    assert re.fullmatch(r"subscribers-[\d-]+\.csv", download.value.suggested_filename)
+    file = tmp_path / "export.csv"
+    download.value.save_as(file)
+    with file.open(encoding="utf-8-sig", newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    assert len(rows) == 80
+    assert {row["tags"] for row in rows} == {"early"}
+
+
+def test_read_only_session_can_only_export(person: Person) -> None:
+    add_people(person.account, 3)
+    person.sign_in(scope="read")
+    page = person.page
+    page.locator("#row-0 .check").click()
+    buttons = toolbar(person).locator(".buttons button")
+    expect(buttons).to_have_text(["Export…", "Copy addresses"])
+    page.keyboard.press("t")
+    page.keyboard.press("u")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    person.open('/subscribers?filter=tags:"vip"')
+    expect(page.get_by_role("button", name="Export")).to_be_enabled()
+    expect(page.get_by_role("button", name="Save", exact=True)).to_have_count(0)
+
+
+def test_progress_is_shown_until_the_end_also_without_a_connection(owner: Person) -> None:
+    page = owner.page
+    page.keyboard.press("Control+a")
+    page.keyboard.press("t")
+    page.keyboard.type("early")
+    numbers(owner).wait_for()
+    page.route("**/api/operations/*", lambda route: route.abort())
+    page.keyboard.press("Enter")
+
+    expect(notice(owner)).to_contain_text("Adding the tag early")
+    expect(notice(owner).get_by_role("progressbar")).to_be_visible()
+    expect(toolbar(owner)).to_have_count(0)
+    page.get_by_role("link", name="Settings").click()
+    expect(notice(owner)).to_contain_text("Adding the tag early")
+    page.unroute_all()
+
+    expect(notice(owner)).to_contain_text("people got the tag early.")
+    notice(owner).get_by_role("button", name="Close").click()
+    expect(notice(owner)).to_have_count(0)
+
+
+def test_keys_for_a_selection_are_listed(owner: Person) -> None:
+    owner.page.keyboard.press("?")
+
+    dialog = owner.page.get_by_role("dialog", name="Keyboard shortcuts")
+    for text in (
+        "Tag the selected people",
+        "Change the status of the selected people",
+        "again: all that match",
+    ):
+        expect(dialog).to_contain_text(text)
+
+
+def test_actions_on_a_selection_are_accessible(owner: Person) -> None:
+    page = owner.page
+    owner.account.ok("CreateCustomField", key="plan", label="Plan", dataType="TEXT")
+    page.reload()
+    page.locator(".rows .row").first.wait_for()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+a")
+    owner.check_accessibility()
+    for button in ("Tag…", "Status…", "Set field…", "Export…", "Delete…"):
+        toolbar(owner).locator(".buttons").get_by_role("button", name=button, exact=True).click()
+        page.get_by_role("dialog").wait_for()
+        if button in ("Status…", "Delete…"):
+            numbers(owner).wait_for()
+        owner.check_accessibility()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("t")
+    page.keyboard.type("vip")
+    numbers(owner).wait_for()
+    page.keyboard.press("Enter")
+    notice(owner).get_by_role("button", name="Undo").wait_for()
+    owner.check_accessibility()
+    notice(owner).get_by_role("button", name="Undo").click()
+    numbers(owner).wait_for()
+    owner.check_accessibility()
