@@ -54,6 +54,24 @@ def waiting_replay(account: Account, receiver: Receiver) -> tuple[str, str]:
     return webhook, replay
 
 
+def test_exports_and_undos_are_named(person: Person) -> None:
+    page, account = person.page, person.account
+    create_people(account, 3)
+    tagged = run(account, filter=ALL, action={"addTags": ["vip"]})
+    undo = account.ok("UndoOperation", id=tagged["id"])["operation"]["id"]
+    wait_for(account, undo, lambda operation: operation["done"])
+    export = account.ok("CreateExport", format="CSV")["export"]["id"]
+    wait_for(account, export, lambda operation: operation["done"])
+    person.sign_in()
+    person.open("/activity")
+
+    rows = page.locator("table tbody tr")
+    expect(rows.nth(0)).to_contain_text("Export to a file")
+    expect(rows.nth(0)).not_to_contain_text("picked")
+    expect(rows.nth(1)).to_contain_text("Undo")
+    expect(rows.nth(2)).to_contain_text("Add tags: vip")
+
+
 def test_operation_is_in_words(person: Person) -> None:
     page, account = person.page, person.account
     create_people(account, 3)

@@ -44,7 +44,8 @@ export async function resume(): Promise<void> {
   const own = session.value?.session?.id;
   const { operations } = await call("GET /api/operations", { query: { limit: 20 } });
   for (const operation of operations.toReversed()) {
-    if (!operation.done && !operation.dryRun && operation.actor?.id === own) track(operation);
+    const isChange = Boolean(operation.action ?? operation.undoOf);
+    if (isChange && !operation.done && !operation.dryRun && operation.actor?.id === own) track(operation);
   }
 }
 

@@ -1,9 +1,12 @@
 import type { Operation } from "../api/types.ts";
+import { jobText } from "./operation_words.ts";
 import { named, number, parts, plural, t } from "../texts.ts";
 
 /** What an operation does, in words. */
-export function OperationTitle({ operation: { action, replay, dryRun } }: { operation: Operation }) {
-  const text = replay
+export function OperationTitle({ operation }: { operation: Operation }) {
+  const { action, replay, dryRun } = operation;
+  const job = jobText(operation);
+  const text = job ?? (replay
     ? t("doing.replay")
     : action?.addTags
       ? parts("doing.addTags", { tags: <Names of={action.addTags} /> })
@@ -13,7 +16,7 @@ export function OperationTitle({ operation: { action, replay, dryRun } }: { oper
           ? t("doing.changeStatus", { status: named("status", action.changeStatus) })
           : action?.delete
             ? t("doing.delete")
-            : parts("doing.setFields", { fields: <Names of={Object.keys(action?.setCustomFields ?? {})} /> });
+            : parts("doing.setFields", { fields: <Names of={Object.keys(action?.setCustomFields ?? {})} /> }));
   return <>{dryRun ? parts("doing.dryRun", { operation: <>{text}</> }) : text}</>;
 }
 

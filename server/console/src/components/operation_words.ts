@@ -13,6 +13,15 @@ export function kindOf({ action, undoOf }: Operation): Kind {
   return action?.delete ? "delete" : "field";
 }
 
+const JOBS = ["SUBSCRIBERS_IMPORT", "SUBSCRIBERS_EXPORT", "IMPORT_INSPECTION"] as const;
+
+/** Returns what an operation without an action does, such as an import; null if it has one. */
+export function jobText({ type, undoOf }: Operation): string | null {
+  if (undoOf) return t("operation.undo");
+  const job = JOBS.find((each) => each === type);
+  return job ? t(`job.${job}`) : null;
+}
+
 /** Returns the tags, the status or the fields of an operation. */
 export function objectOf({ action }: Operation): string {
   if (action?.changeStatus) return named("status", action.changeStatus);

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Operation, ReasonCount } from "../../api/types.ts";
 import { Icon, type IconName } from "../../components/icon.tsx";
+import { jobText } from "../../components/operation_words.ts";
 import { filterWords } from "../../filter_words.ts";
 import { href } from "../../router.ts";
 import { named, number, parts, plural, t } from "../../texts.ts";
@@ -29,7 +30,8 @@ export function OperationLabel({ operation }: { operation: Operation }) {
 /** What an operation does, such as `Add tags: vip`. */
 export function what(operation: Operation, names: Names): ComponentChildren {
   const { action, replay } = operation;
-  if (operation.type === "SUBSCRIBERS_UNDO") return t("operation.undo");
+  const job = jobText(operation);
+  if (job) return job;
   if (replay) {
     const url = names.get(replay.webhookId) ?? replay.webhookId;
     return parts("operation.replay", { url: <bdi dir="auto">{url}</bdi> });
@@ -52,9 +54,9 @@ export function what(operation: Operation, names: Names): ComponentChildren {
 
 /** Whom an operation is about, in words. */
 export function selection(operation: Operation, names: Names): ComponentChildren {
-  const { filter, q, segmentId, replay, undoOf } = operation;
+  const { action, filter, q, segmentId, replay, undoOf } = operation;
   if (replay) return replay.eventTypes.length ? replay.eventTypes.join(", ") : t("events.all");
-  if (undoOf) return null;
+  if (undoOf || (!action && !filter && !q && !segmentId)) return null;
   const found: ComponentChildren[] = [];
   if (segmentId) found.push(t("selection.segment", { name: names.get(segmentId) ?? segmentId }));
   if (filter) found.push(filterWords(filter, named));
