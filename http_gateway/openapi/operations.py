@@ -61,6 +61,7 @@ class Operations:
             "responses": {
                 str(binding.success_status): self._success(binding, method),
                 **({str(other.status): self._success(binding, method)} if other else {}),
+                **({"206": self._success(binding, method)} if _takes_range(binding) else {}),
                 **({"303": _REDIRECT} if binding.form and binding.form.redirect else {}),
                 **self.error_responses.of(method, reasons, _error_media_type(binding, options)),
             },
@@ -133,6 +134,11 @@ def tag_of(service: ServiceDescriptor) -> str:
 def words(name: str) -> str:
     """Returns a name as separate words: CreateApiKey is "Create API key"."""
     return _API.sub("API", " ".join(_CAMEL.split(name)).capitalize())
+
+
+def _takes_range(binding: Binding) -> bool:
+    """Whether a request can ask for a part of the body (RFC 9110)."""
+    return any(in_head == "Range" for _, in_head in binding.request_headers)
 
 
 def _access(options: MethodOptions) -> str:

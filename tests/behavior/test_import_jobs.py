@@ -269,7 +269,7 @@ def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -
     assert [row["line"] for row in failures(account, ended)] == [3]
     assert "eve@" not in json.dumps(account.ok("ListImports"))
     job = account.ok("GetImport", id=ready["id"])["import"]
-    assert (job["state"], job["error"]["code"]) == ("FAILED", "IMPORT_STATE_CONFLICT")
+    assert (job["state"], job["error"]["reason"]) == ("FAILED", "IMPORT_STATE_CONFLICT")
 
 
 def test_jobs_have_every_option_of_streams() -> None:

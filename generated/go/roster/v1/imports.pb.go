@@ -303,7 +303,7 @@ type ImportJob struct {
 	// Whether the import is running, or was run last, without storing anything.
 	DryRun bool `protobuf:"varint,19,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// Why the import FAILED. Absent otherwise.
-	Error *Error `protobuf:"bytes,20,opt,name=error,proto3" json:"error,omitempty"`
+	Error *ImportJob_Failure `protobuf:"bytes,20,opt,name=error,proto3" json:"error,omitempty"`
 	// Who created the import, with the name at that time.
 	Actor *Actor `protobuf:"bytes,21,opt,name=actor,proto3" json:"actor,omitempty"`
 	// Time of creation.
@@ -487,7 +487,7 @@ func (x *ImportJob) GetDryRun() bool {
 	return false
 }
 
-func (x *ImportJob) GetError() *Error {
+func (x *ImportJob) GetError() *ImportJob_Failure {
 	if x != nil {
 		return x.Error
 	}
@@ -1906,6 +1906,70 @@ func (*DeleteImportResponse) Descriptor() ([]byte, []int) {
 	return file_roster_v1_imports_proto_rawDescGZIP(), []int{24}
 }
 
+// Why an import ended early.
+type ImportJob_Failure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Reason of the error, such as INVALID_FIELD or IMPORT_STATE_CONFLICT.
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What is wrong, and what to do.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// Parts of the options that are wrong.
+	Details       []*Error_Detail `protobuf:"bytes,3,rep,name=details,proto3" json:"details,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportJob_Failure) Reset() {
+	*x = ImportJob_Failure{}
+	mi := &file_roster_v1_imports_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportJob_Failure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportJob_Failure) ProtoMessage() {}
+
+func (x *ImportJob_Failure) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_imports_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportJob_Failure.ProtoReflect.Descriptor instead.
+func (*ImportJob_Failure) Descriptor() ([]byte, []int) {
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{1, 0}
+}
+
+func (x *ImportJob_Failure) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ImportJob_Failure) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ImportJob_Failure) GetDetails() []*Error_Detail {
+	if x != nil {
+		return x.Details
+	}
+	return nil
+}
+
 // A column of the file: of a CSV file in the order of the header, of JSON a key of its objects.
 type ImportJob_Column struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1932,7 +1996,7 @@ type ImportJob_Column struct {
 
 func (x *ImportJob_Column) Reset() {
 	*x = ImportJob_Column{}
-	mi := &file_roster_v1_imports_proto_msgTypes[25]
+	mi := &file_roster_v1_imports_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2008,7 @@ func (x *ImportJob_Column) String() string {
 func (*ImportJob_Column) ProtoMessage() {}
 
 func (x *ImportJob_Column) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[25]
+	mi := &file_roster_v1_imports_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2021,7 @@ func (x *ImportJob_Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportJob_Column.ProtoReflect.Descriptor instead.
 func (*ImportJob_Column) Descriptor() ([]byte, []int) {
-	return file_roster_v1_imports_proto_rawDescGZIP(), []int{1, 0}
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{1, 1}
 }
 
 func (x *ImportJob_Column) GetName() string {
@@ -2036,7 +2100,7 @@ type ImportJob_Sample struct {
 
 func (x *ImportJob_Sample) Reset() {
 	*x = ImportJob_Sample{}
-	mi := &file_roster_v1_imports_proto_msgTypes[26]
+	mi := &file_roster_v1_imports_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2112,7 @@ func (x *ImportJob_Sample) String() string {
 func (*ImportJob_Sample) ProtoMessage() {}
 
 func (x *ImportJob_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[26]
+	mi := &file_roster_v1_imports_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2125,7 @@ func (x *ImportJob_Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportJob_Sample.ProtoReflect.Descriptor instead.
 func (*ImportJob_Sample) Descriptor() ([]byte, []int) {
-	return file_roster_v1_imports_proto_rawDescGZIP(), []int{1, 1}
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{1, 2}
 }
 
 func (x *ImportJob_Sample) GetLine() int32 {
@@ -2140,7 +2204,7 @@ type ImportJob_StatusCount struct {
 
 func (x *ImportJob_StatusCount) Reset() {
 	*x = ImportJob_StatusCount{}
-	mi := &file_roster_v1_imports_proto_msgTypes[27]
+	mi := &file_roster_v1_imports_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2152,7 +2216,7 @@ func (x *ImportJob_StatusCount) String() string {
 func (*ImportJob_StatusCount) ProtoMessage() {}
 
 func (x *ImportJob_StatusCount) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[27]
+	mi := &file_roster_v1_imports_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2165,7 +2229,7 @@ func (x *ImportJob_StatusCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportJob_StatusCount.ProtoReflect.Descriptor instead.
 func (*ImportJob_StatusCount) Descriptor() ([]byte, []int) {
-	return file_roster_v1_imports_proto_rawDescGZIP(), []int{1, 2}
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{1, 3}
 }
 
 func (x *ImportJob_StatusCount) GetStatus() Subscriber_Status {
@@ -2214,7 +2278,7 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\f_on_conflictB\t\n" +
 	"\a_presetB\x12\n" +
 	"\x10_unknown_columnsB\x0e\n" +
-	"\f_date_format\"\xe8\x14\n" +
+	"\f_date_format\"\x80\x16\n" +
 	"\tImportJob\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x04name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vmembers.csvR\x04name\x12;\n" +
@@ -2235,8 +2299,8 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\foperation_id\x18\x10 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\voperationId\x12&\n" +
 	"\tprocessed\x18\x11 \x01(\x05B\b\xaa\xb5\x18\x041250R\tprocessed\x122\n" +
 	"\asummary\x18\x12 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\x12\"\n" +
-	"\adry_run\x18\x13 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x12&\n" +
-	"\x05error\x18\x14 \x01(\v2\x10.roster.v1.ErrorR\x05error\x12&\n" +
+	"\adry_run\x18\x13 \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x122\n" +
+	"\x05error\x18\x14 \x01(\v2\x1c.roster.v1.ImportJob.FailureR\x05error\x12&\n" +
 	"\x05actor\x18\x15 \x01(\v2\x10.roster.v1.ActorR\x05actor\x12]\n" +
 	"\n" +
 	"created_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-21T03:33:16.247ZR\tcreatedAt\x12W\n" +
@@ -2246,7 +2310,11 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\n" +
 	"expires_at\x18\x19 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-28T03:33:16.247ZR\texpiresAt\x12@\n" +
 	"\tundone_by\x18\x1a \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5MH\x01R\bundoneBy\x88\x01\x01\x12`\n" +
-	"\x0fundo_expires_at\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\rundoExpiresAt\x1a\xd0\x02\n" +
+	"\x0fundo_expires_at\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\rundoExpiresAt\x1a\x89\x01\n" +
+	"\aFailure\x121\n" +
+	"\x06reason\x18\x01 \x01(\tB\x19\xaa\xb5\x18\x15IMPORT_STATE_CONFLICTR\x06reason\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
+	"\adetails\x18\x03 \x03(\v2\x17.roster.v1.Error.DetailR\adetails\x1a\xd0\x02\n" +
 	"\x06Column\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xaa\xb5\x18\x06E-mailR\x04name\x12!\n" +
@@ -2426,7 +2494,7 @@ func file_roster_v1_imports_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_imports_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_roster_v1_imports_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_roster_v1_imports_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_roster_v1_imports_proto_goTypes = []any{
 	(ImportJob_State)(0),               // 0: roster.v1.ImportJob.State
 	(*ImportOptions)(nil),              // 1: roster.v1.ImportOptions
@@ -2454,18 +2522,18 @@ var file_roster_v1_imports_proto_goTypes = []any{
 	(*ImportFailure)(nil),              // 23: roster.v1.ImportFailure
 	(*DeleteImportRequest)(nil),        // 24: roster.v1.DeleteImportRequest
 	(*DeleteImportResponse)(nil),       // 25: roster.v1.DeleteImportResponse
-	(*ImportJob_Column)(nil),           // 26: roster.v1.ImportJob.Column
-	(*ImportJob_Sample)(nil),           // 27: roster.v1.ImportJob.Sample
-	(*ImportJob_StatusCount)(nil),      // 28: roster.v1.ImportJob.StatusCount
-	nil,                                // 29: roster.v1.ImportJob.Sample.CustomFieldsEntry
-	(Row_OnConflict)(0),                // 30: roster.v1.Row.OnConflict
-	(Import_Preset)(0),                 // 31: roster.v1.Import.Preset
-	(UnknownColumns_Action)(0),         // 32: roster.v1.UnknownColumns.Action
-	(DateFormat_Order)(0),              // 33: roster.v1.DateFormat.Order
-	(*Error_Detail)(nil),               // 34: roster.v1.Error.Detail
-	(*ReasonCount)(nil),                // 35: roster.v1.ReasonCount
-	(*ImportSummary)(nil),              // 36: roster.v1.ImportSummary
-	(*Error)(nil),                      // 37: roster.v1.Error
+	(*ImportJob_Failure)(nil),          // 26: roster.v1.ImportJob.Failure
+	(*ImportJob_Column)(nil),           // 27: roster.v1.ImportJob.Column
+	(*ImportJob_Sample)(nil),           // 28: roster.v1.ImportJob.Sample
+	(*ImportJob_StatusCount)(nil),      // 29: roster.v1.ImportJob.StatusCount
+	nil,                                // 30: roster.v1.ImportJob.Sample.CustomFieldsEntry
+	(Row_OnConflict)(0),                // 31: roster.v1.Row.OnConflict
+	(Import_Preset)(0),                 // 32: roster.v1.Import.Preset
+	(UnknownColumns_Action)(0),         // 33: roster.v1.UnknownColumns.Action
+	(DateFormat_Order)(0),              // 34: roster.v1.DateFormat.Order
+	(*Error_Detail)(nil),               // 35: roster.v1.Error.Detail
+	(*ReasonCount)(nil),                // 36: roster.v1.ReasonCount
+	(*ImportSummary)(nil),              // 37: roster.v1.ImportSummary
 	(*Actor)(nil),                      // 38: roster.v1.Actor
 	(*timestamppb.Timestamp)(nil),      // 39: google.protobuf.Timestamp
 	(*httpbody.HttpBody)(nil),          // 40: google.api.HttpBody
@@ -2477,20 +2545,20 @@ var file_roster_v1_imports_proto_goTypes = []any{
 	(Row_Reason)(0),                    // 46: roster.v1.Row.Reason
 }
 var file_roster_v1_imports_proto_depIdxs = []int32{
-	30, // 0: roster.v1.ImportOptions.on_conflict:type_name -> roster.v1.Row.OnConflict
-	31, // 1: roster.v1.ImportOptions.preset:type_name -> roster.v1.Import.Preset
-	32, // 2: roster.v1.ImportOptions.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	33, // 3: roster.v1.ImportOptions.date_format:type_name -> roster.v1.DateFormat.Order
+	31, // 0: roster.v1.ImportOptions.on_conflict:type_name -> roster.v1.Row.OnConflict
+	32, // 1: roster.v1.ImportOptions.preset:type_name -> roster.v1.Import.Preset
+	33, // 2: roster.v1.ImportOptions.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	34, // 3: roster.v1.ImportOptions.date_format:type_name -> roster.v1.DateFormat.Order
 	0,  // 4: roster.v1.ImportJob.state:type_name -> roster.v1.ImportJob.State
 	1,  // 5: roster.v1.ImportJob.options:type_name -> roster.v1.ImportOptions
-	31, // 6: roster.v1.ImportJob.preset:type_name -> roster.v1.Import.Preset
-	26, // 7: roster.v1.ImportJob.columns:type_name -> roster.v1.ImportJob.Column
-	34, // 8: roster.v1.ImportJob.problems:type_name -> roster.v1.Error.Detail
-	27, // 9: roster.v1.ImportJob.sample:type_name -> roster.v1.ImportJob.Sample
-	28, // 10: roster.v1.ImportJob.statuses:type_name -> roster.v1.ImportJob.StatusCount
-	35, // 11: roster.v1.ImportJob.invalid:type_name -> roster.v1.ReasonCount
-	36, // 12: roster.v1.ImportJob.summary:type_name -> roster.v1.ImportSummary
-	37, // 13: roster.v1.ImportJob.error:type_name -> roster.v1.Error
+	32, // 6: roster.v1.ImportJob.preset:type_name -> roster.v1.Import.Preset
+	27, // 7: roster.v1.ImportJob.columns:type_name -> roster.v1.ImportJob.Column
+	35, // 8: roster.v1.ImportJob.problems:type_name -> roster.v1.Error.Detail
+	28, // 9: roster.v1.ImportJob.sample:type_name -> roster.v1.ImportJob.Sample
+	29, // 10: roster.v1.ImportJob.statuses:type_name -> roster.v1.ImportJob.StatusCount
+	36, // 11: roster.v1.ImportJob.invalid:type_name -> roster.v1.ReasonCount
+	37, // 12: roster.v1.ImportJob.summary:type_name -> roster.v1.ImportSummary
+	26, // 13: roster.v1.ImportJob.error:type_name -> roster.v1.ImportJob.Failure
 	38, // 14: roster.v1.ImportJob.actor:type_name -> roster.v1.Actor
 	39, // 15: roster.v1.ImportJob.created_at:type_name -> google.protobuf.Timestamp
 	39, // 16: roster.v1.ImportJob.started_at:type_name -> google.protobuf.Timestamp
@@ -2512,38 +2580,39 @@ var file_roster_v1_imports_proto_depIdxs = []int32{
 	42, // 32: roster.v1.ListImportFailuresRequest.format:type_name -> roster.v1.Export.Format
 	23, // 33: roster.v1.ListImportFailuresResponse.failures:type_name -> roster.v1.ImportFailure
 	43, // 34: roster.v1.ListImportFailuresResponse.lines:type_name -> roster.v1.CsvLine
-	44, // 35: roster.v1.ImportJob.Column.proposed_type:type_name -> roster.v1.CustomField.DataType
-	45, // 36: roster.v1.ImportJob.Sample.status:type_name -> roster.v1.Subscriber.Status
-	29, // 37: roster.v1.ImportJob.Sample.custom_fields:type_name -> roster.v1.ImportJob.Sample.CustomFieldsEntry
-	46, // 38: roster.v1.ImportJob.Sample.reason:type_name -> roster.v1.Row.Reason
-	45, // 39: roster.v1.ImportJob.StatusCount.status:type_name -> roster.v1.Subscriber.Status
-	3,  // 40: roster.v1.ImportService.CreateImport:input_type -> roster.v1.CreateImportRequest
-	5,  // 41: roster.v1.ImportService.UploadImportPart:input_type -> roster.v1.UploadImportPartRequest
-	7,  // 42: roster.v1.ImportService.ListImports:input_type -> roster.v1.ListImportsRequest
-	9,  // 43: roster.v1.ImportService.GetImport:input_type -> roster.v1.GetImportRequest
-	11, // 44: roster.v1.ImportService.UpdateImport:input_type -> roster.v1.UpdateImportRequest
-	13, // 45: roster.v1.ImportService.StartImport:input_type -> roster.v1.StartImportRequest
-	15, // 46: roster.v1.ImportService.CancelImport:input_type -> roster.v1.CancelImportRequest
-	17, // 47: roster.v1.ImportService.UndoImport:input_type -> roster.v1.UndoImportRequest
-	19, // 48: roster.v1.ImportService.WatchImport:input_type -> roster.v1.WatchImportRequest
-	21, // 49: roster.v1.ImportService.ListImportFailures:input_type -> roster.v1.ListImportFailuresRequest
-	24, // 50: roster.v1.ImportService.DeleteImport:input_type -> roster.v1.DeleteImportRequest
-	4,  // 51: roster.v1.ImportService.CreateImport:output_type -> roster.v1.CreateImportResponse
-	6,  // 52: roster.v1.ImportService.UploadImportPart:output_type -> roster.v1.UploadImportPartResponse
-	8,  // 53: roster.v1.ImportService.ListImports:output_type -> roster.v1.ListImportsResponse
-	10, // 54: roster.v1.ImportService.GetImport:output_type -> roster.v1.GetImportResponse
-	12, // 55: roster.v1.ImportService.UpdateImport:output_type -> roster.v1.UpdateImportResponse
-	14, // 56: roster.v1.ImportService.StartImport:output_type -> roster.v1.StartImportResponse
-	16, // 57: roster.v1.ImportService.CancelImport:output_type -> roster.v1.CancelImportResponse
-	18, // 58: roster.v1.ImportService.UndoImport:output_type -> roster.v1.UndoImportResponse
-	20, // 59: roster.v1.ImportService.WatchImport:output_type -> roster.v1.WatchImportResponse
-	22, // 60: roster.v1.ImportService.ListImportFailures:output_type -> roster.v1.ListImportFailuresResponse
-	25, // 61: roster.v1.ImportService.DeleteImport:output_type -> roster.v1.DeleteImportResponse
-	51, // [51:62] is the sub-list for method output_type
-	40, // [40:51] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	35, // 35: roster.v1.ImportJob.Failure.details:type_name -> roster.v1.Error.Detail
+	44, // 36: roster.v1.ImportJob.Column.proposed_type:type_name -> roster.v1.CustomField.DataType
+	45, // 37: roster.v1.ImportJob.Sample.status:type_name -> roster.v1.Subscriber.Status
+	30, // 38: roster.v1.ImportJob.Sample.custom_fields:type_name -> roster.v1.ImportJob.Sample.CustomFieldsEntry
+	46, // 39: roster.v1.ImportJob.Sample.reason:type_name -> roster.v1.Row.Reason
+	45, // 40: roster.v1.ImportJob.StatusCount.status:type_name -> roster.v1.Subscriber.Status
+	3,  // 41: roster.v1.ImportService.CreateImport:input_type -> roster.v1.CreateImportRequest
+	5,  // 42: roster.v1.ImportService.UploadImportPart:input_type -> roster.v1.UploadImportPartRequest
+	7,  // 43: roster.v1.ImportService.ListImports:input_type -> roster.v1.ListImportsRequest
+	9,  // 44: roster.v1.ImportService.GetImport:input_type -> roster.v1.GetImportRequest
+	11, // 45: roster.v1.ImportService.UpdateImport:input_type -> roster.v1.UpdateImportRequest
+	13, // 46: roster.v1.ImportService.StartImport:input_type -> roster.v1.StartImportRequest
+	15, // 47: roster.v1.ImportService.CancelImport:input_type -> roster.v1.CancelImportRequest
+	17, // 48: roster.v1.ImportService.UndoImport:input_type -> roster.v1.UndoImportRequest
+	19, // 49: roster.v1.ImportService.WatchImport:input_type -> roster.v1.WatchImportRequest
+	21, // 50: roster.v1.ImportService.ListImportFailures:input_type -> roster.v1.ListImportFailuresRequest
+	24, // 51: roster.v1.ImportService.DeleteImport:input_type -> roster.v1.DeleteImportRequest
+	4,  // 52: roster.v1.ImportService.CreateImport:output_type -> roster.v1.CreateImportResponse
+	6,  // 53: roster.v1.ImportService.UploadImportPart:output_type -> roster.v1.UploadImportPartResponse
+	8,  // 54: roster.v1.ImportService.ListImports:output_type -> roster.v1.ListImportsResponse
+	10, // 55: roster.v1.ImportService.GetImport:output_type -> roster.v1.GetImportResponse
+	12, // 56: roster.v1.ImportService.UpdateImport:output_type -> roster.v1.UpdateImportResponse
+	14, // 57: roster.v1.ImportService.StartImport:output_type -> roster.v1.StartImportResponse
+	16, // 58: roster.v1.ImportService.CancelImport:output_type -> roster.v1.CancelImportResponse
+	18, // 59: roster.v1.ImportService.UndoImport:output_type -> roster.v1.UndoImportResponse
+	20, // 60: roster.v1.ImportService.WatchImport:output_type -> roster.v1.WatchImportResponse
+	22, // 61: roster.v1.ImportService.ListImportFailures:output_type -> roster.v1.ListImportFailuresResponse
+	25, // 62: roster.v1.ImportService.DeleteImport:output_type -> roster.v1.DeleteImportResponse
+	52, // [52:63] is the sub-list for method output_type
+	41, // [41:52] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_imports_proto_init() }
@@ -2566,14 +2635,14 @@ func file_roster_v1_imports_proto_init() {
 	file_roster_v1_imports_proto_msgTypes[12].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[14].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[23].OneofWrappers = []any{}
-	file_roster_v1_imports_proto_msgTypes[26].OneofWrappers = []any{}
+	file_roster_v1_imports_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_imports_proto_rawDesc), len(file_roster_v1_imports_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

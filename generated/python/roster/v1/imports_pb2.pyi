@@ -181,6 +181,36 @@ class ImportJob(_message.Message):
     """The import ended early; see error. Rows that were imported are kept."""
 
     @_typing.final
+    class Failure(_message.Message):
+        """Why an import ended early."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        REASON_FIELD_NUMBER: _builtins.int
+        MESSAGE_FIELD_NUMBER: _builtins.int
+        DETAILS_FIELD_NUMBER: _builtins.int
+        reason: _builtins.str
+        """Reason of the error, such as INVALID_FIELD or IMPORT_STATE_CONFLICT."""
+        message: _builtins.str
+        """What is wrong, and what to do."""
+        @_builtins.property
+        def details(self) -> _containers.RepeatedCompositeFieldContainer[_errors_pb2.Error.Detail]:
+            """Parts of the options that are wrong."""
+
+        def __init__(
+            self,
+            *,
+            reason: _builtins.str = ...,
+            message: _builtins.str = ...,
+            details: _abc.Iterable[_errors_pb2.Error.Detail] | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["details", b"details", "message", b"message", "reason", b"reason"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
     class Column(_message.Message):
         """A column of the file: of a CSV file in the order of the header, of JSON a key of its objects."""
 
@@ -429,7 +459,7 @@ class ImportJob(_message.Message):
         """
 
     @_builtins.property
-    def error(self) -> _errors_pb2.Error:
+    def error(self) -> Global___ImportJob.Failure:
         """Why the import FAILED. Absent otherwise."""
 
     @_builtins.property
@@ -480,7 +510,7 @@ class ImportJob(_message.Message):
         processed: _builtins.int = ...,
         summary: _subscribers_pb2.ImportSummary | None = ...,
         dry_run: _builtins.bool = ...,
-        error: _errors_pb2.Error | None = ...,
+        error: Global___ImportJob.Failure | None = ...,
         actor: _actors_pb2.Actor | None = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         started_at: _timestamp_pb2.Timestamp | None = ...,

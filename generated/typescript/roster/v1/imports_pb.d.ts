@@ -8,7 +8,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { Message } from "@bufbuild/protobuf";
 import type { DateFormat_Order, Export_Format, Import_Preset, ReasonCount, Row_OnConflict, Row_Reason } from "./rows_pb.js";
 import type { ImportSummary, Subscriber_Status, UnknownColumns_Action } from "./subscribers_pb.js";
-import type { Error, Error_Detail } from "./errors_pb.js";
+import type { Error_Detail } from "./errors_pb.js";
 import type { Actor } from "./actors_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { CustomField_DataType } from "./custom_fields_pb.js";
@@ -274,9 +274,9 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
   /**
    * Why the import FAILED. Absent otherwise.
    *
-   * @generated from field: roster.v1.Error error = 20;
+   * @generated from field: roster.v1.ImportJob.Failure error = 20;
    */
-  error?: Error | undefined;
+  error?: ImportJob_Failure | undefined;
 
   /**
    * Who created the import, with the name at that time.
@@ -335,6 +335,40 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
  * Use `create(ImportJobSchema)` to create a new message.
  */
 export declare const ImportJobSchema: GenMessage<ImportJob>;
+
+/**
+ * Why an import ended early.
+ *
+ * @generated from message roster.v1.ImportJob.Failure
+ */
+export declare type ImportJob_Failure = Message<"roster.v1.ImportJob.Failure"> & {
+  /**
+   * Reason of the error, such as INVALID_FIELD or IMPORT_STATE_CONFLICT.
+   *
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+
+  /**
+   * What is wrong, and what to do.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * Parts of the options that are wrong.
+   *
+   * @generated from field: repeated roster.v1.Error.Detail details = 3;
+   */
+  details: Error_Detail[];
+};
+
+/**
+ * Describes the message roster.v1.ImportJob.Failure.
+ * Use `create(ImportJob_FailureSchema)` to create a new message.
+ */
+export declare const ImportJob_FailureSchema: GenMessage<ImportJob_Failure>;
 
 /**
  * A column of the file: of a CSV file in the order of the header, of JSON a key of its objects.

@@ -368,7 +368,7 @@ export interface ImportJob {
   processed: number;
   summary?: ImportSummary;
   dryRun: boolean;
-  error?: ErrorBody;
+  error?: ImportJobFailure;
   actor?: Actor;
   createdAt: string;
   startedAt?: string;
@@ -419,6 +419,12 @@ export interface ImportJobSample {
 export interface ImportJobStatusCount {
   status: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED";
   rows: number;
+}
+
+export interface ImportJobFailure {
+  reason: string;
+  message: string;
+  details: ErrorDetail[];
 }
 
 export interface UploadImportPartResponse {

@@ -194,9 +194,9 @@ def _current(account_id: str, row: ImportRow, tx: Transaction) -> ImportRow:
 
 
 def error_text(reason: str, message: str, details: Sequence[Any] = ()) -> str:
-    """Returns the JSON of an Error."""
+    """Returns the JSON of a Failure."""
     listed = [{"field": d.field, "code": d.code, "message": d.message} for d in details]
-    return orjson.dumps({"code": reason, "message": message, "details": listed}).decode()
+    return orjson.dumps({"reason": reason, "message": message, "details": listed}).decode()
 
 
 def check_state(row: ImportRow, *allowed: State) -> None:

@@ -86,6 +86,8 @@ function Chart({ days }: { days: Day[] }) {
           }}
           onPointerLeave={() => (pointed.value = -1)}
         >
+          {/* An area without content would not receive the pointer. */}
+          <rect width="100%" height="100%" fill="transparent" />
           {at && <rect class="pointed" x={`${pointed.value * width}%`} y="0" width={`${width}%`} height={HEIGHT + 8} />}
           {scale.ticks.map((tick) => (
             <line key={tick} class={tick ? "" : "zero"} x1="0" x2="100%" y1={y(tick) + 4} y2={y(tick) + 4} />
