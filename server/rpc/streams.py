@@ -4,12 +4,40 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from .errors import Unavailable
 from .messages import Context
 
 Message = TypeVar("Message")
+# Seconds between two reads of what a stream watches.
+WATCH_SECONDS = 0.5
 _END = object()
+
+
+class WatchMethods:
+    """A part of services with streams that watch something until the service stops.
+
+    The service sets the attribute.
+    """
+
+    _stopping: asyncio.Event
+
+    def serve(self, *, serving: bool) -> None:
+        """Allows watching, or ends all streams so that the service can stop."""
+        if serving:
+            self._stopping.clear()
+        else:
+            self._stopping.set()
+
+    async def _pause(self) -> None:
+        """Waits. Raises Unavailable when the service stops."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(WATCH_SECONDS):
+                await self._stopping.wait()
+        if self._stopping.is_set():
+            raise Unavailable
 
 
 async def accept(context: Context, *headers: tuple[str, str]) -> None:

@@ -21,7 +21,7 @@ from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, check_bom, check_page
 from ...rpc.paging import page_in, token_of
 from ...rpc.ranges import range_of
-from ...rpc.streams import accept
+from ...rpc.streams import WatchMethods, accept
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
@@ -39,13 +39,11 @@ from . import store
 from .columns import columns_of, stored
 from .messages import export
 
-# Seconds between reads of a watched export.
-WATCH_SECONDS = 0.5
 _MEDIA_TYPES = {"CSV": "text/csv; charset=utf-8", "NDJSON": "application/x-ndjson"}
 _SUFFIXES = {"CSV": "csv", "NDJSON": "ndjson"}
 
 
-class ExportService(ExportServiceServicer):
+class ExportService(WatchMethods, ExportServiceServicer):
     """Manages the exports of the caller's account. `notify` starts operations of accounts."""
 
     def __init__(
@@ -60,13 +58,6 @@ class ExportService(ExportServiceServicer):
         self._files = files
         self._notify = notify
         self._stopping = asyncio.Event()
-
-    def serve(self, *, serving: bool) -> None:
-        """Allows watching, or ends all streams so that the service can stop."""
-        if serving:
-            self._stopping.clear()
-        else:
-            self._stopping.set()
 
     async def CreateExport(
         self, request: pb.CreateExportRequest, _context: Context
@@ -227,14 +218,6 @@ class ExportService(ExportServiceServicer):
     async def _find(self, text: str) -> store.ExportState:
         export_id = checked_id(text, ExportNotFound)
         return await self._database.read(partial(store.find, account_id(), export_id))
-
-    async def _pause(self) -> None:
-        """Waits. Raises Unavailable when the service stops."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(WATCH_SECONDS):
-                await self._stopping.wait()
-        if self._stopping.is_set():
-            raise Unavailable
 
 
 def _find_for(caller: Caller, export_id: str, tx: Transaction) -> store.ExportState:

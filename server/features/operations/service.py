@@ -23,7 +23,7 @@ from ...rpc.errors import (
 from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, check_page
 from ...rpc.paging import page_in, token_of
-from ...rpc.streams import accept
+from ...rpc.streams import WatchMethods, accept
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id, is_id
@@ -39,11 +39,8 @@ from .store_actions import ACTIONS
 from .store_filters import name_revision
 from .store_undo import start_undo
 
-# Seconds between reads of a watched operation.
-WATCH_SECONDS = 0.5
 
-
-class OperationService(OperationServiceServicer):
+class OperationService(WatchMethods, OperationServiceServicer):
     """Manages the operations of the caller's account. `notify` starts operations of accounts."""
 
     def __init__(
@@ -56,13 +53,6 @@ class OperationService(OperationServiceServicer):
         self._filters = filters
         self._notify = notify
         self._stopping = asyncio.Event()
-
-    def serve(self, *, serving: bool) -> None:
-        """Allows watching, or ends all streams so that the service can stop."""
-        if serving:
-            self._stopping.clear()
-        else:
-            self._stopping.set()
 
     async def BatchChangeSubscribers(
         self, request: pb.BatchChangeSubscribersRequest, _context: Context
@@ -186,14 +176,6 @@ class OperationService(OperationServiceServicer):
     async def _find(self, text: str) -> store.OperationRow:
         operation_id = checked_id(text, OperationNotFound)
         return await self._database.read(partial(store.find, account_id(), operation_id))
-
-    async def _pause(self) -> None:
-        """Waits. Raises Unavailable when the service stops."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(WATCH_SECONDS):
-                await self._stopping.wait()
-        if self._stopping.is_set():
-            raise Unavailable
 
 
 def _find_for(caller: Caller, operation_id: str, tx: Transaction) -> store.OperationRow:

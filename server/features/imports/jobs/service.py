@@ -28,7 +28,7 @@ from ....rpc.errors import (
 from ....rpc.etags import check_change, check_etag, etag_of, with_etag
 from ....rpc.messages import Context, check_page
 from ....rpc.paging import page_in, token_of
-from ....rpc.streams import accept
+from ....rpc.streams import WatchMethods, accept
 from ....storage.database import Database
 from ....storage.transaction import Transaction
 from ....values.ids import checked_id
@@ -57,11 +57,8 @@ from .messages import (
 from .rules import ACTIVE, OPEN, RETENTION_MILLISECONDS, Progress, State
 from .store import ImportRow
 
-# Seconds between reads of a watched import.
-WATCH_SECONDS = 0.5
 
-
-class ImportService(ImportServiceServicer):
+class ImportService(WatchMethods, ImportServiceServicer):
     """Manages the imports of the caller's account. `notify` starts operations of accounts."""
 
     def __init__(
@@ -76,13 +73,6 @@ class ImportService(ImportServiceServicer):
         self._filters = filters
         self._notify = notify
         self._stopping = asyncio.Event()
-
-    def serve(self, *, serving: bool) -> None:
-        """Allows watching, or ends all streams so that the service can stop."""
-        if serving:
-            self._stopping.clear()
-        else:
-            self._stopping.set()
 
     async def CreateImport(
         self, request: pb.CreateImportRequest, _context: Context
@@ -382,14 +372,6 @@ class ImportService(ImportServiceServicer):
             await asyncio.to_thread(digest.update, chunk)
         digest.update(last)
         return digest.hexdigest()
-
-    async def _pause(self) -> None:
-        """Waits. Raises Unavailable when the service stops."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(WATCH_SECONDS):
-                await self._stopping.wait()
-        if self._stopping.is_set():
-            raise Unavailable
 
 
 def _message(account: str, row: ImportRow, tx: Transaction) -> pb.ImportJob:
