@@ -29,6 +29,7 @@ from . import (
     memory,
     operations,
     requests_on_databases,
+    web_console,
     webhooks,
     workers,
 )
@@ -79,6 +80,7 @@ GROUPS: dict[str, Group] = {
     "gateway": lambda _: gateway.stats(),
     "channel": lambda _: gateway.channel_stats(),
     "codec": lambda _: codec.stats(),
+    "console": web_console.stats,
 }
 
 

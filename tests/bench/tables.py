@@ -95,6 +95,9 @@ class Row(NamedTuple):
         elif name and self.at_most is not None:
             number = results[name]
             value = f"{number:.2f} times" if self.baseline else f"{_brief(number)} {self.unit}"
+            if f"{name}_lowest" in results and not self.baseline:
+                lowest, highest = results[f"{name}_lowest"], results[f"{name}_highest"]
+                value += f" ({_brief(lowest)} to {_brief(highest)})"
         if f"{name}_99th_ms" in results:
             median, last = results[f"{name}_median_ms"], results[f"{name}_99th_ms"]
             percentiles = f"{_brief(median)}, {_brief(last)}"
@@ -240,6 +243,18 @@ ROWS = (
     Row("memory that an export of 1,000,000 adds", "export_memory_mib", "MiB", at_most=30),
     Row("idle memory", "idle_memory_mib", "MiB", at_most=120, in_readme=True),
     Row("start until ready", "seconds_to_ready", "s", at_most=2, in_readme=True),
+    Row(
+        "console with 1,000,000 people, until it is usable",
+        "console_usable_ms",
+        "ms",
+        at_most=300,
+        in_readme=True,
+    ),
+    Row(
+        "console, until the slowest other view is shown", "console_next_view_ms", "ms", at_most=100
+    ),
+    Row("console, longest frame of a scroll", "console_longest_frame_ms", "ms", at_most=50),
+    Row("console, growth of the heap in 10 minutes", "console_heap_growth_mib", "MiB", at_most=2),
 )
 
 

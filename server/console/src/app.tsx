@@ -94,6 +94,7 @@ function Navigation({ current }: { current: View | undefined }) {
               <a href={href(startOf(view))} aria-current={isCurrent ? "page" : undefined}>
                 {view.icon && <Icon name={view.icon} />}
                 {t(view.title)}
+                {view.badge && <view.badge />}
               </a>
             </li>
           );

@@ -1,6 +1,7 @@
 // The views of the console by their addresses. A new view is a file in views/ and a line here.
 
 import type { FunctionComponent } from "preact";
+import { FailingBadge } from "./components/failing_badge.tsx";
 import type { IconName } from "./components/icon.tsx";
 import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
@@ -23,6 +24,8 @@ export interface View {
   /** Its icon in the navigation, and the letter that opens it after `g`. */
   icon?: IconName;
   letter?: string;
+  /** What the navigation shows about it. */
+  badge?: FunctionComponent;
   /** The path of the view whose place in the navigation it shares. */
   within?: string;
 }
@@ -53,6 +56,7 @@ export const VIEWS: View[] = [
     component: Webhooks,
     icon: "webhook",
     letter: "w",
+    badge: FailingBadge,
   },
   { path: "/settings/:part?", title: "settings.title", component: Settings, icon: "settings" },
 ];
