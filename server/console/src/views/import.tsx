@@ -3,8 +3,9 @@ import { call } from "../api/client.ts";
 import type { ImportJob } from "../api/types.ts";
 import { ActorName } from "../components/actor_name.tsx";
 import { Icon } from "../components/icon.tsx";
-import { Shown, useLoaded } from "../components/loaded.tsx";
+import { Part } from "../components/part.tsx";
 import { Time } from "../components/time.tsx";
+import { useLoaded } from "../load.ts";
 import { href } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { canWrite } from "../session.ts";
@@ -24,8 +25,8 @@ export function Import({ id }: Parameters) {
 
 function Start() {
   const loaded = useLoaded(
-    String(uploads.value.length),
     async (signal) => (await call("GET /api/imports", { query: { limit: 50 }, signal })).imports,
+    String(uploads.value.length),
     (imports) => (imports?.some(isActive) ? REFRESH_RUNNING : REFRESH),
   );
   const isBusy = useSignal(false);
@@ -51,7 +52,7 @@ function Start() {
         <p class="warning">{t("import.readOnly")}</p>
       )}
       {problem && (
-        <p class="failed" role="alert">
+        <p class="part-error" role="alert">
           <span>
             <bdi dir="auto">{problem.file.name}</bdi>: {fileErrorText(problem.error)}
           </span>
@@ -62,9 +63,9 @@ function Start() {
       )}
       <section class="block" aria-labelledby="imports">
         <h2 id="imports">{t("import.last")}</h2>
-        <Shown loaded={loaded}>
+        <Part of={loaded}>
           {(imports) => (imports.length ? <Imports imports={imports} /> : <p class="hint">{t("import.none")}</p>)}
-        </Shown>
+        </Part>
       </section>
     </div>
   );

@@ -3,9 +3,8 @@ import { useEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { ImportJob, UnrecognizedCells } from "../../api/types.ts";
-import { useLoaded } from "../../components/loaded.tsx";
-import { href, withQuery } from "../../router.ts";
-import { go } from "../../router.ts";
+import { useLoaded } from "../../load.ts";
+import { go, href, withQuery } from "../../router.ts";
 import { named, number, parts, plural, t } from "../../texts.ts";
 import type { ImportModel } from "./model.ts";
 import { Numbers, Reasons, Work } from "./result.tsx";
@@ -162,11 +161,11 @@ function Repairs({
 /** That another import has to end first: an account has one running import. */
 export function Waits({ job }: { job: ImportJob }) {
   const others = useLoaded(
-    job.id,
     async (signal) => {
       const { imports } = await call("GET /api/imports", { query: { limit: 50 }, signal });
       return imports.filter(({ id, state, dryRun }) => id !== job.id && state === "RUNNING" && !dryRun);
     },
+    job.id,
     () => 2,
   );
   const [other] = others.data ?? [];

@@ -118,7 +118,7 @@ export function ColumnsStep({
       </h2>
       <Reading options={options} onChoose={choose} isOpen={others.length > 0} />
       {others.map(({ field, message }) => (
-        <p key={`${field} ${message}`} class="failed" role="alert">
+        <p key={`${field} ${message}`} class="part-error" role="alert">
           {/UTF-8/.test(message) ? t("import.charsetWrong") : t("import.unreadable", { message: `${field} ${message}`.trim() })}
         </p>
       ))}

@@ -1,7 +1,7 @@
 // One import: its state, which is read again while it changes, and the options that a person changes.
 
 import { computed, signal } from "@preact/signals";
-import { ApiError, callTagged, ConnectionError, type Tagged } from "../../api/client.ts";
+import { ApiError, callTagged, ConnectionError, randomKey, type Tagged } from "../../api/client.ts";
 import type { ImportJob, ImportOptions } from "../../api/types.ts";
 
 /** How often the import is read, in milliseconds. */
@@ -128,9 +128,4 @@ export function inputOf(job: ImportJob | null): ImportOptions {
 
 function isTemporary(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 429 || error.status >= 500);
-}
-
-/** Browsers have randomUUID over HTTPS only. */
-export function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(16)).join("-");
 }

@@ -3,6 +3,7 @@ import { announce } from "../../announce.ts";
 import { ApiError } from "../../api/client.ts";
 import type { ImportJob } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
+import { Bars } from "../../components/part.tsx";
 import { restored } from "../../connection.ts";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
@@ -71,7 +72,7 @@ export function ImportPage({ id }: { id: string }) {
             </header>
           )}
           {error ? (
-            <p class="failed" role="alert">
+            <p class="part-error" role="alert">
               <span>{errorText(error)}</span>
               <button
                 type="button"
@@ -84,19 +85,9 @@ export function ImportPage({ id }: { id: string }) {
               </button>
             </p>
           ) : null}
-          {job ? <State model={model} job={job} /> : !error && <Bars />}
+          {job ? <State model={model} job={job} /> : !error && <Bars count={3} />}
         </>
       )}
-    </div>
-  );
-}
-
-function Bars() {
-  return (
-    <div class="skeletons" aria-hidden="true">
-      {[1, 2, 3].map((each) => (
-        <span key={each} />
-      ))}
     </div>
   );
 }
@@ -139,7 +130,7 @@ function Uploading({ model, job }: { model: ImportModel; job: ImportJob }) {
       <progress value={sent} max={total} aria-label={t("import.state.UPLOADING")} />
       <small>{text}</small>
       {upload?.error ? (
-        <p class="failed" role="alert">
+        <p class="part-error" role="alert">
           <span>{fileErrorText(upload.error)}</span>
           <button type="button" onClick={() => retry(job.id)}>
             {t("retry")}

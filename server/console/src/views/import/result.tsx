@@ -71,7 +71,7 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
       <div class="line">
         {hasFailures && (
           <a
-            class="button outlined"
+            class="button"
             href={url("/api/imports/{id}/failures", { id: job.id }, { format: "CSV" })}
             download={`${job.name.replace(/\.\w+$/, "")}.failures.csv`}
           >
@@ -80,7 +80,7 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
           </a>
         )}
         {people > 0 && (
-          <a class="button outlined" href={href("/subscribers")}>
+          <a class="button" href={href("/subscribers")}>
             {t("import.showPeople")}
           </a>
         )}

@@ -18,7 +18,7 @@ export function UndoImport({
   return (
     <PlanDialog
       title={t("import.undoTitle")}
-      verb={(count) => plural("undo.verb", count)}
+      verb={(count, counted) => plural("undo.verb", counted?.wouldChange ?? count)}
       keep={t("undo.keep")}
       plan={id}
       counts="now"

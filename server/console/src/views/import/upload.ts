@@ -1,10 +1,9 @@
 // Uploads of files for imports, in parts. They continue in all views, and after a lost connection.
 
 import { signal } from "@preact/signals";
-import { ApiError, call, ConnectionError } from "../../api/client.ts";
+import { ApiError, call, ConnectionError, randomKey } from "../../api/client.ts";
 import type { ImportJob } from "../../api/types.ts";
 import { session } from "../../session.ts";
-import { randomKey } from "./model.ts";
 
 /** The size of a part; the server accepts no larger one. */
 const PART = 1 << 20;

@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import type { CustomField, ImportJob } from "../../api/types.ts";
-import { useLoaded } from "../../components/loaded.tsx";
+import { useLoaded } from "../../load.ts";
 import { pages } from "../../pages.ts";
 import { address, go, href, withQuery } from "../../router.ts";
 import { type Key, t } from "../../texts.ts";
@@ -34,13 +34,13 @@ export function Wizard({ model, job }: StepProps) {
   const isChecking = job.state === "RUNNING";
   const step = isChecking ? 3 : job.problems.length && !model.isSaving.value ? 1 : wanted;
   const fields = useLoaded(
-    // Fields are created when the first step ends.
-    String(step === 1),
     (signal) =>
       pages(async (query) => {
         const { customFields, total = 0 } = await call("GET /api/custom-fields", { query, signal });
         return { items: customFields, total };
       }),
+    // Fields are created when the first step ends.
+    String(step === 1),
   );
   useEffect(() => {
     // The first step is shown when the file has been read: a person can have begun something else.
