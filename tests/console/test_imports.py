@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from ..behavior import import_jobs
 from ..conftest import new_account
@@ -287,13 +288,13 @@ def test_upload_continues_after_the_connection_was_lost(person: Person) -> None:
     person.open("/import")
     failed: list[str] = []
 
-    def fail_twice(route: object) -> None:
-        offset = re.search(r"offset=(\d+)", route.request.url)  # type: ignore[attr-defined]
+    def fail_twice(route: Route) -> None:
+        offset = re.search(r"offset=(\d+)", route.request.url)
         if offset and offset[1] != "0" and len(failed) < 2:
             failed.append(offset[1])
-            route.abort()  # type: ignore[attr-defined]
+            route.abort()
         else:
-            route.continue_()  # type: ignore[attr-defined]
+            route.continue_()
 
     page.route("**/content?*", fail_twice)
     content = large(3)
@@ -345,7 +346,12 @@ def test_nothing_is_lost_when_the_server_restarts(
     person.sign_in()
     person.open("/import")
     content = large(3)
-    page.route("**/content?offset=1048576*", lambda route: own_service.stop() and route.abort())
+
+    def stop_server(route: Route) -> None:
+        own_service.stop()
+        route.abort()
+
+    page.route("**/content?offset=1048576*", stop_server)
     choose_file(page, content)
     expect(page.get_by_text("The upload continues by itself.")).to_be_visible()
     page.unroute("**/content?offset=1048576*")
@@ -371,12 +377,12 @@ def test_session_that_ends_during_an_upload_does_not_lose_it(person: Person) -> 
     page, account = person.page, person.account
     person.sign_in()
     person.open("/import")
-    ended: list[object] = []
+    ended: list[Any] = []
 
-    def end_session(route: object) -> None:
+    def end_session(route: Route) -> None:
         if not ended:
             ended.append(account.ok("SignOutEverywhere"))
-        route.continue_()  # type: ignore[attr-defined]
+        route.continue_()
 
     page.route("**/content?offset=1048576*", end_session)
     choose_file(page, large(2))
@@ -452,7 +458,7 @@ def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
 
     button(page, "Undo").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("3 people are deleted again, or get back values and tags.")
+    expect(dialog).to_contain_text("3 people are as before afterwards.")
     dialog.get_by_role("button", name="Undo for 3 people").click()
 
     expect(page.get_by_text("This import was undone, or is being undone.")).to_be_visible()

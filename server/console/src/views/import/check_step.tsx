@@ -7,7 +7,8 @@ import { useLoaded } from "../../load.ts";
 import { go, href, withQuery } from "../../router.ts";
 import { named, number, parts, plural, t } from "../../texts.ts";
 import type { ImportModel } from "./model.ts";
-import { Numbers, Reasons, Work } from "./result.tsx";
+import { Reasons } from "./reasons.tsx";
+import { Numbers, Work } from "./result.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
 
 const STATUSES = ["CONFIRMED", "UNCONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED"] as const;

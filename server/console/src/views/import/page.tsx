@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
-import { ApiError } from "../../api/client.ts";
+import { ApiError, ConnectionError } from "../../api/client.ts";
 import type { ImportJob } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Bars } from "../../components/part.tsx";
@@ -71,7 +71,7 @@ export function ImportPage({ id }: { id: string }) {
               <JobState job={job} />
             </header>
           )}
-          {error ? (
+          {error && !(error instanceof ConnectionError) ? (
             <p class="part-error" role="alert">
               <span>{errorText(error)}</span>
               <button

@@ -14,6 +14,8 @@ const NEEDS_CONSENT = "needs-consent";
 /** The second step: who the people are, and what happens to opt-outs and to people without consent. */
 export function PeopleStep({ model, job }: StepProps) {
   const isBusy = useSignal(false);
+  // The tag that is typed; the import is read again meanwhile.
+  const typed = useSignal<string | null>(null);
   const options = model.options.value;
   const tags = options.addTags ?? [];
   const optOuts = countOf(job, "UNSUBSCRIBED", "BOUNCED", "COMPLAINED");
@@ -111,7 +113,8 @@ export function PeopleStep({ model, job }: StepProps) {
           autocomplete="off"
           maxLength={100}
           placeholder={t("optional")}
-          value={otherTags[0] ?? ""}
+          value={typed.value ?? otherTags[0] ?? ""}
+          onInput={(event) => (typed.value = event.currentTarget.value)}
           onChange={(event) => {
             const tag = event.currentTarget.value.trim();
             const kept = [...otherTags.slice(1), ...tags.filter((each) => each === NEEDS_CONSENT)];

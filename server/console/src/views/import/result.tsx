@@ -1,15 +1,16 @@
 import { useSignal } from "@preact/signals";
 import { url } from "../../api/client.ts";
-import type { ImportJob, ImportSummary, ReasonCount } from "../../api/types.ts";
+import type { ImportJob, ImportSummary } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { ActorName } from "../../components/actor_name.tsx";
 import { Time } from "../../components/time.tsx";
+import { UndoDialog } from "../../components/undo_dialog.tsx";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { named, number, parts, plural, t } from "../../texts.ts";
+import { Reasons } from "./reasons.tsx";
 import { Waits } from "./check_step.tsx";
 import type { ImportModel } from "./model.ts";
-import { UndoImport } from "./undo.tsx";
 import type { StepProps } from "./wizard.tsx";
 
 /** How far an import or its dry run is, and a button that ends it. */
@@ -127,9 +128,8 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
         </dd>
       </dl>
       {undoes.value && (
-        <UndoImport
-          id={job.id}
-          people={people}
+        <UndoDialog
+          operation={{ id: job.operationId, type: "SUBSCRIBERS_IMPORT", changed: people }}
           onStart={() => void model.read()}
           onClose={() => (undoes.value = false)}
         />
@@ -168,20 +168,4 @@ export function Numbers({ summary }: { summary: ImportSummary }) {
 
 function totalOf({ reasons }: ImportSummary, reason: string): number {
   return reasons.find((each) => each.reason === reason)?.total ?? 0;
-}
-
-/** Why rows fail, with the lines of the first ones. */
-export function Reasons({ reasons }: { reasons: ReasonCount[] }) {
-  const failures = reasons.filter(({ reason }) => reason !== "FILTERED");
-  if (!failures.length) return null;
-  return (
-    <ul class="row-reasons">
-      {failures.map(({ reason, total, examples }) => (
-        <li key={reason}>
-          <b>{number(total)}</b> {named("rowReason", reason)}{" "}
-          <small>{plural("import.lines", examples.length, { lines: examples.map((line) => number(Number(line))).join(", ") })}</small>
-        </li>
-      ))}
-    </ul>
-  );
 }

@@ -1,8 +1,9 @@
 // Imports in words.
 
-import type { ImportJob, ImportSummary } from "../../api/types.ts";
-import { Icon, type IconName } from "../../components/icon.tsx";
 import { ApiError } from "../../api/client.ts";
+import type { ImportJob } from "../../api/types.ts";
+import { Icon, type IconName } from "../../components/icon.tsx";
+import { counts } from "../../components/operation_words.ts";
 import { errorText, language, named, number, plural, t } from "../../texts.ts";
 import { FileError } from "./upload.ts";
 
@@ -52,16 +53,6 @@ export function resultText(job: ImportJob): string {
   if (state === "RUNNING") return t("progress", { processed: number(processed), total: number(rows) });
   if (!summary || job.dryRun || state === "READY") return rows ? plural("import.rows", rows) : "";
   return counts(summary).join(" · ");
-}
-
-/** Returns the numbers of a summary that are not 0. */
-export function counts({ created, updated, skipped, failed }: ImportSummary): string[] {
-  return [
-    created > 0 && plural("import.done.created", created),
-    updated > 0 && plural("import.done.updated", updated),
-    skipped > 0 && plural("import.skipped", skipped),
-    failed > 0 && plural("import.done.failed", failed),
-  ].filter((text) => text !== false);
 }
 
 /** Returns a number of bytes in the unit that fits. */
