@@ -469,6 +469,58 @@ def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
     account.fails("SubscriberSuppressed", "CreateSubscriber", email="cy@example.com")
 
 
+def test_import_says_which_operation_it_waits_for(person: Person) -> None:
+    page, account = person.page, person.account
+    first = import_jobs.upload(account, large(8), name="first.csv")
+    second = import_jobs.upload(account, b"email\nada@example.com\n")
+    account.ok("StartImport", id=first["id"])
+    account.ok("StartImport", id=second["id"])
+    person.sign_in()
+
+    person.open(f"/import/{second['id']}")
+
+    waits = page.get_by_text("Operations run one after another. This one follows after:")
+    expect(waits.get_by_role("link", name="Import a file: first.csv")).to_be_visible()
+    expect(state(page)).to_have_text("Imported")
+
+
+def test_export_has_its_file_in_activity(person: Person) -> None:
+    page, account = person.page, person.account
+    add_person(account, email="ada@example.com")
+    fields = {"columns": ["email", "tags"], "filter": "status = UNCONFIRMED"}
+    export = account.ok("CreateExport", format="CSV", **fields)["export"]["id"]
+    person.sign_in()
+    page.get_by_role("link", name="Activity").click()
+    page.get_by_role("link", name="Export to a file").click()
+
+    facts = page.locator(".facts").first
+    expect(facts).to_contain_text("FormatCSV")
+    expect(facts).to_contain_text("Columnsemail, tags")
+    expect(page.get_by_text("Is deleted on")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    assert Path(download.value.path()).read_text() == "email,tags\nada@example.com,\n"
+    person.check_accessibility()
+    account.ok("DeleteExport", id=export)
+    page.reload()
+    expect(page.get_by_text("The file was deleted")).to_be_visible()
+
+
+def test_import_is_undone_in_the_list_of_activity(person: Person) -> None:
+    page, account = person.page, person.account
+    import_jobs.run_file(account, "email\nada@example.com\n")
+    person.sign_in()
+    person.open("/activity")
+    row = page.get_by_role("row").filter(has_text="Import a file: members.csv")
+    expect(row).to_contain_text("1 imported")
+
+    row.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo for 1 person").click()
+
+    expect(page.get_by_role("row").filter(has_text="1 changed")).to_be_visible()
+    assert account.ok("ListSubscribers")["total"] == 0
+
+
 def test_reader_sees_imports_but_cannot_import(person: Person) -> None:
     page, account = person.page, person.account
     job = import_jobs.run_file(account, "email\nada@example.com\n")

@@ -167,6 +167,7 @@ function FileWords({ job }: Pick<StepProps, "job">) {
     return <>{parts("import.looksLike", { service, count })}</>;
   }
   if (format === "json") return <>{parts("import.json", { count })}</>;
+  if (!rows) return <>{t("import.noRows")}</>;
   const separator = { ";": "semicolon", "\t": "tab", ",": "comma" }[delimiter];
   return separator ? <>{parts(`import.csv.${separator}` as "import.csv.comma", { count })}</> : <>{t("import.noRows")}</>;
 }

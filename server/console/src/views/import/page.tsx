@@ -12,6 +12,7 @@ import { FileButton } from "./files.tsx";
 import { ImportModel } from "./model.ts";
 import { Ended, Running } from "./result.tsx";
 import { forget, resume, retry, uploadOf, warn } from "./upload.ts";
+import { Waits } from "./waits.tsx";
 import { Wizard } from "./wizard.tsx";
 import { bytes, fileErrorText, JobState } from "./words.tsx";
 import { useSignal } from "@preact/signals";
@@ -113,6 +114,7 @@ function Inspecting({ job }: { job: ImportJob }) {
     <div class="work" role="group" aria-label={t("import.reading")}>
       <p>{t("import.reading")}</p>
       <progress aria-label={t("import.reading")} />
+      {!job.processed && <Waits job={job} />}
       <small>{job.processed > 0 && t("import.readRows", { count: number(job.processed) })}</small>
     </div>
   );

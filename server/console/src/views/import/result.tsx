@@ -9,8 +9,8 @@ import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { named, number, parts, plural, t } from "../../texts.ts";
 import { Reasons } from "./reasons.tsx";
-import { Waits } from "./check_step.tsx";
 import type { ImportModel } from "./model.ts";
+import { Waits } from "./waits.tsx";
 import type { StepProps } from "./wizard.tsx";
 
 /** How far an import or its dry run is, and a button that ends it. */
