@@ -142,11 +142,14 @@ def test_unknown_columns_become_tags_fields_of_their_type_or_nothing(person: Per
 def test_column_that_looks_like_consent_needs_an_answer(person: Person) -> None:
     page, account = person.page, person.account
     person.sign_in()
-    drop(page, "email,Newsletter\nada@example.com,yes\nbob@example.com,no\n")
+    drop(page, "email,Newsletter,Town,Plan\nada@example.com,yes,,\nbob@example.com,no,,\n")
     newsletter = page.get_by_role("combobox", name="Newsletter")
     expect(newsletter).to_be_visible()
     expect(page.get_by_text("Looks like consent.")).to_be_visible()
     assert "New field" not in newsletter.inner_text()
+    # It is not ignored with the others, because opt-outs would be lost.
+    button(page, "Ignore all of them").click()
+    expect(page.get_by_text("1 column is not known.")).to_be_visible()
 
     newsletter.select_option("Wants mail: yes or no")
     button(page, "Continue").click()
@@ -317,7 +320,7 @@ def test_upload_of_a_closed_tab_continues_with_the_same_file_only(person: Person
     assert import_jobs.send_part(account, job, content[: 1 << 20]).status == 200
     person.sign_in()
     person.open(f"/import/{job['id']}")
-    expect(page.get_by_text("choose the same file again")).to_be_visible()
+    expect(page.get_by_text("choose it again to continue")).to_be_visible()
 
     choose_file(page, b"x" * len(content))
     expect(page.get_by_text("This is another file")).to_be_visible()
@@ -471,7 +474,7 @@ def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
 
 def test_import_says_which_operation_it_waits_for(person: Person) -> None:
     page, account = person.page, person.account
-    first = import_jobs.upload(account, large(8), name="first.csv")
+    first = import_jobs.upload(account, large(4), name="first.csv")
     second = import_jobs.upload(account, b"email\nada@example.com\n")
     account.ok("StartImport", id=first["id"])
     account.ok("StartImport", id=second["id"])
@@ -550,6 +553,11 @@ def test_file_that_cannot_be_imported_is_explained(person: Person) -> None:
 
     choose_file(page, "name,town\nAda,Bath\n")
     expect(page.get_by_text("No column is known to have the email addresses.")).to_be_visible()
+    button(page, "Cancel the import").click()
+    expect(state(page)).to_have_text("Canceled")
+    person.open("/import")
+    choose_file(page, "ada@example.com,Ada\nbob@example.com,Bob\n")
+    expect(page.get_by_text("The first line has no names of columns")).to_be_visible()
     person.open("/import/01M7Y2MPAQ036JVMBN3RCKGA5K")
     expect(page.get_by_role("heading", name="No such import")).to_be_visible()
 

@@ -48,6 +48,12 @@ export function ImportPage({ id }: { id: string }) {
     addEventListener("beforeunload", warn);
     return () => removeEventListener("beforeunload", warn);
   }, [isDraft]);
+  const { state } = job ?? {};
+  const upload = uploadOf(id);
+  useEffect(() => {
+    // The import was canceled in another tab, for example.
+    if (state && state !== "UPLOADING" && upload?.error) forget(id);
+  }, [state, upload]);
   const isMissing = error instanceof ApiError && error.status === 404;
   return (
     <div class="page wide-page import">
@@ -70,6 +76,14 @@ export function ImportPage({ id }: { id: string }) {
                 <bdi dir="auto" class="lines">{job.name}</bdi>
               </h1>
               <JobState job={job} />
+              {state === "READY" && canWrite.value && (
+                <>
+                  <span class="space" />
+                  <button type="button" class="plain" onClick={() => void model.cancel().catch(() => {})}>
+                    {t("import.cancel")}
+                  </button>
+                </>
+              )}
             </header>
           )}
           {error && !(error instanceof ConnectionError) ? (
