@@ -13,6 +13,7 @@ import { match, type Parameters } from "./routes.ts";
 import { session } from "./session.ts";
 import { clock, t } from "./texts.ts";
 import { type View, VIEWS } from "./views.ts";
+import { DropTarget } from "./views/import/files.tsx";
 import { SignIn } from "./views/signin.tsx";
 import { findPasted, startSearch } from "./views/subscribers/start_search.ts";
 
@@ -53,6 +54,7 @@ function Console() {
       <Navigation current={found?.view} />
       <Main view={found?.view} parameters={found?.parameters ?? {}} />
       <OperationNotices />
+      <DropTarget />
       <Notice />
       {showsKeys.value && <KeysDialog onClose={() => (showsKeys.value = false)} />}
       <p class="unseen" role="status">

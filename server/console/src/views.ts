@@ -3,11 +3,13 @@
 import type { FunctionComponent } from "preact";
 import { FailingBadge } from "./components/failing_badge.tsx";
 import type { IconName } from "./components/icon.tsx";
+import { UploadShare } from "./components/upload_share.tsx";
 import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
 import { Activity } from "./views/activity.tsx";
 import { Fields } from "./views/fields.tsx";
 import { Home } from "./views/home.tsx";
+import { Import } from "./views/import.tsx";
 import { Segments } from "./views/segments.tsx";
 import { Settings } from "./views/settings.tsx";
 import { Subscribers } from "./views/subscribers.tsx";
@@ -42,6 +44,14 @@ export const VIEWS: View[] = [
     component: Suppressions,
     letter: "b",
     within: "/subscribers/:id?",
+  },
+  {
+    path: "/import/:id?",
+    title: "import.title",
+    component: Import,
+    icon: "up",
+    letter: "i",
+    badge: UploadShare,
   },
   {
     path: "/activity/:id?",
