@@ -5,6 +5,7 @@ import { render } from "preact";
 import { App } from "./app.tsx";
 import { restored } from "./connection.ts";
 import { listenForKeys } from "./keys.ts";
+import { loadAll } from "./lazy.tsx";
 import { preference, showTheme, type Theme } from "./preferences.ts";
 import { followLinks } from "./router.ts";
 import { load, session } from "./session.ts";
@@ -27,4 +28,6 @@ const root = document.getElementById("console");
 if (root) {
   root.replaceChildren();
   render(<App />, root);
+  // Safari has no requestIdleCallback.
+  setTimeout(loadAll, 2_000);
 }

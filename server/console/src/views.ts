@@ -4,18 +4,20 @@ import type { FunctionComponent } from "preact";
 import { FailingBadge } from "./components/failing_badge.tsx";
 import type { IconName } from "./components/icon.tsx";
 import { UploadShare } from "./components/upload_share.tsx";
+import { lazy } from "./lazy.tsx";
 import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
 import { Activity } from "./views/activity.tsx";
 import { Fields } from "./views/fields.tsx";
 import { Home } from "./views/home.tsx";
-import { Import } from "./views/import.tsx";
 import { Segments } from "./views/segments.tsx";
-import { Settings } from "./views/settings.tsx";
 import { Subscribers } from "./views/subscribers.tsx";
 import { Suppressions } from "./views/suppressions.tsx";
 import { Tags } from "./views/tags.tsx";
-import { Webhooks } from "./views/webhooks.tsx";
+
+const Import = lazy(async () => (await import("./views/import.tsx")).Import);
+const Settings = lazy(async () => (await import("./views/settings.tsx")).Settings);
+const Webhooks = lazy(async () => (await import("./views/webhooks.tsx")).Webhooks);
 
 export interface View {
   /** A pattern of paths below the console, such as /subscribers/:id?. */
