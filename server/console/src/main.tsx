@@ -5,7 +5,7 @@ import { render } from "preact";
 import { App } from "./app.tsx";
 import { restored } from "./connection.ts";
 import { listenForKeys } from "./keys.ts";
-import { preference, showTheme, type Theme } from "./preferences.ts";
+import { showTheme } from "./preferences.ts";
 import { followLinks } from "./router.ts";
 import { load, session } from "./session.ts";
 import { loadTexts } from "./texts.ts";
@@ -13,7 +13,7 @@ import { takeToken } from "./views/signin.tsx";
 import "./styles/console.css";
 
 takeToken();
-showTheme(preference("theme") as Theme);
+showTheme();
 followLinks();
 listenForKeys();
 const loading = load().catch(() => {});

@@ -25,12 +25,28 @@ export interface View {
   letter?: string;
   /** The path of the view whose place in the navigation it shares. */
   within?: string;
+  /** Whether it has a place in the navigation on a phone. */
+  isFrequent?: true;
 }
 
 export const VIEWS: View[] = [
-  { path: "/", title: "home.title", component: Home, icon: "home", letter: "h" },
-  { path: "/subscribers/:id?", title: "subscribers.title", component: Subscribers, icon: "people", letter: "s" },
-  { path: "/segments/:id?", title: "segments.title", component: Segments, icon: "filter", letter: "e" },
+  { path: "/", title: "home.title", component: Home, icon: "home", letter: "h", isFrequent: true },
+  {
+    path: "/subscribers/:id?",
+    title: "subscribers.title",
+    component: Subscribers,
+    icon: "people",
+    letter: "s",
+    isFrequent: true,
+  },
+  {
+    path: "/segments/:id?",
+    title: "segments.title",
+    component: Segments,
+    icon: "filter",
+    letter: "e",
+    isFrequent: true,
+  },
   { path: "/tags", title: "attributes.title", component: Tags, icon: "tag", letter: "t" },
   { path: "/fields", title: "fields.title", component: Fields, letter: "f", within: "/tags" },
   {
@@ -46,6 +62,7 @@ export const VIEWS: View[] = [
     component: Activity,
     icon: "activity",
     letter: "a",
+    isFrequent: true,
   },
   {
     path: "/webhooks/:id?/:part?/:delivery?",
@@ -56,6 +73,11 @@ export const VIEWS: View[] = [
   },
   { path: "/settings/:part?", title: "settings.title", component: Settings, icon: "settings" },
 ];
+
+/** Returns the address of a view without values. */
+export function startOf(view: View): string {
+  return view.path.split("/:")[0] || "/";
+}
 
 /** Returns whether a view has this path. */
 export function hasView(path: string): boolean {
