@@ -5,6 +5,7 @@ import type { IconName } from "./components/icon.tsx";
 import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
 import { Activity } from "./views/activity.tsx";
+import { ConsentRecord } from "./views/consent_record.tsx";
 import { Fields } from "./views/fields.tsx";
 import { Home } from "./views/home.tsx";
 import { Segments } from "./views/segments.tsx";
@@ -38,6 +39,12 @@ export const VIEWS: View[] = [
     icon: "people",
     letter: "s",
     isFrequent: true,
+  },
+  {
+    path: "/subscribers/:id/consent",
+    title: "consent.title",
+    component: ConsentRecord,
+    within: "/subscribers/:id?",
   },
   {
     path: "/segments/:id?",

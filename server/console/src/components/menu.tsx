@@ -11,7 +11,11 @@ export function place(button: HTMLElement | null, menu: HTMLElement | null): voi
   menu.style.setProperty("--top", `${below ? from.bottom + 4 : Math.max(4, from.top - height - 4)}px`);
 }
 
-/** A button that opens a menu, whose items are buttons and links. Arrow keys move between them. */
+/**
+ * A button that opens a menu, whose items are buttons and links. Arrow keys move between them.
+ *
+ * The letter in `data-key` of an item is shown and chooses it.
+ */
 export function Menu({
   label,
   title,
@@ -37,7 +41,13 @@ export function Menu({
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
     // Letters are shortcuts of the view behind the menu.
     if (event.key !== "Escape" && event.key !== "Tab") event.stopPropagation();
-    if (to === undefined) return;
+    if (to === undefined) {
+      // An item can have a letter of its own.
+      const item = all.find((each) => each.dataset.key === event.key.toLowerCase());
+      if (item) event.preventDefault();
+      item?.click();
+      return;
+    }
     event.preventDefault();
     all[(to + all.length) % all.length]?.focus();
   }

@@ -27,7 +27,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const typed = text.value.trim();
   const words = typed.toLowerCase().split(/\s+/);
   const commands: Command[] = [
-    ...VIEWS.map((view) => ({
+    ...VIEWS.filter((view) => view.letter ?? view.icon).map((view) => ({
       text: t(view.title),
       hint: t("palette.view"),
       keys: view.letter && `g ${view.letter}`,

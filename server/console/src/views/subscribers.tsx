@@ -15,6 +15,7 @@ import type { Parameters } from "../routes.ts";
 import { session } from "../session.ts";
 import { errorText, plural, t } from "../texts.ts";
 import { Person } from "./person/person.tsx";
+import { panelWidth, Resizer } from "./person/resizer.tsx";
 import { type FilterField, filterFields } from "./subscribers/conditions.ts";
 import { allColumns, DEFAULT_COLUMNS, EMAIL } from "./subscribers/columns.tsx";
 import { EmptyList } from "./subscribers/empty.tsx";
@@ -189,7 +190,7 @@ export function Subscribers({ id = "" }: Parameters) {
   const openId = id;
   const isDimmed = error.value !== null || (isLoading.value && rows !== null);
   return (
-    <div class={id ? "subscribers with-panel" : "subscribers"}>
+    <div class={id ? "subscribers with-panel" : "subscribers"} style={{ "--panel": `${panelWidth.value}px` }}>
       <h1 class="unseen">{t("subscribers.title")}</h1>
       <section class="list" aria-label={t("subscribers.title")}>
         <StatusTabs counts={rows?.counts.value} status={wanted.status} />
@@ -253,6 +254,7 @@ export function Subscribers({ id = "" }: Parameters) {
           </p>
         ) : null}
       </section>
+      {id && <Resizer />}
       {id && (
         <Person
           key={id}

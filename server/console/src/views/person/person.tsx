@@ -12,6 +12,7 @@ import { canWrite } from "../../session.ts";
 import { errorText, parts, t } from "../../texts.ts";
 import { copyText, copyCurl } from "./copy.ts";
 import { DeleteDialog, EraseDialog, LiftDialog } from "./ending_dialogs.tsx";
+import { PersonDeliveries } from "./deliveries.tsx";
 import { CustomFieldEditor, FieldEditor } from "./field_editor.tsx";
 import { PersonData } from "./person_data.ts";
 import { PersonMenu } from "./person_menu.tsx";
@@ -98,6 +99,7 @@ export function Person({
           <Fields data={data} subscriber={subscriber} fields={fields} isReadOnly={!isChangeable} />
           <TagEditor data={data} tags={subscriber.tags} isReadOnly={!isChangeable} />
           <Segments data={data} />
+          <PersonDeliveries id={subscriber.id} version={subscriber.updatedAt ?? ""} />
           <Timeline data={data} fields={fields} />
           <p class="hint">
             {parts("person.created", { time: <Time value={subscriber.createdAt} /> })}{" "}
