@@ -121,11 +121,6 @@ export class PersonData {
     await this.#send(send, (subscriber) => subscriber.status, this.subscriber.value?.status);
   }
 
-  async liftSuppression(email: string, reason: string): Promise<void> {
-    await call("DELETE /api/suppressions/{id}", { path: { id: email }, query: { reason } });
-    await this.load();
-  }
-
   async link(purpose: "CONFIRM" | "UNSUBSCRIBE"): Promise<string> {
     const body = { purposes: [purpose] };
     const { links } = await call("POST /api/subscribers/{id}/links", { ...this.#path, body });

@@ -1,10 +1,11 @@
 import { notify } from "../../announce.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Menu } from "../../components/menu.tsx";
+import { copy } from "../../copying.ts";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, t } from "../../texts.ts";
-import { copyCurl, copyLater, copyText, saveJson } from "./copy.ts";
+import { copyCurl, copyLater, saveJson } from "./copy.ts";
 import type { DialogName } from "./person.tsx";
 import type { PersonData } from "./person_data.ts";
 
@@ -30,7 +31,7 @@ export function PersonMenu({
 
   return (
     <Menu class="plain more" title={t("person.more")} label={<Icon name="more" />}>
-      <button type="button" data-key="c" onClick={() => copyText(email)}>
+      <button type="button" data-key="c" onClick={() => void copy(email)}>
         {t("keys.copyAddress")}
       </button>
       <button type="button" data-key="y" onClick={() => copyCurl(subscriber?.id ?? data.id)}>

@@ -12,9 +12,6 @@ import { type Group, starter, Who } from "./group.tsx";
 import type { Status } from "./list.ts";
 import { allTags } from "./suggestions.ts";
 
-/** From this number, it has to be typed before people are deleted. */
-const TYPED_FROM = 100;
-
 interface Props {
   group: Group;
   onStart: () => void;
@@ -273,45 +270,22 @@ function valueOf(text: string, type: CustomField["dataType"] | undefined): unkno
 
 /** Deletes people. Their number has to be typed if there are many. */
 export function DeleteDialog({ group, ...props }: Props) {
-  const typed = useSignal("");
-  const total = useSignal(group.size);
-  const isTyped = total.value < TYPED_FROM || typed.value.replace(/\D/g, "") === String(total.value);
   return (
     <PlanDialog
       {...props}
-      title={plural("batch.title.delete", total.value)}
+      title={plural("batch.title.delete", group.size)}
       verb={(count) => plural("batch.button.delete", count)}
       keep={t("batch.keep")}
       danger
+      mustType
       plan="delete"
       counts="now"
       start={starter(group, { delete: true })}
       size={group.size}
-      isBlocked={!isTyped}
-      numbers={(dryRun) => <Counted total={dryRun.total} onTotal={(count) => (total.value = count)} />}
-      below={
-        total.value >= TYPED_FROM && (
-          <label class="field">
-            {t("batch.typeNumber", { count: String(total.value) })}
-            <input
-              autofocus
-              inputMode="numeric"
-              autocomplete="off"
-              value={typed.value}
-              onInput={(event) => (typed.value = event.currentTarget.value)}
-            />
-          </label>
-        )
-      }
+      numbers={({ total }) => <p>{plural("batch.would.delete", total)}</p>}
     >
       <Who group={group} />
       <p>{t("batch.deleteText")}</p>
     </PlanDialog>
   );
-}
-
-/** Hands the number of the dry run to the dialog. */
-function Counted({ total, onTotal }: { total: number; onTotal: (count: number) => void }) {
-  useEffect(() => onTotal(total), [total]);
-  return <p>{plural("batch.would.delete", total)}</p>;
 }
