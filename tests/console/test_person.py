@@ -93,6 +93,7 @@ def test_conflict_shows_both_values_and_another_field_is_no_conflict(person: Per
     expect(alert).to_contain_text("Changed meanwhile to Byron. You entered Countess.")
     name = account.ok("GetSubscriber", id=subscriber_id)["subscriber"]["firstName"]
     assert name == "Byron"
+    expect(field).to_be_focused()
     alert.get_by_role("button", name="Keep mine").click()
 
     expect(panel(person)).to_contain_text("First name: Byron → Countess")

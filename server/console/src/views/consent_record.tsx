@@ -30,12 +30,14 @@ export function ConsentRecord({ id = "" }: Parameters) {
     <div class="page record">
       <div class="page-head">
         <h1>{t("consent.title")}</h1>
-        <a class="button" href={href(`/subscribers/${encodeURIComponent(id)}`)}>
-          {t("consent.back")}
-        </a>
-        <button type="button" class="main" onClick={() => print()}>
-          {t("consent.print")}
-        </button>
+        <div class="actions">
+          <a class="button" href={href(`/subscribers/${encodeURIComponent(id)}`)}>
+            {t("consent.back")}
+          </a>
+          <button type="button" class="main" onClick={() => print()}>
+            {t("consent.print")}
+          </button>
+        </div>
       </div>
       <Part of={loaded} bars={6}>
         {(time) => {

@@ -3,6 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../announce.ts";
 import { call } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
+import { copy } from "../copying.ts";
 import { Icon } from "../components/icon.tsx";
 import { Menu } from "../components/menu.tsx";
 import { restored } from "../connection.ts";
@@ -14,6 +15,7 @@ import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { session } from "../session.ts";
 import { errorText, plural, t } from "../texts.ts";
+import { copyCurl } from "./person/copy.ts";
 import { Person } from "./person/person.tsx";
 import { panelWidth, Resizer } from "./person/resizer.tsx";
 import { type FilterField, filterFields } from "./subscribers/conditions.ts";
@@ -168,7 +170,10 @@ export function Subscribers({ id = "" }: Parameters) {
     else if (text || wanted.status) go("/subscribers");
   }
 
+  const activeRow = () => list.value?.row(active.value);
   const hasActive = () => active.value >= 0;
+  // The panel has these keys itself.
+  const hasRow = () => !id && activeRow() !== undefined;
   useShortcuts([
     { keys: ["j", "ArrowDown"], text: "keys.next", run: () => move(active.value + 1) },
     { keys: ["k", "ArrowUp"], text: "keys.previous", run: () => move(active.value - 1) },
@@ -182,6 +187,8 @@ export function Subscribers({ id = "" }: Parameters) {
     { keys: ["Escape"], text: "keys.escape", run: escape },
     { keys: ["x"], text: "keys.select", when: hasActive, run: () => select(active.value) },
     { keys: ["Shift+x"], when: hasActive, run: () => select(active.value, true) },
+    { keys: ["c"], text: "keys.copyAddress", when: hasRow, run: () => void copy(activeRow()?.email ?? "") },
+    { keys: ["y"], text: "keys.copyCurl", when: hasRow, run: () => copyCurl(activeRow()?.id ?? "") },
     { keys: ["]"], text: "keys.nextPerson", when: () => id !== "", run: () => move(active.value + 1) },
     { keys: ["["], text: "keys.previousPerson", when: () => id !== "", run: () => move(active.value - 1) },
   ]);

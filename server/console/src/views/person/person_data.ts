@@ -97,6 +97,7 @@ export class PersonData {
       if (!(error instanceof ApiError && error.code === "PreconditionFailed")) throw error;
       await this.load();
       const theirs = this.subscriber.value ? read(this.subscriber.value) : undefined;
+      if (this.subscriber.value) this.#onChange(this.subscriber.value);
       if (theirs !== before) throw new Conflict(theirs);
       // Another field changed: this change does not affect it.
       await send();
