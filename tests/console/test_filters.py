@@ -126,6 +126,13 @@ def test_expression_is_completed_in_the_box(list_owner: Person) -> None:
     page.keyboard.press("Enter")
 
     expect(found(list_owner)).to_have_text("All 1")
+    # The first word of an expression was searched as a name until it was one.
+    box(list_owner).fill("status")
+    expect(page.get_by_role("heading", name="No one matches")).to_be_visible()
+    page.keyboard.press("End")
+    page.keyboard.type(" = ")
+    expect(found(list_owner)).to_have_text("All 13")
+    expect(box(list_owner)).to_have_value("status = ")
     # A name is searched as it is typed, without a choice among fields.
     box(list_owner).fill("first1")
     page.keyboard.press("Enter")

@@ -35,7 +35,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     })),
     // Keys that move within the view are not commands.
     ...currentShortcuts()
-      .filter(({ keys }) => !keys.some((key) => key === "Ctrl+k" || /^(Shift\+)?\w{2,}$/.test(key)))
+      .filter(({ keys }) => !keys.some((key) => /^(Ctrl\+k|j|k|(Shift\+)?\w{2,})$/.test(key)))
       .map((each) => ({ text: each.text ? t(each.text) : "", keys: each.keys[0], run: () => each.run(new KeyboardEvent("keydown")) })),
     ...segments.map(({ id, name }) => ({ text: name, hint: t("resource.segment"), run: () => go(`/subscribers?segment=${id}`) })),
     ...THEMES.map((theme) => ({

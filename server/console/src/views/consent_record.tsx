@@ -53,7 +53,14 @@ export function ConsentRecord({ id = "" }: Parameters) {
               <dl class="facts">
                 {subscriber && (
                   <>
-                    <Fact title={t("column.name")} value={<bdi>{`${subscriber.firstName} ${subscriber.lastName}`.trim()}</bdi>} />
+                    <Fact
+                      title={t("column.name")}
+                      value={
+                        <bdi>
+                          {subscriber.firstName} {subscriber.lastName}
+                        </bdi>
+                      }
+                    />
                     <Fact title={t("exported.id")} value={<code>{subscriber.id}</code>} />
                     <Fact title={t("column.status")} value={<StatusLabel status={subscriber.status} />} />
                   </>

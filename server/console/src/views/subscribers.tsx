@@ -108,10 +108,14 @@ export function Subscribers({ id = "" }: Parameters) {
     else if (loaded.total) move(0);
   }
 
-  function search(value: string, entered: boolean): void {
+  /** Searches for a text, and returns the text that is searched for. */
+  function search(value: string, entered: boolean): string {
     const read = readSearch(value);
-    // An expression is sent when it is complete.
-    if (read.filter && !entered) return;
+    if (read.filter && !entered) {
+      // An expression is sent when it is complete. Its first word was no name.
+      if (!wanted.filter) go(withQuery({ q: "" }), { replace: true });
+      return "";
+    }
     const filter = withParentheses(read.filter);
     const q = filter && wanted.filter ? wanted.q : read.q;
     const isSame = filter === wanted.filter && q === wanted.q;
@@ -121,6 +125,7 @@ export function Subscribers({ id = "" }: Parameters) {
     if (isSame && entered && error.value) reloads.value += 1;
     else if (isSame && entered && shown && !isLoading.value) openSingle(shown);
     else if (!isSame) go(withQuery({ filter, q }), { replace: !entered });
+    return filter || q;
   }
 
   function showPerson(person: string): void {

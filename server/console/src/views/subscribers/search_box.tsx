@@ -28,9 +28,9 @@ export function SearchBox({
   error: unknown;
   /** The fields that can be in an expression. */
   fields: readonly FilterField[];
-  /** A pause in typing. */
-  onType: (text: string) => void;
-  onEnter: (text: string) => void;
+  /** A pause in typing. Like Enter, it returns the text that is searched for then. */
+  onType: (text: string) => string;
+  onEnter: (text: string) => string;
   onLeave: () => void;
 }) {
   const input = useRef<HTMLInputElement>(null);
@@ -42,7 +42,7 @@ export function SearchBox({
 
   useEffect(() => {
     // Typing goes on while a search for its beginning is shown.
-    if (value !== sent.current?.trim()) text.value = value;
+    if (value !== sent.current) text.value = value;
     sent.current = value;
   }, [value]);
   // Enter can follow at once.
@@ -54,10 +54,10 @@ export function SearchBox({
   const completions = useCompletions(text, input, fields);
   const listbox = useListbox(completions.options, { label: t("search.completions"), startsActive: false });
 
-  function run(action: (text: string) => void): void {
+  function run(action: (text: string) => string): void {
     clearTimeout(typing.current);
-    sent.current = text.value;
-    action(text.value);
+    sent.current = action(text.value);
+    if (action === onEnter) text.value = sent.current;
   }
 
   return (

@@ -4,8 +4,11 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import { pages } from "../../pages.ts";
+import { valueTitle } from "./condition_words.ts";
 import type { FilterField } from "./conditions.ts";
 import { STATUSES } from "./list.ts";
+
+const SHOWN = 50;
 
 /** Returns the names of all tags, at most 1,000. */
 export async function allTags(): Promise<string[]> {
@@ -16,7 +19,7 @@ export async function allTags(): Promise<string[]> {
   return tags.map((tag) => tag.name);
 }
 
-/** Returns values of a field that have a text in them, or begin with it; none without a field. */
+/** Returns values of a field that have a text in them or in their title; none without a field. */
 export function useSuggestions(field: FilterField | undefined, text: string): string[] {
   const found = useSignal<{ name: string; values: string[] }>({ name: "", values: [] });
   const name = field?.name ?? "";
@@ -33,9 +36,11 @@ export function useSuggestions(field: FilterField | undefined, text: string): st
     );
     return () => request.abort();
   }, [name, prefix]);
-  if (found.value.name !== name) return [];
+  if (!field || found.value.name !== name) return [];
   const wanted = text.toLowerCase();
-  return found.value.values.filter((each) => each.toLowerCase().includes(wanted)).slice(0, 50);
+  return found.value.values
+    .filter((each) => `${each} ${valueTitle(field, each)}`.toLowerCase().includes(wanted))
+    .slice(0, SHOWN);
 }
 
 async function values(field: FilterField, prefix: string, signal: AbortSignal): Promise<string[]> {
