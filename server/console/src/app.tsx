@@ -10,15 +10,15 @@ import { focusMain } from "./focus.ts";
 import { useShortcuts } from "./keys.ts";
 import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
-import { session } from "./session.ts";
-import { clock, t } from "./texts.ts";
+import { failure, load, session } from "./session.ts";
+import { clock, errorText, t } from "./texts.ts";
 import { type View, VIEWS } from "./views.ts";
 import { SignIn } from "./views/signin.tsx";
 import { findPasted, startSearch } from "./views/subscribers/start_search.ts";
 
 /** The navigation with the view of the address, or the view that begins a session. */
 export function App() {
-  if (session.value === undefined) return <LostConnection />;
+  if (session.value === undefined) return <Unknown />;
   if (session.value === null) return <SignIn />;
   return <Console />;
 }
@@ -125,6 +125,19 @@ function Missing() {
       <h1>{t("missing.title")}</h1>
       <p>{t("missing.text")}</p>
     </div>
+  );
+}
+
+/** Why it is not known who is signed in. */
+function Unknown() {
+  if (lostSince.value !== null) return <LostConnection />;
+  return (
+    <p class="failed" role="alert">
+      <span>{errorText(failure.value)}</span>
+      <button type="button" onClick={() => void load().catch(() => {})}>
+        {t("retry")}
+      </button>
+    </p>
   );
 }
 

@@ -46,7 +46,7 @@ export function listenForKeys(): void {
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.isComposing || event.altKey || event.metaKey) return;
     const target = event.target instanceof Element ? event.target : document.body;
-    if (target.closest("input:not([type=checkbox]), select, textarea, dialog, [popover]")) return;
+    if (target.closest("input:not([type=checkbox]), select, textarea, dialog[open], [popover]")) return;
     const name = nameOf(event);
     const sequence = Date.now() - firstAt < SEQUENCE_TIME ? `${first} ${name}` : "";
     first = name;
