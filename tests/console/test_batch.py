@@ -327,11 +327,11 @@ def test_progress_is_shown_until_the_end_also_without_a_connection(owner: Person
     page.route("**/api/operations/*", lambda route: route.abort())
     page.keyboard.press("Enter")
 
-    expect(notice(owner)).to_contain_text("Adding the tag early")
+    expect(notice(owner)).to_contain_text("Add tags: early")
     expect(notice(owner).get_by_role("progressbar")).to_be_visible()
     expect(toolbar(owner)).to_have_count(0)
     page.get_by_role("link", name="Settings").click()
-    expect(notice(owner)).to_contain_text("Adding the tag early")
+    expect(notice(owner)).to_contain_text("Add tags: early")
     page.unroute_all()
 
     expect(notice(owner)).to_contain_text("people got the tag early.")

@@ -104,8 +104,8 @@ def test_segments_and_operations_are_shown_with_their_numbers(person: Person) ->
     )
     # It is read again until it ends.
     operation = block(person, "Last activity").get_by_role("listitem")
-    expect(operation).to_contain_text("Add tag x")
-    expect(operation).to_contain_text("10 people changed")
+    expect(operation).to_contain_text("Add tags: x")
+    expect(operation).to_contain_text("10 changed")
     assert account.ok("GetOperation", id=started["operation"]["id"])["operation"]["done"]
     block(person, "Segments").get_by_role("link", name="<b>VIPs</b>").click()
     expect(person.page.get_by_role("link", name="All 10", exact=True)).to_be_visible()
@@ -235,7 +235,7 @@ def test_home_is_accessible(person: Person, receiver: Receiver) -> None:
     person.account.ok("CreateSegment", name="VIPs", filter='tags:"vip"')
     person.account.ok("BatchChangeSubscribers", filter="status:*", action={"addTags": ["x"]})
     person.open("/")
-    expect(block(person, "Last activity")).to_contain_text("5 people changed")
+    expect(block(person, "Last activity")).to_contain_text("5 changed")
     person.check_accessibility()
     person.open("/?show=table")
     page.get_by_role("table").wait_for()

@@ -107,6 +107,11 @@ export async function callTagged<K extends Operation>(
   throw failure(response.status, text, template);
 }
 
+/** Returns a key that identifies a request. Browsers have randomUUID over HTTPS only. */
+export function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(16)).join("-");
+}
+
 async function send(target: string, options: RequestInit, retries = RETRIES): Promise<Response> {
   let response: Response;
   try {

@@ -29,11 +29,6 @@ export function objectOf({ action }: Operation): string {
   return names.join(", ");
 }
 
-/** Returns what an operation is doing, such as `Adding the tag vip`. */
-export function runningText(operation: Operation): string {
-  return t(`batch.running.${kindOf(operation)}`, { object: objectOf(operation) });
-}
-
 /** Returns what an operation did, in sentences. */
 export function doneText(operation: Operation): string {
   const { state, changed = 0, processed, total } = operation;

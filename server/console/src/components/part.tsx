@@ -8,7 +8,7 @@ export function Part<Data>({
   bars = 3,
   children,
 }: {
-  of: Loaded<Data>;
+  of: Pick<Loaded<Data>, "data" | "error" | "reload">;
   bars?: number;
   children: (data: Data) => ComponentChildren;
 }) {

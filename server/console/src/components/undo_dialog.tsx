@@ -1,6 +1,6 @@
 import { call } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
-import { isAdmin } from "../session.ts";
+import { canWrite, isAdmin } from "../session.ts";
 import { plural, t } from "../texts.ts";
 import { kindOf, objectOf } from "./operation_words.ts";
 import { PlanDialog } from "./plan_dialog.tsx";
@@ -9,7 +9,7 @@ import { PlanDialog } from "./plan_dialog.tsx";
 export function canUndo(operation: Operation): boolean {
   const { undoExpiresAt, changed } = operation;
   if (!undoExpiresAt || Date.parse(undoExpiresAt) < Date.now() || !changed) return false;
-  return kindOf(operation) !== "status" || isAdmin.value;
+  return kindOf(operation) === "status" ? isAdmin.value : canWrite.value;
 }
 
 /** Undoes an operation, after the numbers of a dry run. */
@@ -19,14 +19,14 @@ export function UndoDialog({
   onClose,
 }: {
   operation: Operation;
-  onStart: () => void;
+  onStart: (undo: Operation) => void;
   onClose: () => void;
 }) {
   const object = objectOf(operation);
   return (
     <PlanDialog
       title={t("undo.title")}
-      verb={(count) => plural("undo.verb", count)}
+      verb={(count, counted) => plural("undo.verb", counted?.wouldChange ?? count)}
       keep={t("undo.keep")}
       plan={operation.id}
       counts="now"

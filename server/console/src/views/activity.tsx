@@ -1,15 +1,16 @@
 import { callTagged } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { ActorName } from "../components/actor_name.tsx";
-import { Shown, useLoaded } from "../components/loaded.tsx";
+import { Part } from "../components/part.tsx";
+import { loadNames } from "../components/operation_names.ts";
+import { OperationLabel, Progress, result, selection, what } from "../components/operation_text.tsx";
 import { More, usePaged } from "../components/paged.tsx";
 import { Time } from "../components/time.tsx";
+import { useLoaded } from "../load.ts";
 import { address, go, href, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { t } from "../texts.ts";
-import { loadNames } from "./activity/names.ts";
 import { OperationDetail } from "./activity/operation.tsx";
-import { OperationLabel, Progress, result, selection, what } from "./activity/words.tsx";
 
 const PAGE = 50;
 const REFRESH_RUNNING = 2;
@@ -21,14 +22,14 @@ export function Activity({ id }: Parameters) {
 }
 
 function OperationList() {
-  const names = useLoaded("", loadNames);
+  const names = useLoaded(loadNames);
   const paged = usePaged(
-    "",
     async (pageToken, signal) => {
       const query = { limit: PAGE, pageToken };
       const { body, nextPage } = await callTagged("GET /api/operations", { query, signal });
       return { items: body.operations, nextPage };
     },
+    "",
     (operations) => (operations.some(({ done }) => !done) ? REFRESH_RUNNING : REFRESH),
   );
   const showsTrials = address.value.query.has("trials");
@@ -46,10 +47,10 @@ function OperationList() {
           {t("activity.trials")}
         </label>
       </header>
-      <Shown loaded={paged} rows={6}>
+      <Part of={paged} bars={6}>
         {(operations) => {
           const shown = operations.filter(({ dryRun }) => showsTrials || !dryRun);
-          if (!shown.length) return <p class="nothing">{t("activity.empty")}</p>;
+          if (!shown.length) return <p class="muted">{t("activity.empty")}</p>;
           const known = names.data ?? new Map();
           return (
             <table class="table activities" aria-busy={paged.isBusy}>
@@ -90,7 +91,7 @@ function OperationList() {
             </table>
           );
         }}
-      </Shown>
+      </Part>
       <More paged={paged} />
     </div>
   );

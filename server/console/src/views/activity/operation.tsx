@@ -5,15 +5,17 @@ import { call, callStream } from "../../api/client.ts";
 import type { Operation, WatchOperationResponse } from "../../api/types.ts";
 import { ActorName } from "../../components/actor_name.tsx";
 import { Icon } from "../../components/icon.tsx";
-import { Shown, useLoaded } from "../../components/loaded.tsx";
+import { loadNames } from "../../components/operation_names.ts";
+import { Failures, OperationLabel, Progress, result, selection, what } from "../../components/operation_text.tsx";
+import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
+import { canUndo, UndoDialog } from "../../components/undo_dialog.tsx";
 import { copy } from "../../copying.ts";
-import { href } from "../../router.ts";
-import { canWrite, isAdmin } from "../../session.ts";
+import { useLoaded } from "../../load.ts";
+import { go, href } from "../../router.ts";
+import { canWrite } from "../../session.ts";
 import { errorText, number, plural, t } from "../../texts.ts";
-import { isRepeatable, operationCommand, RepeatDialog, UndoDialog } from "./dialogs.tsx";
-import { loadNames } from "./names.ts";
-import { Failures, OperationLabel, Progress, result, selection, what } from "./words.tsx";
+import { isRepeatable, operationCommand, RepeatDialog } from "./dialogs.tsx";
 
 const RETRY = 2_000;
 
@@ -21,12 +23,12 @@ const RETRY = 2_000;
 export function OperationDetail({ id }: { id: string }) {
   const question = useSignal<"" | "undo" | "repeat">("");
   const latest = useSignal<Operation | null>(null);
-  const names = useLoaded("", loadNames);
-  const loaded = useLoaded(id, async (signal) => {
+  const names = useLoaded(loadNames);
+  const loaded = useLoaded(async (signal) => {
     const { operation } = await call("GET /api/operations/{id}", { path: { id }, signal });
     latest.value = operation;
     return operation;
-  });
+  }, id);
   const isRunning = latest.value?.done === false;
 
   useEffect(() => {
@@ -67,15 +69,11 @@ export function OperationDetail({ id }: { id: string }) {
           {t("activity.title")}
         </a>
       </p>
-      <Shown loaded={loaded}>
+      <Part of={loaded}>
         {(first) => {
           const operation = latest.value ?? first;
           const known = names.data ?? new Map();
           const { undoOf, undoneBy, undoExpiresAt } = operation;
-          const canUndo =
-            undoExpiresAt &&
-            Date.parse(undoExpiresAt) > Date.now() &&
-            (operation.action?.changeStatus ? isAdmin.value : canWrite.value);
           return (
             <>
               <header class="page-head">
@@ -88,7 +86,7 @@ export function OperationDetail({ id }: { id: string }) {
                     {t("operation.cancel")}
                   </button>
                 )}
-                {canUndo && (
+                {canUndo(operation) && (
                   <button type="button" onClick={() => (question.value = "undo")}>
                     {t("operation.undo")}…
                   </button>
@@ -159,7 +157,11 @@ export function OperationDetail({ id }: { id: string }) {
                 )}
               </dl>
               {question.value === "undo" && (
-                <UndoDialog operation={operation} onClose={() => (question.value = "")} />
+                <UndoDialog
+                  operation={operation}
+                  onStart={(undo) => go(`/activity/${undo.id}`)}
+                  onClose={() => (question.value = "")}
+                />
               )}
               {question.value === "repeat" && (
                 <RepeatDialog
@@ -171,7 +173,7 @@ export function OperationDetail({ id }: { id: string }) {
             </>
           );
         }}
-      </Shown>
+      </Part>
     </div>
   );
 }

@@ -137,7 +137,7 @@ function columnTitle(column: (typeof COLUMNS)[number]): string {
 function Table({ days }: { days: DailyStatistics[] }) {
   return (
     <div class="scroll" role="region" aria-label={t("growth.days")} tabIndex={0}>
-      <table class="records">
+      <table class="table records">
         <thead>
           <tr>
             <th scope="col">{t("growth.day")}</th>

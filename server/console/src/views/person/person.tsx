@@ -5,13 +5,15 @@ import { Icon } from "../../components/icon.tsx";
 import { StatusLabel } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { restored } from "../../connection.ts";
+import { copy } from "../../copying.ts";
 import { useShortcuts } from "../../keys.ts";
 import { ended } from "../../operations.ts";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, parts, t } from "../../texts.ts";
-import { copyText, copyCurl } from "./copy.ts";
-import { DeleteDialog, EraseDialog, LiftDialog } from "./ending_dialogs.tsx";
+import { LiftDialog } from "../suppressions/lift_dialog.tsx";
+import { copyCurl } from "./copy.ts";
+import { DeleteDialog, EraseDialog } from "./ending_dialogs.tsx";
 import { CustomFieldEditor, FieldEditor } from "./field_editor.tsx";
 import { PersonData } from "./person_data.ts";
 import { PersonMenu } from "./person_menu.tsx";
@@ -61,7 +63,7 @@ export function Person({
     { keys: ["u"], text: "keys.status", run: () => isChangeable && (dialog.value = "status") },
     { keys: ["e"], text: "keys.edit", run: () => panel.current?.querySelector("input")?.focus() },
     { keys: ["t"], text: "keys.tag", run: () => panel.current?.querySelector<HTMLElement>("#new-tag")?.focus() },
-    { keys: ["c"], text: "keys.copyAddress", run: () => email && copyText(email) },
+    { keys: ["c"], text: "keys.copyAddress", run: () => void (email && copy(email)) },
     { keys: ["y"], text: "keys.copyCurl", run: () => copyCurl(subscriber?.id ?? id) },
     { keys: ["."], text: "keys.more", run: () => panel.current?.querySelector<HTMLElement>(".more")?.click() },
   ]);
@@ -110,7 +112,14 @@ export function Person({
       {dialog.value === "status" && subscriber && mailability && (
         <StatusDialog data={data} subscriber={subscriber} mailability={mailability} onClose={() => (dialog.value = "")} />
       )}
-      {dialog.value === "lift" && <LiftDialog data={data} email={email} onClose={() => (dialog.value = "")} />}
+      {dialog.value === "lift" && (
+        <LiftDialog
+          id={email}
+          name={<bdi dir="auto">{email}</bdi>}
+          onClose={() => (dialog.value = "")}
+          onLifted={() => void data.load()}
+        />
+      )}
       {dialog.value === "delete" && subscriber && (
         <DeleteDialog data={data} subscriber={subscriber} onClose={() => (dialog.value = "")} onGone={onGone} />
       )}

@@ -115,11 +115,6 @@ export class PersonData {
     await this.#changed();
   }
 
-  async liftSuppression(email: string, reason: string): Promise<void> {
-    await call("DELETE /api/suppressions/{id}", { path: { id: email }, query: { reason } });
-    await this.load();
-  }
-
   async link(purpose: "CONFIRM" | "UNSUBSCRIBE"): Promise<string> {
     const body = { purposes: [purpose] };
     const { links } = await call("POST /api/subscribers/{id}/links", { ...this.#path, body });

@@ -1,9 +1,10 @@
 import { notify } from "../../announce.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Menu } from "../../components/menu.tsx";
+import { copy } from "../../copying.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, t } from "../../texts.ts";
-import { copyCurl, copyLater, copyText, saveJson } from "./copy.ts";
+import { copyCurl, copyLater, saveJson } from "./copy.ts";
 import type { DialogName } from "./person.tsx";
 import type { PersonData } from "./person_data.ts";
 
@@ -29,7 +30,7 @@ export function PersonMenu({
 
   return (
     <Menu class="plain more" title={t("person.more")} label={<Icon name="more" />}>
-      <button type="button" onClick={() => copyText(email)}>
+      <button type="button" onClick={() => void copy(email)}>
         {t("keys.copyAddress")}
       </button>
       <button type="button" onClick={() => copyCurl(subscriber?.id ?? data.id)}>

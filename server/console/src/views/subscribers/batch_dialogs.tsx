@@ -12,8 +12,6 @@ import { named, plural, t } from "../../texts.ts";
 import { type Group, starter, Who } from "./group.tsx";
 import type { Status } from "./list.ts";
 
-/** From this number, it has to be typed before people are deleted. */
-const TYPED_FROM = 100;
 const MOST_TAGS = 1_000;
 
 interface Props {
@@ -284,45 +282,22 @@ function valueOf(text: string, type: CustomField["dataType"] | undefined): unkno
 
 /** Deletes people. Their number has to be typed if there are many. */
 export function DeleteDialog({ group, ...props }: Props) {
-  const typed = useSignal("");
-  const total = useSignal(group.size);
-  const isTyped = total.value < TYPED_FROM || typed.value.replace(/\D/g, "") === String(total.value);
   return (
     <PlanDialog
       {...props}
-      title={plural("batch.title.delete", total.value)}
+      title={plural("batch.title.delete", group.size)}
       verb={(count) => plural("batch.button.delete", count)}
       keep={t("batch.keep")}
       danger
+      mustType
       plan="delete"
       counts="now"
       start={starter(group, { delete: true })}
       size={group.size}
-      isBlocked={!isTyped}
-      numbers={(dryRun) => <Counted total={dryRun.total} onTotal={(count) => (total.value = count)} />}
-      below={
-        total.value >= TYPED_FROM && (
-          <label class="field">
-            {t("batch.typeNumber", { count: String(total.value) })}
-            <input
-              autofocus
-              inputMode="numeric"
-              autocomplete="off"
-              value={typed.value}
-              onInput={(event) => (typed.value = event.currentTarget.value)}
-            />
-          </label>
-        )
-      }
+      numbers={({ total }) => <p>{plural("batch.would.delete", total)}</p>}
     >
       <Who group={group} />
       <p>{t("batch.deleteText")}</p>
     </PlanDialog>
   );
-}
-
-/** Hands the number of the dry run to the dialog. */
-function Counted({ total, onTotal }: { total: number; onTotal: (count: number) => void }) {
-  useEffect(() => onTotal(total), [total]);
-  return <p>{plural("batch.would.delete", total)}</p>;
 }

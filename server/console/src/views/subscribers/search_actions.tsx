@@ -51,7 +51,6 @@ function SaveDialog({ query, filter, onClose }: { query: Query; filter: string; 
       onSubmit={async () => {
         const { segment } = await call("POST /api/segments", { body: { name: name.value.trim(), filter } });
         notify(t("segment.saved", { name: segment.name }));
-        onClose();
       }}
     >
       <p>

@@ -1,8 +1,9 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { announce, notify } from "../../announce.ts";
+import { announce } from "../../announce.ts";
 import type { CustomField } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Menu } from "../../components/menu.tsx";
+import { copy } from "../../copying.ts";
 import { useShortcuts } from "../../keys.ts";
 import { canWrite } from "../../session.ts";
 import { number, plural, t } from "../../texts.ts";
@@ -117,9 +118,7 @@ function CopyAddresses({ list, selection }: { list: SubscriberList; selection: S
       class="plain"
       onClick={() => {
         const copied = list.loaded().filter((each) => selection.has(each.id));
-        void navigator.clipboard
-          .writeText(copied.map((each) => each.email).join("\n"))
-          .then(() => notify(plural("selection.copied", copied.length)));
+        void copy(copied.map((each) => each.email).join("\n"), plural("selection.copied", copied.length));
       }}
     >
       <Icon name="copy" />

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
-import { call } from "../../api/client.ts";
+import { call, randomKey } from "../../api/client.ts";
 import type { EventPayload, Webhook } from "../../api/types.ts";
 import { Choices, FormDialog } from "../../components/form_dialog.tsx";
 import { go } from "../../router.ts";
@@ -56,7 +56,7 @@ export function EndpointDialog({
       });
       onDone();
     } else {
-      const created = await call("POST /api/webhooks", { body, idempotencyKey: crypto.randomUUID() });
+      const created = await call("POST /api/webhooks", { body, idempotencyKey: randomKey() });
       onDone(created.secret, created.webhook);
     }
   }
@@ -177,7 +177,7 @@ export function RotateDialog({
       onClose={onClose}
       onSubmit={async () => {
         const path = { id: webhook.id };
-        const idempotencyKey = crypto.randomUUID();
+        const idempotencyKey = randomKey();
         const { secret } = await call("POST /api/webhooks/{id}/rotate-secret", { path, idempotencyKey });
         onDone(secret);
       }}
@@ -203,9 +203,8 @@ export function ReplayDialog({ webhook, onClose }: { webhook: Webhook; onClose: 
         ...(type.value ? { eventTypes: [type.value] } : {}),
         onlyFailed: onlyFailed.value,
       },
-      idempotencyKey: crypto.randomUUID(),
+      idempotencyKey: randomKey(),
     });
-    onClose();
     notify(t("replay.started", { count: number(operation.total) }), {
       text: t("show"),
       run: () => go(`/activity/${operation.id}`),

@@ -99,7 +99,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
         </p>
       )}
       {held.value.length > 0 && <p role="status">{plural("tail.held", held.value.length)}</p>}
-      {attempts.value.length === 0 && held.value.length === 0 && <p class="nothing">{t("tail.empty")}</p>}
+      {attempts.value.length === 0 && held.value.length === 0 && <p class="muted">{t("tail.empty")}</p>}
       {attempts.value.length > 0 && (
         <table class="table">
           <thead>

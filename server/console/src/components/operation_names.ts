@@ -1,5 +1,5 @@
-import { call } from "../../api/client.ts";
-import type { Names } from "./words.tsx";
+import { call } from "../api/client.ts";
+import type { Names } from "./operation_text.tsx";
 
 /** Loads the names of segments and the URLs of endpoints by their identifiers. */
 export async function loadNames(signal: AbortSignal): Promise<Names> {
