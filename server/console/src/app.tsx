@@ -11,8 +11,11 @@ import { useShortcuts } from "./keys.ts";
 import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
 import { failure, load, session } from "./session.ts";
-import { clock, errorText, t } from "./texts.ts";
+import { clock, errorText, percent, t } from "./texts.ts";
 import { type View, VIEWS } from "./views.ts";
+import { Import } from "./views/import.tsx";
+import { DropTarget } from "./views/import/files.tsx";
+import { uploads } from "./views/import/upload.ts";
 import { SignIn } from "./views/signin.tsx";
 import { findPasted, startSearch } from "./views/subscribers/start_search.ts";
 
@@ -53,6 +56,7 @@ function Console() {
       <Navigation current={found?.view} />
       <Main view={found?.view} parameters={found?.parameters ?? {}} />
       <OperationNotices />
+      <DropTarget />
       <Notice />
       {showsKeys.value && <KeysDialog onClose={() => (showsKeys.value = false)} />}
       <p class="unseen" role="status">
@@ -94,6 +98,7 @@ function Navigation({ current }: { current: View | undefined }) {
               <a href={href(startOf(view))} aria-current={isCurrent ? "page" : undefined}>
                 {view.icon && <Icon name={view.icon} />}
                 {t(view.title)}
+                {view.component === Import && <UploadShare />}
               </a>
             </li>
           );
@@ -102,6 +107,13 @@ function Navigation({ current }: { current: View | undefined }) {
       <AccountMenu />
     </nav>
   );
+}
+
+/** How much of the uploads has arrived. */
+function UploadShare() {
+  const sum = (of: "sent" | "size") => uploads.value.reduce((total, upload) => total + upload[of], 0);
+  if (!uploads.value.length) return null;
+  return <small>{percent(Math.floor((100 * sum("sent")) / sum("size")) / 100)}</small>;
 }
 
 function Main({ view, parameters }: { view: View | undefined; parameters: Parameters }) {

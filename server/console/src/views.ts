@@ -7,6 +7,7 @@ import type { Key } from "./texts.ts";
 import { Activity } from "./views/activity.tsx";
 import { Fields } from "./views/fields.tsx";
 import { Home } from "./views/home.tsx";
+import { Import } from "./views/import.tsx";
 import { Segments } from "./views/segments.tsx";
 import { Settings } from "./views/settings.tsx";
 import { Subscribers } from "./views/subscribers.tsx";
@@ -40,6 +41,7 @@ export const VIEWS: View[] = [
     letter: "b",
     within: "/subscribers/:id?",
   },
+  { path: "/import/:id?", title: "import.title", component: Import, icon: "up", letter: "i" },
   {
     path: "/activity/:id?",
     title: "activity.title",

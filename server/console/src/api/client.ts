@@ -85,13 +85,14 @@ export async function callTagged<K extends Operation>(
   };
   const [method, template] = operation.split(" ") as [string, string];
   const headers: Record<string, string> = {};
-  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const isFile = body instanceof Blob;
+  if (body !== undefined && !isFile) headers["Content-Type"] = "application/json";
   if (etag) headers["If-Match"] = etag;
   if (idempotencyKey) headers["Idempotency-Key"] = idempotencyKey;
   const response = await send(url(template, path, query), {
     method,
     headers,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: isFile ? body : JSON.stringify(body) }),
     ...(signal ? { signal } : {}),
   });
   const text = await response.text();
