@@ -6,7 +6,7 @@ import asyncio
 import errno
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,12 @@ import pytest
 
 from rosterd.server.features.files import store, store_content
 from rosterd.server.features.files.store import FileMissing, WrongOffset
-from rosterd.server.features.files.store_content import PART_BYTES, Files
+from rosterd.server.features.files.store_content import (
+    MAX_OPEN_PARTS,
+    PART_BYTES,
+    PIECE_BYTES,
+    Files,
+)
 from rosterd.server.maintenance.account_deletion import remove_files
 from rosterd.server.rpc.errors import FileQuotaExceeded, InsufficientStorage
 from rosterd.server.security.encryption import Encryption
@@ -79,6 +84,33 @@ def test_a_file_has_the_bytes_that_were_appended_at_any_sizes(url: str) -> None:
             digest = hashlib.sha256(data + b"more").hexdigest()
             assert (await files.sha256(OURS, file_id)).hex == digest
             assert (await other.sha256(OURS, file_id)).hex == digest
+
+    asyncio.run(body())
+
+
+def test_many_slow_readers_have_few_parts_in_memory(url: str) -> None:
+    async def body() -> None:
+        async with opened(url) as (files, database):
+            file_id, data, size = await new_file(database), os.urandom(2 * PART_BYTES + 70_000), 0
+            while size < len(data):
+                part = data[size : size + PART_BYTES]
+                size = await files.append(OURS, file_id, size, part)
+            starts = [number * 150_001 for number in range(2 * MAX_OPEN_PARTS)]
+            readers = [files.read_slowly(OURS, file_id, start, size - 1) for start in starts]
+            received = [b""] * len(readers)
+            while any([await _next(readers, received, number) for number in range(len(readers))]):
+                assert len(files._open_parts) <= MAX_OPEN_PARTS
+            assert received == [data[start:-1] for start in starts]
+            assert not files._open_parts
+            unfinished = files.read_slowly(OURS, file_id)
+            assert await anext(unfinished) == data[:PIECE_BYTES]
+            await unfinished.aclose()
+            assert not files._open_parts
+
+    async def _next(readers: list[AsyncGenerator[bytes]], received: list[bytes], i: int) -> bytes:
+        piece = await anext(readers[i], b"")
+        received[i] += piece
+        return piece
 
     asyncio.run(body())
 
