@@ -21,9 +21,10 @@ from rosterd.server.features.files.store_content import (
     PART_BYTES,
     PIECE_BYTES,
     Files,
+    reports_full_disk,
 )
 from rosterd.server.maintenance.account_deletion import remove_files
-from rosterd.server.rpc.errors import FileQuotaExceeded, InsufficientStorage
+from rosterd.server.rpc.errors import FileQuotaExceeded, InsufficientStorage, Unavailable
 from rosterd.server.security.encryption import Encryption
 from rosterd.server.storage.databases import database_at
 from rosterd.server.values.database_url import parse_database_url
@@ -244,6 +245,43 @@ def test_a_full_disk_is_reported_and_the_file_can_be_continued(
                 await files.append(OURS, file_id, 5, b"second")
             monkeypatch.undo()
             assert len(list(folder_of(files).iterdir())) == 1
+            assert await files.append(OURS, file_id, 5, b"second") == 11
+            assert await content(files, file_id) == b"firstsecond"
+
+    asyncio.run(body())
+
+
+# Makes the database as full as it can be without filling a disk.
+FILL_SQLITE = ("PRAGMA max_page_count = 1", "CREATE TABLE filler AS SELECT zeroblob(1000000)")
+FILL_POSTGRES = (
+    "CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS"
+    " $$ BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = 'disk_full'; END $$",
+    "CREATE TRIGGER full_disk BEFORE INSERT ON file_part EXECUTE FUNCTION no_space()",
+)
+
+
+def test_a_full_disk_of_the_database_is_reported_alike(url: str) -> None:
+    def execute(sql: str, tx: Any) -> None:
+        tx.raw().execute_sql(sql)
+
+    async def body() -> None:
+        async with opened(url) as (files, database):
+            file_id = await new_file(database)
+            await files.append(OURS, file_id, 0, b"first")
+            if url.startswith("sqlite"):
+                limit, fill = FILL_SQLITE
+                await database.write(partial(execute, limit))
+                with pytest.raises(InsufficientStorage) as failed, reports_full_disk():
+                    await database.write(partial(execute, fill))
+                await database.write(partial(execute, "PRAGMA max_page_count = 1000000"))
+            else:
+                for sql in FILL_POSTGRES:
+                    await database.write(partial(execute, sql))
+                with pytest.raises(InsufficientStorage) as failed:
+                    await files.append(OURS, file_id, 5, b"second")
+                await database.write(partial(execute, "DROP TRIGGER full_disk ON file_part"))
+            # Calls without files return it as Unavailable.
+            assert isinstance(failed.value.__cause__, Unavailable)
             assert await files.append(OURS, file_id, 5, b"second") == 11
             assert await content(files, file_id) == b"firstsecond"
 

@@ -18,8 +18,8 @@ import hashlib
 import os
 import secrets
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from ...rpc import caller
-from ...rpc.errors import InsufficientStorage
+from ...rpc.errors import DatabaseFull, InsufficientStorage
 from ...security.encryption import DecryptionError, Encryption
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -104,7 +104,8 @@ class Files:
                 raise WrongOffset(row.size)
             return offset
         part = await self.stage(account_id, file_id, offset, data)
-        await self._database.write(partial(self.attach, account_id, part))
+        with reports_full_disk():
+            await self._database.write(partial(self.attach, account_id, part))
         return part.row.end
 
     async def stage(self, account_id: str, file_id: str, offset: int, data: bytes) -> StagedPart:
@@ -270,6 +271,18 @@ class Files:
         if len(data) != part.size:
             raise FileMissing
         return data
+
+
+@contextmanager
+def reports_full_disk() -> Iterator[None]:
+    """Raises InsufficientStorage if a transaction in the block finds that the disk is full.
+
+    Of other transactions, it is reported as Unavailable.
+    """
+    try:
+        yield
+    except DatabaseFull as error:
+        raise InsufficientStorage from error
 
 
 def _end(account_id: str, file_id: str, tx: Transaction) -> tuple[FileRow, PartRow | None]:
