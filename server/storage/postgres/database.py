@@ -30,7 +30,7 @@ from playhouse.postgres_ext import Psycopg3Database
 from psycopg.pq import TransactionStatus
 
 from ...rpc import caller
-from ...rpc.errors import Internal, StatementTimeout, Unavailable
+from ...rpc.errors import DatabaseFull, Internal, StatementTimeout, Unavailable
 from ...values.clock import Clock, system_clock
 from ..database import AcceptKey, Result, SchemaTooNew, StorageError, Work
 from ..executor.batch_executor import BatchExecutor
@@ -359,6 +359,8 @@ class PostgresDatabase(ExecutorDatabase):
         is_temporary = cause is not None and (is_transient(cause) or self._is_node_failure(cause))
         if isinstance(error, StorageError) or is_temporary:
             log.error("the database is unavailable: %s", cause or error)
+            if isinstance(cause, psycopg.errors.DiskFull):
+                return DatabaseFull()
             is_timeout = isinstance(cause, psycopg.errors.QueryCanceled)
             return StatementTimeout() if is_timeout else Unavailable()
         return error
