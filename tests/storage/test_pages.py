@@ -275,8 +275,7 @@ def test_total_of_changes_is_the_same_however_it_is_counted(
         expected = [
             row
             for row in rows
-            if (after is None or row.revision > after)
-            and (before is None or row.revision < before)
+            if (after is None or row.revision > after) and (before is None or row.revision < before)
         ]
         found = page(OURS, tree_of(**bounds), PagePosition(3, order_by=Order.UPDATED), tx)
 

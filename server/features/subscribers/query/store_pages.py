@@ -192,7 +192,7 @@ def _counted(
 
 
 def _count_changes(account_id: str, tree: Any, tx: Transaction) -> int | None:
-    """Returns the number of changes before or after a time, if few subscribers are on its other side.
+    """Returns the number of changes since or before a time, if few are on the other side of it.
 
     A client that reads all changes begins with those of nearly all subscribers.
     """
