@@ -102,8 +102,8 @@ class Vacuuming:
             interrupted_by(database.connection().cancel_safe)
             for name, value in _SETTINGS.items():
                 database.execute_sql(f"SET {name} = '{value}'")
-            # Another process that vacuums now does the same. autovacuum, which takes much longer, is
-            # canceled by PostgreSQL when this waits for it.
+            # Another process that vacuums now does the same. PostgreSQL cancels autovacuum, which
+            # takes much longer, when this waits for it.
             if database.execute_sql(_TRY_LOCK, (_VACUUM_LOCK,)).fetchone() == (True,):
                 database.execute_sql(f"VACUUM (ANALYZE) {table}")
 
