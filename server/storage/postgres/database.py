@@ -55,6 +55,7 @@ from .transaction import (
     reading,
     undo,
 )
+from .vacuum import Vacuuming
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +85,7 @@ class PostgresDatabase(ExecutorDatabase):
         self._readers = connections // 2
         self._writers = connections - self._readers
         self._running = RunningTransactions()
+        self._vacuuming = Vacuuming(url)
         self._bridge = NotificationBridge(url, self._notifications)
         self._listen_task: asyncio.Task[None] | None = None
 
@@ -125,7 +127,7 @@ class PostgresDatabase(ExecutorDatabase):
 
     def _background(self) -> Sequence[Coroutine[Any, Any, None]]:
         """Returns what runs while the database is open."""
-        return [self._running.run()]
+        return [self._running.run(), self._vacuuming.run(self.read)]
 
     def _executor(
         self,
