@@ -48,8 +48,8 @@ class Inspection:
         self.problems: list[Detail] = []
         self.rows = 0
 
-    def add(self, message: FileMessage) -> None:
-        """Adds the rows of a message."""
+    def add(self, message: FileMessage) -> int:
+        """Adds the rows of a message, and returns their number."""
         header, lines = split_header(message.request, has_header=self._reader.header is not None)
         if header is not None:
             self._reader.last_line = header.number
@@ -69,6 +69,7 @@ class Inspection:
                 self._statuses[each.status] += 1
             if len(self._samples) < MAX_SAMPLES:
                 self._samples.append(_sample(row, each))
+        return len(rows)
 
     def result(self, file_format: str, delimiter: str) -> dict[str, Any]:
         """Returns the fields of ImportJob that describe the file."""

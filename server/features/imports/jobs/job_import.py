@@ -161,8 +161,9 @@ class ImportRunner:
         counts = Summary(summary)
         counts.add(chunk.rows, validated, results)
         summary = _with_columns(run, counts.message(), summary)
-        for cells in chunk.unrecognized:
-            add_unrecognized(summary, cells)
+        for part in chunk.parts:
+            if part.unrecognized is not None:
+                add_unrecognized(summary, part.unrecognized)
         progress = progress._replace(
             line=chunk.line,
             rows=progress.rows + len(chunk.rows),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -21,7 +20,7 @@ from ...operations.store import OperationRow
 from ...operations.store_jobs import JobStep, Pause
 from ..messages import Options
 from . import store
-from .file_reader import FileMessage, FileReader
+from .file_reader import FileReader, check_charset
 from .inspection import Inspection
 from .messages import request_of
 from .rules import Progress, State
@@ -82,16 +81,15 @@ class InspectionRun:
         self._problem: ValidationError | None = None
         request = request_of(job.options)
         try:
-            options = Options(request)
-            reader = FileReader(file_of(files, account_id, job), request.charset)
+            options, charset = Options(request), request.charset
+            check_charset(charset)
         except ValidationError as error:
             # The options are checked when they are stored, by an earlier version too.
             self._problem, self.has_ended = error, True
-            options = Options(pb.ImportSubscribersRequest())
-            reader = FileReader(file_of(files, account_id, job), "")
-        self._reader = reader
+            options, charset = Options(pb.ImportSubscribersRequest()), ""
         self._inspection = Inspection(account_id, options, fields)
-        self._messages = reader.messages()
+        self._reader = FileReader(file_of(files, account_id, job), charset, self._inspection.add)
+        self._messages = self._reader.messages()
 
     @property
     def rows(self) -> int:
@@ -101,15 +99,14 @@ class InspectionRun:
         """Reads the next message."""
         started = time.monotonic()
         try:
-            message: FileMessage | None = await anext(self._messages, None)
+            rows = await anext(self._messages, None)
         except (ValidationError, FileMissing) as error:
             self.has_ended = True
             self._problem = error if isinstance(error, ValidationError) else missing_file()
             return
-        if message is None:
+        if rows is None:
             self.has_ended = True
             return
-        await asyncio.to_thread(self._inspection.add, message)
         await pause(time.monotonic() - started)
 
     def result(self) -> dict[str, Any]:
