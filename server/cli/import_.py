@@ -17,6 +17,7 @@ from .common.options import LOCAL_URL, ApiKey, ImportFormat, Json, Search, Url
 from .common.output import print_json
 from .common.service_client import ServiceClient
 from .transfer.import_failures import Failures
+from .transfer.import_job import ImportJobRun
 from .transfer.import_options import (
     DateFormatOption,
     NullTokens,
@@ -138,6 +139,14 @@ def import_(
     no_resume: Annotated[
         bool, typer.Option("--no-resume", help="Start over instead of resuming.")
     ] = False,
+    stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream",
+            help="Send the rows and receive their results in one request, instead of uploading the"
+            " file first.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Import subscribers from a CSV, NDJSON or JSON file into a running service.
@@ -174,10 +183,12 @@ def import_(
             dryRun="true" if dry_run else "",
         )
         listed = Failures(failures) if failures else None
-        run = ImportRun(
-            client, source, file_format, on_conflict, query, listed, resume=not no_resume
-        )
-        _run(run)
+        resume = not no_resume
+        job = ImportJobRun(client, file, file_format, on_conflict, query, listed, resume=resume)
+        run: ImportJobRun | ImportRun = job
+        if stream or not source.can_resume or not _run(job):
+            run = ImportRun(client, source, file_format, on_conflict, query, listed, resume=resume)
+            _run(run)
     _print(run, as_json=json)
     if run.failures_error:
         notice(f"All rows were sent, but the failed rows cannot be listed: {run.failures_error}")
@@ -185,22 +196,23 @@ def import_(
         raise SystemExit(ExitCode.ROWS_FAILED)
 
 
-def _run(run: ImportRun) -> None:
-    """Runs an import. Raises CommandError, with a hint on how to resume, if it is incomplete."""
+def _run(run: ImportJobRun | ImportRun) -> bool:
+    """Runs an import. Raises CommandError, with a hint on how to resume, if it is incomplete.
+
+    Returns false if it has to be run as a stream.
+    """
     try:
-        uvloop.run(run.run())
+        return uvloop.run(run.run())
     except KeyboardInterrupt:
         error = CommandError("Interrupted.", ExitCode.INTERRUPTED)
     except CommandError as failure:
         error = failure
     except OSError as failure:
         error = CommandError(f"A file cannot be written: {failure.strerror}.", ExitCode.INCOMPLETE)
-    else:
-        return
     raise error.with_hint(run.hint(error.exit_code))
 
 
-def _print(run: ImportRun, *, as_json: bool) -> None:
+def _print(run: ImportJobRun | ImportRun, *, as_json: bool) -> None:
     """Prints the counts, to standard error if the failed rows went to standard output."""
     tally, failures = run.tally, run.failures
     is_listed = failures is not None and not run.failures_error and (tally.failed or tally.dropped)

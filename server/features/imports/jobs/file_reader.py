@@ -38,7 +38,12 @@ _FIELDS = request_records(
     pb.ImportSubscribersRequest.DESCRIPTOR,
     "subscribers",
     frozenset(),
-    Annotations(of_field=field_options, csv_line=http_pb2.CsvLine.DESCRIPTOR.full_name),
+    Annotations(
+        of_field=field_options,
+        ignored_keys=lambda message: message.GetOptions().Extensions[http_pb2.ignored_keys],
+        forbids_controls=lambda file: file.GetOptions().Extensions[http_pb2.no_control_characters],
+        csv_line=http_pb2.CsvLine.DESCRIPTOR.full_name,
+    ),
 )
 
 

@@ -168,8 +168,7 @@ class ImportRunner:
             line=chunk.line,
             rows=progress.rows + len(chunk.rows),
             columns=_columns(run, progress),
-            summary=summary_json(summary),
-        )
+        ).with_summary(summary_json(summary), chunk.bytes)
         job = job._replace(progress=store.as_json(progress._asdict()))
         if chunk.is_last:
             job = _ended(account_id, job, progress, tx)

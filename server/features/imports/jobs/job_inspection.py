@@ -58,7 +58,7 @@ class InspectionJob:
         else:
             self._runs.keep(row.id, run)
         result = run.result() if run.has_ended else None
-        commit = partial(_commit, account_id, _import_id(row), run.rows, result)
+        commit = partial(_commit, account_id, _import_id(row), run.progress, result)
         return JobStep(commit, is_last=run.has_ended)
 
     async def _open(self, account_id: str, row: OperationRow, pause: Pause) -> InspectionRun:
@@ -95,6 +95,10 @@ class InspectionRun:
     def rows(self) -> int:
         return self._inspection.rows
 
+    @property
+    def progress(self) -> Progress:
+        return Progress(rows=self.rows).with_summary({}, self._reader.bytes)
+
     async def advance(self, pause: Pause) -> None:
         """Reads the next message."""
         started = time.monotonic()
@@ -111,7 +115,7 @@ class InspectionRun:
 
     def result(self) -> dict[str, Any]:
         if self._problem is not None:
-            self._inspection.problems[:0] = self._problem.details
+            self._inspection.add_problem(self._problem)
         return self._inspection.result(self._reader.format, self._reader.delimiter)
 
     async def aclose(self) -> None:
@@ -143,7 +147,7 @@ def _import_id(row: OperationRow) -> str:
 def _commit(
     account_id: str,
     import_id: str,
-    rows: int,
+    progress: Progress,
     result: dict[str, Any] | None,
     row: OperationRow,
     tx: Transaction,
@@ -151,9 +155,9 @@ def _commit(
     job = store.find(account_id, import_id, tx)
     if job.operation_id != row.id:
         raise ImportNotFound
-    job = job._replace(progress=store.as_json(Progress(rows=rows)._asdict()))
+    job = job._replace(progress=store.as_json(progress._asdict()))
     if result is not None:
         job = job._replace(state=State.READY, inspection=store.as_json(result))
     store.put(account_id, job, tx)
     # The text makes each step progress, also one without rows.
-    return row._replace(processed=rows, after_id=f"{int(row.after_id or 0) + 1:010}")
+    return row._replace(processed=progress.rows, after_id=f"{int(row.after_id or 0) + 1:010}")
