@@ -156,9 +156,15 @@ def import_(
     and the columns line, reason and field, in the encoding and with the delimiter of the imported
     file. Correct it and import it with the same options. It also has the opt-outs that were stored
     without some of their cells, with the reason DROPPED_CELLS. It is replaced
-    when the import is complete and a row failed or was stored without a cell. Run the same command
-    again to resume an incomplete import of the same file. A resumed import skips rows with an
-    existing address, or updates them, because the interrupted import may have stored them.
+    when the import is complete and a row failed or was stored without a cell.
+
+    The file is uploaded, checked as a whole, and then imported in the background of the service.
+    Run the same command again to continue an interrupted upload, or to wait for the end of an
+    import: it continues in the service, also after Ctrl-C. A dry run ends with the command.
+    With --stream, for standard input and a FIFO, for files over 2 GiB or that are damaged, and with
+    services of earlier versions, the rows are sent in one request instead. A stream ends with the
+    command, and is resumed by the same command. It then skips rows with an existing address, or
+    updates them, because the interrupted stream may have stored them.
     Exit codes: 1 if rows failed, 2 if an argument is invalid, 6 if the
     service cannot be reached, 7 if it rejects the request, 8 if the import
     is incomplete, and 130 if the command was interrupted.
