@@ -46,12 +46,12 @@ from ..messages import Options
 from . import store
 from .file_reader import check_charset
 from .messages import (
+    check_problems,
     check_sha256,
     import_job,
     listed_job,
     options_of,
     options_text,
-    problems_of,
     request_of,
 )
 from .rules import ACTIVE, OPEN, RETENTION_MILLISECONDS, Progress, State
@@ -233,8 +233,7 @@ class ImportService(WatchMethods, ImportServiceServicer):
             store.check_state(found, State.READY)
             if row is None or found.options != row.options:
                 raise ImportStateConflict(state="changed by another call", needed="unchanged")
-            if problems := problems_of(found):
-                raise ValidationError(problems)
+            check_problems(found)
             job = {"importId": found.id, "mayCreateFields": caller.email_verified}
             content = JobRequest(
                 type=Type.SUBSCRIBERS_IMPORT,
