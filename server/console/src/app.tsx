@@ -11,16 +11,18 @@ import { focusMain } from "./focus.ts";
 import { useShortcuts } from "./keys.ts";
 import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
-import { session } from "./session.ts";
+import { failure, load, session } from "./session.ts";
 import { TABLE_KEYS } from "./table_keys.ts";
-import { clock, t } from "./texts.ts";
+import { clock, errorText, percent, t } from "./texts.ts";
 import { startOf, type View, VIEWS } from "./views.ts";
+import { DropTarget } from "./views/import/files.tsx";
+import { uploads } from "./views/import/upload.ts";
 import { SignIn } from "./views/signin.tsx";
 import { findPasted, startSearch } from "./views/subscribers/start_search.ts";
 
 /** The navigation with the view of the address, or the view that begins a session. */
 export function App() {
-  if (session.value === undefined) return <LostConnection />;
+  if (session.value === undefined) return <Unknown />;
   if (session.value === null) return <SignIn />;
   return <Console />;
 }
@@ -57,6 +59,7 @@ function Console() {
       <Navigation current={found?.view} />
       <Main view={found?.view} parameters={found?.parameters ?? {}} />
       <OperationNotices />
+      <DropTarget />
       <Notice />
       {shown.value === "keys" && <KeysDialog onClose={() => (shown.value = null)} />}
       {shown.value === "palette" && <Palette onClose={() => shown.value === "palette" && (shown.value = null)} />}
@@ -82,6 +85,7 @@ function Navigation({ current }: { current: View | undefined }) {
     <a href={href(startOf(view))} aria-current={isCurrent(view) ? "page" : undefined}>
       {view.icon && <Icon name={view.icon} />}
       {t(view.title)}
+      {startOf(view) === "/import" && <UploadShare />}
     </a>
   );
   // On a phone, not all views fit into the navigation.
@@ -101,6 +105,13 @@ function Navigation({ current }: { current: View | undefined }) {
       <AccountMenu isCurrent={others.some(isCurrent)}>{others.map(link)}</AccountMenu>
     </nav>
   );
+}
+
+/** How much of the uploads has arrived. */
+function UploadShare() {
+  const sum = (of: "sent" | "size") => uploads.value.reduce((total, upload) => total + upload[of], 0);
+  if (!uploads.value.length) return null;
+  return <small>{percent(Math.floor((100 * sum("sent")) / sum("size")) / 100)}</small>;
 }
 
 function Main({ view, parameters }: { view: View | undefined; parameters: Parameters }) {
@@ -124,6 +135,19 @@ function Missing() {
       <h1>{t("missing.title")}</h1>
       <p>{t("missing.text")}</p>
     </div>
+  );
+}
+
+/** Why it is not known who is signed in. */
+function Unknown() {
+  if (lostSince.value !== null) return <LostConnection />;
+  return (
+    <p class="failed" role="alert">
+      <span>{errorText(failure.value)}</span>
+      <button type="button" onClick={() => void load().catch(() => {})}>
+        {t("retry")}
+      </button>
+    </p>
   );
 }
 

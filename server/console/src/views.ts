@@ -1,19 +1,17 @@
 // The views of the console by their addresses. A new view is a file in views/ and a line here.
+// Those that are shown less often are loaded later.
 
 import type { FunctionComponent } from "preact";
 import type { IconName } from "./components/icon.tsx";
+import { later } from "./components/later.tsx";
 import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
-import { Activity } from "./views/activity.tsx";
-import { ConsentRecord } from "./views/consent_record.tsx";
 import { Fields } from "./views/fields.tsx";
 import { Home } from "./views/home.tsx";
 import { Segments } from "./views/segments.tsx";
-import { Settings } from "./views/settings.tsx";
 import { Subscribers } from "./views/subscribers.tsx";
 import { Suppressions } from "./views/suppressions.tsx";
 import { Tags } from "./views/tags.tsx";
-import { Webhooks } from "./views/webhooks.tsx";
 
 export interface View {
   /** A pattern of paths below the console, such as /subscribers/:id?. */
@@ -43,7 +41,7 @@ export const VIEWS: View[] = [
   {
     path: "/subscribers/:id/consent",
     title: "consent.title",
-    component: ConsentRecord,
+    component: later("ConsentRecord"),
     within: "/subscribers/:id?",
   },
   {
@@ -63,10 +61,11 @@ export const VIEWS: View[] = [
     letter: "b",
     within: "/subscribers/:id?",
   },
+  { path: "/import/:id?", title: "import.title", component: later("Import"), icon: "up", letter: "i" },
   {
     path: "/activity/:id?",
     title: "activity.title",
-    component: Activity,
+    component: later("Activity"),
     icon: "activity",
     letter: "a",
     isFrequent: true,
@@ -74,11 +73,11 @@ export const VIEWS: View[] = [
   {
     path: "/webhooks/:id?/:part?/:delivery?",
     title: "webhooks.title",
-    component: Webhooks,
+    component: later("Webhooks"),
     icon: "webhook",
     letter: "w",
   },
-  { path: "/settings/:part?", title: "settings.title", component: Settings, icon: "settings" },
+  { path: "/settings/:part?", title: "settings.title", component: later("Settings"), icon: "settings" },
 ];
 
 /** Returns the address of a view without values. */

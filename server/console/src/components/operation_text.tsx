@@ -4,9 +4,9 @@ import { filterWords } from "../filter_words.ts";
 import { href } from "../router.ts";
 import { named, number, parts, plural, t } from "../texts.ts";
 import { Icon, type IconName } from "./icon.tsx";
-import { jobText } from "./operation_words.ts";
+import { counts, jobText } from "./operation_words.ts";
 
-/** Names that operations refer to by identifiers: of segments, and URLs of endpoints. */
+/** Names that operations refer to by identifiers: of segments and files of imports, and URLs of endpoints. */
 export type Names = Map<string, string>;
 
 const NONE: Names = new Map();
@@ -32,6 +32,8 @@ export function OperationLabel({ operation }: { operation: Operation }) {
 export function what(operation: Operation, names = NONE): ComponentChildren {
   const { action, replay } = operation;
   const job = jobText(operation);
+  const file = names.get(operation.importId ?? "");
+  if (job && file) return [`${job}: `, <bdi dir="auto">{file}</bdi>];
   if (job) return job;
   if (replay) {
     const url = names.get(replay.webhookId);
@@ -53,6 +55,11 @@ export function what(operation: Operation, names = NONE): ComponentChildren {
   return parts(key, { tags: <bdi dir="auto">{tags.join(", ")}</bdi> });
 }
 
+/** Returns the address of an operation: an import that is not deleted yet has one of its own. */
+export function operationHref({ id, importId }: Operation, names = NONE): string {
+  return href(importId && names.has(importId) ? `/import/${importId}` : `/activity/${id}`);
+}
+
 /** Whom an operation is about, in words. */
 export function selection(operation: Operation, names: Names): ComponentChildren {
   const { action, filter, q, segmentId, replay, undoOf } = operation;
@@ -68,8 +75,13 @@ export function selection(operation: Operation, names: Names): ComponentChildren
 
 /** What an operation did, in numbers. */
 export function result(operation: Operation): string {
-  const { changed, wouldChange, unchanged, replay, failed } = operation;
+  const { changed, wouldChange, unchanged, replay, failed, processed, type } = operation;
   const failures = failed.reduce((sum, { total }) => sum + total, 0);
+  if (type === "SUBSCRIBERS_EXPORT") return plural("subscribers.found", processed);
+  if (type === "IMPORT_INSPECTION") return plural("import.rows", processed);
+  if (type === "SUBSCRIBERS_IMPORT") {
+    return counts({ created: changed ?? wouldChange ?? 0, updated: 0, skipped: unchanged ?? 0, failed: failures }).join(" · ");
+  }
   return [
     changed !== undefined && plural("result.changed", changed),
     wouldChange !== undefined && plural("result.wouldChange", wouldChange),

@@ -27,7 +27,7 @@ export function Part<Data>({
   );
 }
 
-function Bars({ count }: { count: number }) {
+export function Bars({ count }: { count: number }) {
   return (
     <div class="bars" aria-busy="true">
       {Array.from({ length: count }, (_, index) => (

@@ -18,7 +18,7 @@ export function UndoDialog({
   onStart,
   onClose,
 }: {
-  operation: Operation;
+  operation: Pick<Operation, "id" | "type" | "action" | "undoOf" | "changed">;
   onStart: (undo: Operation) => void;
   onClose: () => void;
 }) {
@@ -46,7 +46,11 @@ export function UndoDialog({
       onStart={onStart}
       onClose={onClose}
     >
-      <p dir="auto">{plural(`batch.done.${kindOf(operation)}`, operation.changed ?? 0, { object })}</p>
+      {operation.type === "SUBSCRIBERS_IMPORT" ? (
+        <p>{t("import.undoText")}</p>
+      ) : (
+        <p dir="auto">{plural(`batch.done.${kindOf(operation)}`, operation.changed ?? 0, { object })}</p>
+      )}
     </PlanDialog>
   );
 }

@@ -15,7 +15,9 @@ import { useLoaded } from "../../load.ts";
 import { go, href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, number, plural, t } from "../../texts.ts";
+import { Reasons } from "../import/reasons.tsx";
 import { isRepeatable, operationCommand, RepeatDialog } from "./dialogs.tsx";
+import { ExportFile } from "./export_file.tsx";
 
 const RETRY = 2_000;
 
@@ -104,9 +106,13 @@ export function OperationDetail({ id }: { id: string }) {
               <Progress operation={operation} />
               <p class="result">{result(operation)}</p>
               {operation.state === "FAILED" && <p class="error">{t("operation.endedEarly")}</p>}
-              <Failures failed={operation.failed} />
+              {operation.importId ? <Reasons reasons={operation.failed} /> : <Failures failed={operation.failed} />}
+              {operation.importId && known.has(operation.importId) && (
+                <a href={href(`/import/${operation.importId}`)}>{t("import.open")}</a>
+              )}
+              {operation.type === "SUBSCRIBERS_EXPORT" && <ExportFile operation={operation} />}
               <dl class="facts">
-                {!undoOf && (
+                {!undoOf && !operation.importId && (
                   <>
                     <dt>{t(operation.replay ? "events" : "selection")}</dt>
                     <dd>
