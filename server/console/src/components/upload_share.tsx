@@ -1,10 +1,9 @@
 import { percent } from "../texts.ts";
 import { uploads } from "../views/import/upload.ts";
 
-/** How much of the files is uploaded, in the navigation; nothing without an upload. */
+/** How much of the uploads has arrived; nothing without an upload. */
 export function UploadShare() {
-  const running = uploads.value.filter(({ error }) => !error);
-  const sum = (of: "sent" | "size") => running.reduce((total, upload) => total + upload[of], 0);
-  if (!running.length) return null;
+  const sum = (of: "sent" | "size") => uploads.value.reduce((total, upload) => total + upload[of], 0);
+  if (!uploads.value.length) return null;
   return <small>{percent(Math.floor((100 * sum("sent")) / sum("size")) / 100)}</small>;
 }

@@ -1,1 +1,0 @@
-import{V as e,W as i,a as o,ia as r}from"./chunk-7LGVSWCZ.js";function p({actor:t}){return t?r(o,{children:i(`actor.${t.type}`,{name:r("bdi",{dir:"auto",children:t.name??t.id})})}):r(o,{children:e("actor.none")})}export{p as a};
