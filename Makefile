@@ -17,7 +17,7 @@ NODE_PATH := $(CURDIR)/.tools/bin:$(PATH)
 NODE_MODULES := $(CONSOLE)/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run test verify bench bench-scale faults audit lint format types generate check-generated check-breaking console check-console lock clean
+.PHONY: help run test verify bench bench-scale faults audit lint format types generate check-generated check-breaking console check-console screenshots lock clean
 
 help: ## Print this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -123,6 +123,9 @@ check-console: ## Check the console: types, tests, size, and that its build is u
 	@cd $(CONSOLE) && PATH="$(NODE_PATH)" node build.mjs node_modules/.built
 	@diff -r $(CONSOLE)/node_modules/.built $(CONSOLE)/built || \
 		{ echo "$(CONSOLE)/built is out of date: run make console"; exit 1; }
+
+screenshots: $(TOOLS) ## Draw the pictures of the console in the guides and README.md again.
+	@$(BIN)/python -m tests.console.screenshots
 
 lock: $(READY) ## Resolve requirements.lock and tests/requirements.lock from pyproject.toml.
 	@$(PIP) install --quiet uv

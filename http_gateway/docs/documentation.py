@@ -22,7 +22,7 @@ class Guide:
 class Documentation:
     """The texts of a service.
 
-    `images` are SVG documents by file name; guides refer to them as Markdown images.
+    `images` are SVG documents or data URLs by file name; guides refer to them as Markdown images.
     `key_variable` is the environment variable with the API key.
     """
 

@@ -114,6 +114,9 @@ class GuideRenderer:
                 child.attrSet("href", self._target(str(child.attrs["href"])))
             if child.type == "image":
                 image = self._documentation.images[str(child.attrs["src"])]
+                if image.startswith("data:"):
+                    tag = Markup('<img src="{}" alt="{}">').format(image, child.content)
+                    image = str(tag)
                 yield Token("html_inline", "", 0, content=image)
             elif url and not in_link:
                 yield from (_token("link_open", "a", {"href": url}), child, _closing())

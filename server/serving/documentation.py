@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from collections.abc import Iterator
 from importlib.resources import files
 
 from rosterd.http_gateway.docs.documentation import Documentation, Guide
@@ -13,7 +15,7 @@ _GRPC_PORT = 50051
 _FOLDER = files("rosterd.server") / "guides"
 # The guides by group, in the order of the navigation.
 _GUIDES = {
-    "Get started": ("quick-start", "fields", "authentication"),
+    "Get started": ("quick-start", "console", "fields", "authentication"),
     "Concepts": ("statuses", "consent", "pagination", "errors", "idempotency"),
     "Guides": (
         *("import", "export", "sign-up", "double-opt-in", "filters", "segments"),
@@ -30,12 +32,21 @@ def documentation(grpc_port: int = _GRPC_PORT) -> Documentation:
         text = (_FOLDER / f"{name}.md").read_text("utf-8")
         return text.replace(f"127.0.0.1:{_GRPC_PORT}", grpc_address)
 
-    images = (file for file in _FOLDER.iterdir() if file.name.endswith(".svg"))
     return Documentation(
         guides=tuple(
             Guide(name, group, text_of(name)) for group, names in _GUIDES.items() for name in names
         ),
-        images={image.name: image.read_text("utf-8") for image in images},
+        images=dict(_images()),
         grpc_address=grpc_address,
         key_variable=API_KEY,
     )
+
+
+def _images() -> Iterator[tuple[str, str]]:
+    """Yields the images of the guides: SVG documents, and data URLs of PNG files."""
+    for file in _FOLDER.iterdir():
+        if file.name.endswith(".svg"):
+            yield file.name, file.read_text("utf-8")
+        elif file.name.endswith(".png"):
+            content = b64encode(file.read_bytes()).decode()
+            yield file.name, f"data:image/png;base64,{content}"

@@ -55,13 +55,15 @@ def fill(account: Account, good: Receiver, bad: Receiver) -> None:
     account.ok("UpdateAccount", displayName="Northwind Letters", color="#0b6b5d")
     for label, data_type in (("Plan", "TEXT"), ("Seats", "NUMBER"), ("Renewal", "DATE")):
         account.ok("CreateCustomField", label=label, dataType=data_type)
+    made = account.ok("CreateApiKey", name="Shop backend", scope="write")
+    shop_backend = account.with_key(made["secret"])
     rows = people()
     for start in range(0, COUNT, 100):
-        made = account.ok("BulkCreateSubscribers", subscribers=rows[start : start + 100])
+        made = shop_backend.ok("BulkCreateSubscribers", subscribers=rows[start : start + 100])
         assert made["failed"] == []
     for number, row in enumerate(rows[::40]):
         status = ("UNSUBSCRIBED", "BOUNCED", "UNSUBSCRIBED", "COMPLAINED")[number % 4]
-        account.ok("ChangeSubscriberStatus", id=row["email"], status=status)
+        shop_backend.ok("ChangeSubscriberStatus", id=row["email"], status=status)
     _add_growth(account)
     for name, text in (
         ("Customers", 'tags:"customer" AND status = CONFIRMED'),
@@ -83,9 +85,11 @@ def fill(account: Account, good: Receiver, bad: Receiver) -> None:
         {"addTags": ["newsletter"]},
         {"setCustomFields": {"plan": "business"}},
     ):
-        account.ok("BatchChangeSubscribers", filter='tags:"partner"', action=action)
+        started = account.ok("BatchChangeSubscribers", filter='tags:"partner"', action=action)
+        identifier = started["operation"]["id"]
+        while not account.ok("GetOperation", id=identifier)["operation"]["done"]:
+            time.sleep(0.05)
     for name, scope in (
-        ("Shop backend", "write"),
         ("Dashboard", "read"),
         ("Sign-up form", "signup"),
     ):
@@ -132,6 +136,9 @@ def _add_growth(account: Account) -> None:
     chance = random.Random(11)
     now = int(time.time() * 1000)
     with account.service.unit_of_work() as tx:
+        # These people were not all added today.
+        for period in (day_of(now), -quarter_of(now)):
+            statistics.add(account.id, {(period, "created"): 11 - COUNT}, tx)
         for days_ago in range(1, 90):
             at = now - days_ago * DAY
             flows = {

@@ -102,6 +102,14 @@ def test_html_in_a_guide_is_removed_or_escaped() -> None:
     assert html_of(guide) == "<h1>One</h1>\n<p>A &lt;b&gt;c&lt;/b&gt;.</p>\n"
 
 
+def test_images_of_a_guide_are_part_of_its_page() -> None:
+    image = "data:image/png;base64,AAAA"
+
+    html = html_of(rendered('# One\n\n![A "list"](list.png)\n', **{"list.png": image}))
+
+    assert html == f'<h1>One</h1>\n<p><img src="{image}" alt="A &#34;list&#34;"></p>\n'
+
+
 def test_names_of_operations_become_links() -> None:
     html = html_of(rendered("# One\n\n`CreateTag` and `DeleteTag`, [`CreateTag`](two.md#a).\n"))
 
