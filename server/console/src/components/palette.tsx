@@ -28,7 +28,7 @@ function buttonsOfView(): Command[] {
   );
   return [...found]
     .filter((each) => each.offsetParent)
-    .map((each) => ({ text: each.ariaLabel ?? each.textContent.trim(), run: () => each.click() }));
+    .map((each) => ({ text: each.title || each.ariaLabel || each.textContent.trim(), run: () => each.click() }));
 }
 
 /** Views, segments, the actions of the view and settings, of which words of the name are typed. */
