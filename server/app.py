@@ -70,6 +70,7 @@ from .features.links.service_pages import LinkPageService
 from .features.links.store import LinkStore
 from .features.merge_tags.service import MergeTagService
 from .features.operations import store as operations
+from .features.operations.own_transactions import OwnTransactions
 from .features.operations.rules import MAX_RUNNING, Type
 from .features.operations.runner import OperationRunner
 from .features.operations.service import OperationService
@@ -269,8 +270,9 @@ class App:
         self._segments = SegmentService(idempotent, operation_filters)
         # One for the process, so that its parts that are not stored yet are not removed.
         self.files = Files(database, encryption)
-        steps = operation_steps(database, encryption, links, self.files)
-        self.operations = OperationRunner(database, steps)
+        own = OwnTransactions(database)
+        steps = operation_steps(own, encryption, links, self.files)
+        self.operations = OperationRunner(own, steps)
         self._operations = OperationService(idempotent, filters, self.operations.notify)
         self._exports = ExportService(idempotent, filters, self.files, self.operations.notify)
         self._imports = ImportService(idempotent, self.files, filters, self.operations.notify)

@@ -17,6 +17,7 @@ from .common.options import LOCAL_URL, ApiKey, ImportFormat, Json, Search, Url
 from .common.output import print_json
 from .common.service_client import ServiceClient
 from .transfer.import_failures import Failures
+from .transfer.import_job import ImportJobRun
 from .transfer.import_options import (
     DateFormatOption,
     NullTokens,
@@ -138,6 +139,14 @@ def import_(
     no_resume: Annotated[
         bool, typer.Option("--no-resume", help="Start over instead of resuming.")
     ] = False,
+    stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream",
+            help="Send the rows and receive their results in one request, instead of uploading the"
+            " file first.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Import subscribers from a CSV, NDJSON or JSON file into a running service.
@@ -147,9 +156,15 @@ def import_(
     and the columns line, reason and field, in the encoding and with the delimiter of the imported
     file. Correct it and import it with the same options. It also has the opt-outs that were stored
     without some of their cells, with the reason DROPPED_CELLS. It is replaced
-    when the import is complete and a row failed or was stored without a cell. Run the same command
-    again to resume an incomplete import of the same file. A resumed import skips rows with an
-    existing address, or updates them, because the interrupted import may have stored them.
+    when the import is complete and a row failed or was stored without a cell.
+
+    The file is uploaded, checked as a whole, and then imported in the background of the service.
+    Run the same command again to continue an interrupted upload, or to wait for the end of an
+    import: it continues in the service, also after Ctrl-C. A dry run ends with the command.
+    With --stream, for standard input and a FIFO, for files over 2 GiB or that are damaged, and with
+    services of earlier versions, the rows are sent in one request instead. A stream ends with the
+    command, and is resumed by the same command. It then skips rows with an existing address, or
+    updates them, because the interrupted stream may have stored them.
     Exit codes: 1 if rows failed, 2 if an argument is invalid, 6 if the
     service cannot be reached, 7 if it rejects the request, 8 if the import
     is incomplete, and 130 if the command was interrupted.
@@ -174,10 +189,12 @@ def import_(
             dryRun="true" if dry_run else "",
         )
         listed = Failures(failures) if failures else None
-        run = ImportRun(
-            client, source, file_format, on_conflict, query, listed, resume=not no_resume
-        )
-        _run(run)
+        resume = not no_resume
+        job = ImportJobRun(client, file, file_format, on_conflict, query, listed, resume=resume)
+        run: ImportJobRun | ImportRun = job
+        if stream or not source.can_resume or not _run(job):
+            run = ImportRun(client, source, file_format, on_conflict, query, listed, resume=resume)
+            _run(run)
     _print(run, as_json=json)
     if run.failures_error:
         notice(f"All rows were sent, but the failed rows cannot be listed: {run.failures_error}")
@@ -185,22 +202,23 @@ def import_(
         raise SystemExit(ExitCode.ROWS_FAILED)
 
 
-def _run(run: ImportRun) -> None:
-    """Runs an import. Raises CommandError, with a hint on how to resume, if it is incomplete."""
+def _run(run: ImportJobRun | ImportRun) -> bool:
+    """Runs an import. Raises CommandError, with a hint on how to resume, if it is incomplete.
+
+    Returns false if it has to be run as a stream.
+    """
     try:
-        uvloop.run(run.run())
+        return uvloop.run(run.run())
     except KeyboardInterrupt:
         error = CommandError("Interrupted.", ExitCode.INTERRUPTED)
     except CommandError as failure:
         error = failure
     except OSError as failure:
         error = CommandError(f"A file cannot be written: {failure.strerror}.", ExitCode.INCOMPLETE)
-    else:
-        return
     raise error.with_hint(run.hint(error.exit_code))
 
 
-def _print(run: ImportRun, *, as_json: bool) -> None:
+def _print(run: ImportJobRun | ImportRun, *, as_json: bool) -> None:
     """Prints the counts, to standard error if the failed rows went to standard output."""
     tally, failures = run.tally, run.failures
     is_listed = failures is not None and not run.failures_error and (tally.failed or tally.dropped)

@@ -591,6 +591,10 @@ class StatementTimeout(Unavailable):
     """A statement exceeded the timeout of the database server; nothing was changed."""
 
 
+class DatabaseFull(Unavailable):
+    """The disk of the database is full; nothing was changed."""
+
+
 class Overloaded(Unavailable):
     message = "The server is overloaded. Nothing was changed; try again later."
 

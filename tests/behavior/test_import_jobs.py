@@ -33,7 +33,7 @@ def test_file_is_uploaded_in_parts_and_inspected(account: Account) -> None:
     job = upload(account, FILE, part_bytes=30, options=CREATE)
 
     assert (job["state"], job["rows"], job["format"], job["delimiter"]) == ("READY", 3, "csv", ",")
-    assert job["received"] == job["size"] == len(FILE)
+    assert job["received"] == job["size"] == job["processedBytes"] == len(FILE)
     assert [(c["name"], c["target"], c["filled"]) for c in job["columns"]] == [
         ("email", "email", 3),
         ("firstName", "firstName", 3),
@@ -57,7 +57,7 @@ def test_rows_are_imported_once_and_failed_rows_keep_their_cells(account: Accoun
 
     job = run_file(account, FILE, **CREATE)
 
-    assert job["state"] == "SUCCEEDED"
+    assert (job["state"], job["processedBytes"]) == ("SUCCEEDED", len(FILE))
     assert {name: job["summary"][name] for name in ("created", "failed", "createdFields")} == {
         "created": 1,
         "failed": 2,
@@ -97,6 +97,15 @@ def test_file_of_failed_rows_can_be_imported_again(account: Account) -> None:
     corrected = body.replace(b"bob@,", b"bob@example.com,")
     again = run_file(account, corrected, unknownColumns="IGNORE")
     assert (again["summary"]["created"], again["summary"]["failed"]) == (1, 0)
+
+
+def test_failed_objects_can_be_imported_again(account: Account) -> None:
+    """They have members that say why they failed."""
+    row = {"email": "bob@example.com", "line": 3, "reason": "INVALID_EMAIL", "field": "email"}
+
+    job = run_file(account, json.dumps(row))
+
+    assert (job["summary"]["created"], job["summary"]["failed"]) == (1, 0)
 
 
 def test_dry_run_reports_the_same_and_stores_nothing(account: Account) -> None:

@@ -420,8 +420,8 @@ def test_failed_rows_of_a_resumed_import_of_a_table_are_listed_once(
     file.write_text(table_text([["email", "firstName"], *rows]), newline="")
 
     with interrupting(http_account.service.http, after=80_000) as proxy:
-        first = transfer(http_account, "import", str(file), url=proxy.url)
-        second = transfer(http_account, "import", str(file), url=proxy.url)
+        first = transfer(http_account, "import", str(file), "--stream", url=proxy.url)
+        second = transfer(http_account, "import", str(file), "--stream", url=proxy.url)
 
     assert (first.returncode, second.returncode) == (8, 1)
     with (tmp_path / "people.csv.failures.csv").open(newline="") as lines:
@@ -439,8 +439,8 @@ def test_array_on_one_line_is_incomplete_until_its_last_result(
     file.write_text(json.dumps(people(3_000)))
 
     with interrupting(http_account.service.http, after=80_000) as proxy:
-        first = transfer(http_account, "import", str(file), url=proxy.url)
-        second = transfer(http_account, "import", str(file), url=proxy.url)
+        first = transfer(http_account, "import", str(file), "--stream", url=proxy.url)
+        second = transfer(http_account, "import", str(file), "--stream", url=proxy.url)
 
     assert (first.returncode, second.returncode) == (8, 0)
     assert "3,000 rows: " in second.stdout
@@ -601,7 +601,8 @@ class WebServer(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         # Nothing of the body is left unread, which would reset the connection.
-        self.rfile.readline()
+        size = self.headers["Content-Length"]
+        self.rfile.read(int(size)) if size else self.rfile.readline()
         self.send_response(self.status)
         self.end_headers()
         self.wfile.write(b"<html></html>\n")
@@ -630,7 +631,7 @@ def test_error_in_the_middle_of_a_file_reports_the_imported_rows(
     lines = ["email", *(f"p{number}@example.com" for number in range(1_500)), "é"]
     (tmp_path / "people.csv").write_text("\n".join(lines), encoding="latin-1")
 
-    code, line = failed_import(http_account, f"{tmp_path}/people.csv")
+    code, line = failed_import(http_account, f"{tmp_path}/people.csv", "--stream")
 
     assert (
         code,
@@ -655,7 +656,7 @@ def test_resumed_import_counts_rows_stored_without_a_result_as_existing(
         write_ndjson(tmp_path / "people.ndjson", rows),
         tmp_path / "people.ndjson.roster-import",
     )
-    flags = ("--on-conflict", on_conflict)
+    flags = ("--stream", "--on-conflict", on_conflict)
 
     with interrupting(http_account.service.http, after=80_000) as proxy:
         first = transfer(http_account, "import", file, *flags, url=proxy.url)
@@ -690,17 +691,21 @@ def test_changed_file_another_account_and_no_resume_start_over(
     checkpoint = file_next_to(file, "roster-import")
     with interrupting(http_account.service.http, after=2_000) as proxy:
         write_ndjson(Path(file), people(1_000))
-        assert transfer(http_account, "import", file, url=proxy.url).returncode == 8
+        assert transfer(http_account, "import", file, "--stream", url=proxy.url).returncode == 8
         left = checkpoint.read_bytes()
 
-        by_other = transfer(other, "import", file, url=proxy.url)
+        by_other = transfer(other, "import", file, "--stream", url=proxy.url)
         checkpoint.write_bytes(left)
         restarted = transfer(
-            http_account, "import", file, "--no-resume", "--on-conflict", "Skip", url=proxy.url
+            http_account,
+            *("import", file, "--stream", "--no-resume", "--on-conflict", "Skip"),
+            url=proxy.url,
         )
         checkpoint.write_bytes(left)
         write_ndjson(Path(file), people(1_001))
-        changed = transfer(http_account, "import", file, "--on-conflict", "skip", url=proxy.url)
+        changed = transfer(
+            http_account, "import", file, "--stream", "--on-conflict", "skip", url=proxy.url
+        )
 
     assert "The API key changed since the last run. Starting over." in by_other.stderr
     assert "1,000 created" in by_other.stdout
@@ -720,10 +725,11 @@ def test_interrupted_import_writes_a_checkpoint_and_a_hint(
         running[0].wait(timeout=30)
 
     with interrupting(http_account.service.http, after=200_000, then=interrupt) as proxy:
-        words, settings = command(http_account, "import", file, url=proxy.url)
+        words, settings = command(http_account, "import", file, "--stream", url=proxy.url)
         running.append(subprocess.Popen(words, env=settings, stderr=subprocess.PIPE, text=True))
         errors = running[0].communicate(timeout=30)[1]
-        counts = counts_of(transfer(http_account, "import", file, "--json", url=proxy.url))
+        again = transfer(http_account, "import", file, "--stream", "--json", url=proxy.url)
+        counts = counts_of(again)
 
     assert running[0].returncode == 130
     assert errors.startswith(

@@ -120,29 +120,36 @@ def test_metric_counts_what_a_canceled_operation_has_processed(
 
 
 @pytest.mark.parametrize(
-    ("delay", "others_serve", "factor"),
+    ("calls", "delay", "others_serve", "factor"),
     [
-        (0.0, False, runner.MIN_PAUSE_FACTOR),
-        (0.001, False, runner.MIN_PAUSE_FACTOR + 1),
-        (0.1, False, runner.MAX_PAUSE_FACTOR),
-        (0.0, True, runner.MAX_PAUSE_FACTOR),
+        (0, 0.0, False, 0.0),
+        (0, 0.1, False, 0.0),
+        (2, 0.0, False, runner.MIN_PAUSE_FACTOR),
+        (2, 0.001, False, runner.MIN_PAUSE_FACTOR + 1),
+        (2, 0.1, False, runner.MAX_PAUSE_FACTOR),
+        (0, 0.0, True, runner.MAX_PAUSE_FACTOR),
     ],
 )
 def test_pauses_are_longer_the_later_the_event_loop_resumes_the_runner(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    calls: int,
     delay: float,
     others_serve: bool,
     factor: float,
 ) -> None:
     now, pauses = 1.0, list[float]()
+    database: Any = None
 
     async def sleep(seconds: float) -> None:
         nonlocal now
         now += seconds + delay
         pauses.append(seconds)
+        for _ in range(calls):
+            await database.read(partial(store.running, THEIRS))
 
     async def run() -> None:
+        nonlocal database
         async with opened(tmp_path) as database:
             steps = Steps(SUPPRESSIONS, ReplayStore())
             operations = OperationRunner(database, steps, others_serve=others_serve)
@@ -173,7 +180,8 @@ def test_steps_are_shorter_while_calls_use_the_database(
 
             async def recorded(seconds: float) -> None:
                 if seconds != runner.POLL_SECONDS and has_calls:
-                    await database.read(partial(store.running, THEIRS))
+                    for _ in range(runner.BUSY_TRANSACTIONS):
+                        await database.read(partial(store.running, THEIRS))
                 await sleep(seconds)
 
             operations = OperationRunner(database, steps)

@@ -68,7 +68,8 @@ def error_text(error: Mapping[str, Any], sent: Mapping[str, Any]) -> str:
     message = with_flags(str(error.get("message", error.get("code"))))
     details, are_fields = [], True
     for detail in error.get("details") or ():
-        path = detail["field"]
+        # The options of an import are a field of their own.
+        path = detail["field"].removeprefix("options.")
         if detail.get("code") in _LISTED and path in message:
             are_fields = False
             continue

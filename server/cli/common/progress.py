@@ -56,11 +56,15 @@ class RowProgress(_Bar):
     """The rows done, the speed and the remaining time.
 
     `noun` is the name of a row. `done` and `total` estimate the remaining time; they may count
-    lines instead of rows.
+    lines or bytes instead of rows.
     """
 
-    def __init__(self, done: int, rows: int, *, noun: str = "row", hidden: bool = False) -> None:
-        columns = (BarColumn(), _Rows(), _Rate(), TimeRemainingColumn())
+    def __init__(
+        self, done: int, rows: int, *, noun: str = "row", phase: str = "", hidden: bool = False
+    ) -> None:
+        columns = [BarColumn(), _Rows(), _Rate(), TimeRemainingColumn()]
+        if phase:
+            columns.insert(0, TextColumn(phase))
         super().__init__(*columns, hidden=hidden, completed=done, rows=rows, noun=noun)
 
     def show(self, done: int, rows: int, total: int | None) -> None:

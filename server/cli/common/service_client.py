@@ -35,6 +35,7 @@ _TRANSIENT_CODES = {
     "ResponseNotRead",
 }
 _INVALID = "ValidationError"
+_NONE: Mapping[str, Any] = {}
 _KEY_HINT = (
     "To create a key, run roster keys create --scope write on the machine of the service."
     " roster accounts list lists its accounts."
@@ -105,9 +106,17 @@ class ServiceClient:
             token = yarl.URL(str(link["url"])).query.get("pageToken", "") if link else ""
             return await self._json(response), token
 
-    async def post(self, path: str, body: Any) -> Any:
-        """Sends a JSON value to a path and returns the JSON value of the response."""
-        async with self.request("POST", path, {}, json=body) as response:
+    async def post(self, path: str, body: Any, *, fields: Mapping[str, Any] = _NONE) -> Any:
+        """Sends a JSON value to a path and returns the JSON value of the response.
+
+        Errors also name these fields.
+        """
+        async with self.request("POST", path, {}, fields=fields, json=body) as response:
+            return await self._json(response)
+
+    async def put(self, path: str, data: bytes, **query: str) -> Any:
+        """Sends bytes to a path and returns the JSON value of the response."""
+        async with self.request("PUT", path, query, data=data) as response:
             return await self._json(response)
 
     async def _json(self, response: aiohttp.ClientResponse) -> Any:
@@ -123,13 +132,20 @@ class ServiceClient:
 
     @asynccontextmanager
     async def request(
-        self, method: str, path: str, query: Mapping[str, str | Sequence[str]], **options: Any
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | Sequence[str]],
+        *,
+        fields: Mapping[str, Any] = _NONE,
+        **options: Any,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Sends a request and yields the response when its headers arrive.
 
-        Raises CommandError unless its status is 2xx.
+        Errors name the fields of the request, and others that are given. Raises CommandError unless
+        its status is 2xx.
         """
-        self._sent = {**query, **(options.get("json") or {})}
+        self._sent = {**query, **(options.get("json") or {}), **fields}
         try:
             response = await self._session.request(
                 method, f"{self.url}{path}", params=query, allow_redirects=False, **options

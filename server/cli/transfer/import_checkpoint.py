@@ -1,7 +1,8 @@
 """The checkpoint of an import, in a small file next to the imported one.
 
-It is written before the first row is sent, at most once a second after that, and when the run is
-interrupted. Each write replaces the file atomically. It is deleted when the import is complete.
+That of a stream is written before the first row is sent, at most once a second after that, and when
+the run is interrupted. That of a job of the service has the ID of the import. Each write replaces
+the file atomically. It is deleted when the import is complete.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import orjson
 
 from ...serving.console import notice
 from ...values.reason_counts import ReasonCounts
-from ..common.files import write_json_atomically
+from ..common.files import FileFormat, write_json_atomically
+from .import_source import Source
 
 INTERVAL_SECONDS = 1.0
 # The number of lines that are listed.
@@ -84,26 +86,67 @@ class CheckpointFile:
         # The last line that the stored checkpoint includes.
         self.line = 0
 
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        service: str,
+        key: str,
+        file_format: FileFormat,
+        options: Mapping[str, Any],
+    ) -> CheckpointFile:
+        """Returns the checkpoint of a file. `key` is the fingerprint of the API key."""
+        job = {
+            "file": list(source.identity),
+            "service": service,
+            "API key": key,
+            "format": file_format.value,
+            **({"options": dict(options)} if options else {}),
+        }
+        return cls(Path(f"{source.name}.roster-import"), job)
+
     def read(self) -> Checkpoint | None:
-        """Returns the checkpoint of an earlier run of the same job, if there is one.
+        """Returns the checkpoint of an earlier stream of the same job, if there is one.
 
         Prints a notice if there is one that does not apply.
         """
+        content = self._read()
         try:
-            content = orjson.loads(self.path.read_bytes())
-            job, tally = content["job"], content["tally"]
+            tally = content["tally"]
             tally = Tally(**{**tally, "reasons": ReasonCounts(tally["reasons"])})
             failures, failures_size = str(content["failures"]), int(content["failuresSize"])
+        except (ValueError, KeyError, TypeError):
+            if content:
+                notice(f"{self.path} is not of a stream. Starting over.")
+            return None
+        return Checkpoint(tally, failures, failures_size) if self._applies(content) else None
+
+    def read_import(self) -> str:
+        """Returns the ID of an earlier import of the same job; empty if there is none."""
+        content = self._read()
+        return str(content["import"]) if "import" in content and self._applies(content) else ""
+
+    def is_of_stream(self) -> bool:
+        return "tally" in self._read()
+
+    def _read(self) -> Mapping[str, Any]:
+        """Returns the content, empty if there is none or it is not valid, with a notice."""
+        try:
+            content: Mapping[str, Any] = orjson.loads(self.path.read_bytes())
+            if "job" in content:
+                return content
         except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError):
-            notice(f"{self.path} is not valid. Starting over.")
-            return None
-        changed = [name for name, value in self._job.items() if job.get(name) != value]
+            return {}
+        except (OSError, ValueError, TypeError):
+            pass
+        notice(f"{self.path} is not valid. Starting over.")
+        return {}
+
+    def _applies(self, content: Mapping[str, Any]) -> bool:
+        changed = [name for name, value in self._job.items() if content["job"].get(name) != value]
         if changed:
             notice(f"The {' and the '.join(changed)} changed since the last run. Starting over.")
-            return None
-        return Checkpoint(tally, failures, failures_size)
+        return not changed
 
     def is_due(self) -> bool:
         return time.monotonic() >= self._due
@@ -119,6 +162,10 @@ class CheckpointFile:
         write_json_atomically(self.path, content)
         self.line = checkpoint.tally.line
         self._due = time.monotonic() + INTERVAL_SECONDS
+
+    def write_import(self, import_id: str) -> None:
+        """Replaces the checkpoint by that of an import. Raises OSError."""
+        write_json_atomically(self.path, {"job": self._job, "import": import_id})
 
     def delete(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Runs an import: sends rows to the service, and counts and lists their results.
+"""Runs an import as a stream: sends rows to the service, and counts and lists their results.
 
 Rows are sent and results are read concurrently on one request, so memory use is bounded on both
 sides. An incomplete import of a file leaves a checkpoint (`import_checkpoint.py`), from which the
@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -32,7 +31,7 @@ _REJECTED = (ExitCode.REJECTED, ExitCode.UNREACHABLE)
 
 
 class ImportRun:
-    """One run of an import.
+    """One run of an import as a stream.
 
     If the format is None, it is detected from the content. If the file of failed rows is None,
     it is a file next to the imported one. `query` has the query parameters of the request.
@@ -66,8 +65,8 @@ class ImportRun:
         self.failures_error: CommandError | None = None
         self._partial_failures_path = ""
 
-    async def run(self) -> None:
-        """Imports all rows. Raises CommandError if the import is incomplete."""
+    async def run(self) -> bool:
+        """Imports all rows, and returns true. Raises CommandError if the import is incomplete."""
         async with self._client:
             file_format = self._format or await self._source.detect_format()
             if self.failures is None and self._source.can_resume:
@@ -79,6 +78,7 @@ class ImportRun:
                 self._abort(error)
                 raise
             self._finish()
+        return True
 
     @property
     def on_conflict(self) -> OnConflict:
@@ -109,14 +109,10 @@ class ImportRun:
         """Returns the checkpoint from which this run resumes, if there is one."""
         if not self._source.can_resume or "dryRun" in self._query:
             return None
-        job = {
-            "file": list(self._source.identity),
-            "service": self._client.url,
-            "API key": fingerprint(self._client.key),
-            "format": file_format.value,
-            **({"options": dict(self._query)} if self._query else {}),
-        }
-        self._checkpoint = CheckpointFile(Path(f"{self._source.name}.roster-import"), job)
+        key = fingerprint(self._client.key)
+        self._checkpoint = CheckpointFile.of(
+            self._source, self._client.url, key, file_format, self._query
+        )
         return self._checkpoint.read() if self._resume else None
 
     def _start(self, checkpoint: Checkpoint | None) -> None:

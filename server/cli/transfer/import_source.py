@@ -66,10 +66,14 @@ class Source:
     async def detect_format(self) -> FileFormat:
         """Returns NDJSON if the content starts with a brace or bracket, else by the suffix."""
         self.first = await anext(self._content, b"")
-        start = self.first.removeprefix(_BYTE_ORDER_MARK).lstrip()
-        if start.startswith((b"{", b"[")):
+        if self.starts_as_json:
             return FileFormat.NDJSON
         return format_by_suffix(self.name) or FileFormat.CSV
+
+    @property
+    def starts_as_json(self) -> bool:
+        """Whether the first chunk starts with a brace or bracket."""
+        return self.first.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith((b"{", b"["))
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yields the content in chunks of complete lines.

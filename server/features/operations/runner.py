@@ -1,10 +1,10 @@
 """Runs the operations of all accounts in the background of a process.
 
-Accounts take turns, one step each, so that a long operation does not delay those of others. After
-each step the runner sleeps, so that calls get the writer and the CPU. While calls use the database,
-steps are short, because a call can wait for one, and sleeps are longer the later the event loop
-resumes the runner. Every second it polls for operations that other processes started, whose process
-died, or that had to wait.
+Accounts take turns, one step each, so that a long operation does not delay those of others. While
+calls use the database, the runner sleeps after each step, so that calls get the writer and the CPU.
+Steps are then short, because a call can wait for one, and sleeps are longer the later the event
+loop resumes the runner. Without calls it does not sleep. Every second it polls for operations that
+other processes started, whose process died, or that had to wait.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from ...rpc.errors import (
 )
 from ...storage.database import Database
 from ...storage.transaction import Transaction
+from .own_transactions import OwnTransactions
 from .store import OperationRow, ids_of_any_account_with_running
 from .store_steps import Selection, StepOutcome, StepResult, Steps
 
@@ -51,16 +52,17 @@ FIRST_SPAN, MIN_SPAN = 100_000, 1_000
 # Target duration of a step, and of one while calls use the database. Longer steps have a higher
 # throughput but increase the p99 of calls (`get_99th_beside_operation` in `make bench`).
 STEP_SECONDS, BUSY_STEP_SECONDS = 0.005, 0.002
-# Pauses in multiples of the duration of the last step. Each millisecond by which the event loop
-# resumes the runner too late adds one step.
+# Pauses while calls use the database, in multiples of the duration of the last step. Each
+# millisecond by which the event loop resumes the runner too late adds one step.
 MIN_PAUSE_FACTOR, MAX_PAUSE_FACTOR = 0.5, 5.0
 FACTOR_PER_SECOND_OF_DELAY = 1_000
 MAX_PAUSE_SECONDS = 1.0
 # Subscribers per step.
 MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
-# Time without a call after which steps are long again. Any other use of the database, such as the
-# delivery of webhooks, counts as a call.
-BUSY_SECONDS = 0.1
+# Time without calls after which steps are long again and pauses end. Any other use of the database,
+# such as the delivery of webhooks, counts as a call. Less than this number of transactions within
+# that time do not count, such as those of a client that reads the progress.
+BUSY_SECONDS, BUSY_TRANSACTIONS = 0.1, 2
 # Errors of a database that is not available at the moment, and of a full disk.
 _TEMPORARY_ERRORS = (Unavailable, Internal, InsufficientStorage)
 
@@ -79,7 +81,7 @@ class OperationRunner:
         others_serve: bool = False,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
-        self._database = database
+        self._database = OwnTransactions.of(database)
         self._steps = steps
         # Identifies this process. If no other process can use the database, it is empty, which
         # continues an operation of an earlier process without waiting for the end of its lease.
@@ -94,6 +96,8 @@ class OperationRunner:
         self._select_spans: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._busy_until = math.inf if others_serve else 0.0
+        # The number of transactions of others at a time, and how many of them were recent then.
+        self._others, self._others_at, self._recent = 0, 0.0, 0.0
         # How late the event loop resumes this task, in seconds: a moving average of some pauses.
         self._delay = 0.0
         self._min_pause_factor = MAX_PAUSE_FACTOR if others_serve else MIN_PAUSE_FACTOR
@@ -107,12 +111,18 @@ class OperationRunner:
 
     def notify(self, account_ids: Collection[str]) -> None:
         """Runs the operations of accounts as soon as possible."""
+        for account_id in account_ids:
+            selection = self._selections.get(account_id)
+            if selection is not None and selection.job is not None:
+                # An earlier operation may wait no longer.
+                del self._selections[account_id]
         self._accounts.update(dict.fromkeys(account_ids))
         self._wake.set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Runs operations inside the block, while the database is open."""
+        self._others, self._others_at = self._database.transactions_of_others, time.monotonic()
         tasks = [asyncio.create_task(self._poll()), asyncio.create_task(self._run())]
         try:
             yield
@@ -163,15 +173,24 @@ class OperationRunner:
                     await self._pause(time.monotonic() - started - self._prepared_seconds)
 
     async def _pause(self, step_seconds: float) -> bool:
-        """Sleeps after a step. Returns whether calls use the database."""
-        transactions = self._database.transactions
-        factor = self._min_pause_factor + FACTOR_PER_SECOND_OF_DELAY * self._delay
-        seconds = min(min(factor, MAX_PAUSE_FACTOR) * step_seconds, MAX_PAUSE_SECONDS)
+        """Sleeps after a step while calls use the database. Returns whether they do."""
+        seconds = 0.0
+        if self._is_busy():
+            factor = self._min_pause_factor + FACTOR_PER_SECOND_OF_DELAY * self._delay
+            seconds = min(min(factor, MAX_PAUSE_FACTOR) * step_seconds, MAX_PAUSE_SECONDS)
         end = time.monotonic() + seconds
         await asyncio.sleep(seconds)
-        now = time.monotonic()
-        self._delay += (now - end - self._delay) / 8
-        if self._database.transactions > transactions:
+        self._delay += (time.monotonic() - end - self._delay) / 8
+        return self._is_busy()
+
+    def _is_busy(self) -> bool:
+        """Whether calls use the database."""
+        now, others = time.monotonic(), self._database.transactions_of_others
+        expired = (now - self._others_at) * BUSY_TRANSACTIONS / BUSY_SECONDS
+        self._recent = max(self._recent - expired, 0.0) + others - self._others
+        self._others, self._others_at = others, now
+        if self._recent >= BUSY_TRANSACTIONS:
+            self._recent = BUSY_TRANSACTIONS
             self._busy_until = max(self._busy_until, now + BUSY_SECONDS)
         return now < self._busy_until
 
@@ -193,24 +212,24 @@ class OperationRunner:
                 return False
             if seconds > SLOW_SELECT_SECONDS:
                 self._select_limits[account_id] = min(4 * limit, MAX_SELECTED)
-            if selection.job is not None:
-                return await self._run_job(account_id, selection.job)
+        if selection.job is not None:
+            return await self._run_job(account_id, selection.job)
         size = self._step_sizes.get(account_id, FIRST_STEP)
         ids, rest = selection.ids[:size], selection.ids[size:]
         step = selection._replace(ids=ids, is_last=False, up_to="") if rest else selection
         started = time.monotonic()
         run = partial(self._steps.run, account_id, step, self._runner)
         try:
-            result, processed = await self._database.write(run)
+            outcome = await self._database.write(run)
         except OperationNotFound:
-            result, processed = StepOutcome(StepResult.ENDED)
+            outcome = StepOutcome(StepResult.ENDED)
         seconds = time.monotonic() - started
         self.seconds += seconds
-        self.processed += processed
-        if result is not StepResult.CONTINUES:
+        self.processed += outcome.processed
+        if outcome.result is not StepResult.CONTINUES:
             self._forget(account_id)
             # The account may have another operation.
-            return result is StepResult.ENDED
+            return outcome.result is StepResult.ENDED
         target = BUSY_STEP_SECONDS if time.monotonic() < self._busy_until else STEP_SECONDS
         self._step_sizes[account_id] = _next_size(size, seconds, target)
         if rest:
@@ -222,6 +241,7 @@ class OperationRunner:
     async def _run_job(self, account_id: str, row: OperationRow) -> bool:
         """Runs one step of a job. Returns whether the account may have more work."""
         started = time.monotonic()
+        self._selections.pop(account_id, None)
         try:
             step = await self._steps.prepare(account_id, row, self._pause)
             self._prepared_seconds = time.monotonic() - started
@@ -238,6 +258,9 @@ class OperationRunner:
             outcome = await self._database.write(fail)
         self.seconds += time.monotonic() - started
         self.processed += outcome.processed
+        if outcome.row is not None:
+            # The next step needs no selection.
+            self._selections[account_id] = Selection(row.id, [], is_last=False, job=outcome.row)
         return outcome.result is not StepResult.TAKEN
 
     async def _narrow(self, account_id: str) -> None:

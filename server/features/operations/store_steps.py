@@ -89,10 +89,14 @@ class StepResult(Enum):
 
 
 class StepOutcome(NamedTuple):
-    """The result of a step, and the number of subscribers that it processed."""
+    """The result of a step, and the number of subscribers that it processed.
+
+    `row` is a job that continues.
+    """
 
     result: StepResult
     processed: int = 0
+    row: OperationRow | None = None
 
 
 def _next_events(row: OperationRow, request: ReplayRequest, limit: int) -> Selection:
@@ -227,7 +231,7 @@ class Steps:
             store.end(account_id, row, State.SUCCEEDED, tx)
             return StepOutcome(StepResult.ENDED, processed)
         store.put(account_id, row, tx)
-        return StepOutcome(StepResult.CONTINUES, processed)
+        return StepOutcome(StepResult.CONTINUES, processed, row)
 
     def fail_job(
         self, account_id: str, operation_id: str, reason: str, runner: str, tx: Transaction

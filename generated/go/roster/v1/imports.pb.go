@@ -320,8 +320,10 @@ type ImportJob struct {
 	// Time from which the import can no longer be undone, 24 hours after its end. Absent before its
 	// end, and if it can never be undone or is undone.
 	UndoExpiresAt *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=undo_expires_at,json=undoExpiresAt,proto3" json:"undo_expires_at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Number of bytes of the file up to the rows that were read, of size bytes.
+	ProcessedBytes float64 `protobuf:"fixed64,28,opt,name=processed_bytes,json=processedBytes,proto3" json:"processed_bytes,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ImportJob) Reset() {
@@ -541,6 +543,13 @@ func (x *ImportJob) GetUndoExpiresAt() *timestamppb.Timestamp {
 		return x.UndoExpiresAt
 	}
 	return nil
+}
+
+func (x *ImportJob) GetProcessedBytes() float64 {
+	if x != nil {
+		return x.ProcessedBytes
+	}
+	return 0
 }
 
 // Request message for CreateImport.
@@ -2278,7 +2287,7 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\f_on_conflictB\t\n" +
 	"\a_presetB\x12\n" +
 	"\x10_unknown_columnsB\x0e\n" +
-	"\f_date_format\"\x80\x16\n" +
+	"\f_date_format\"\xb8\x16\n" +
 	"\tImportJob\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x04name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vmembers.csvR\x04name\x12;\n" +
@@ -2310,7 +2319,8 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\n" +
 	"expires_at\x18\x19 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-28T03:33:16.247ZR\texpiresAt\x12@\n" +
 	"\tundone_by\x18\x1a \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5MH\x01R\bundoneBy\x88\x01\x01\x12`\n" +
-	"\x0fundo_expires_at\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\rundoExpiresAt\x1a\x89\x01\n" +
+	"\x0fundo_expires_at\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\rundoExpiresAt\x126\n" +
+	"\x0fprocessed_bytes\x18\x1c \x01(\x01B\r\xaa\xb5\x18\x0552428ȵ\x18\x01R\x0eprocessedBytes\x1a\x89\x01\n" +
 	"\aFailure\x121\n" +
 	"\x06reason\x18\x01 \x01(\tB\x19\xaa\xb5\x18\x15IMPORT_STATE_CONFLICTR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +

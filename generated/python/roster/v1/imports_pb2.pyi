@@ -396,6 +396,7 @@ class ImportJob(_message.Message):
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     UNDONE_BY_FIELD_NUMBER: _builtins.int
     UNDO_EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    PROCESSED_BYTES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     name: _builtins.str
@@ -426,6 +427,8 @@ class ImportJob(_message.Message):
     """Identifier of the operation that undoes the import, or has undone it. Absent if none does, and
     after the undo was canceled or failed.
     """
+    processed_bytes: _builtins.float
+    """Number of bytes of the file up to the rows that were read, of size bytes."""
     @_builtins.property
     def options(self) -> Global___ImportOptions:
         """Options of the import."""
@@ -518,10 +521,11 @@ class ImportJob(_message.Message):
         expires_at: _timestamp_pb2.Timestamp | None = ...,
         undone_by: _builtins.str | None = ...,
         undo_expires_at: _timestamp_pb2.Timestamp | None = ...,
+        processed_bytes: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "_undone_by", b"_undone_by", "actor", b"actor", "created_at", b"created_at", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "options", b"options", "preset", b"preset", "started_at", b"started_at", "summary", b"summary", "undo_expires_at", b"undo_expires_at", "undone_by", b"undone_by"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "_undone_by", b"_undone_by", "actor", b"actor", "columns", b"columns", "created_at", b"created_at", "delimiter", b"delimiter", "dry_run", b"dry_run", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "format", b"format", "id", b"id", "invalid", b"invalid", "name", b"name", "operation_id", b"operation_id", "options", b"options", "preset", b"preset", "problems", b"problems", "processed", b"processed", "received", b"received", "rows", b"rows", "sample", b"sample", "size", b"size", "started_at", b"started_at", "state", b"state", "statuses", b"statuses", "summary", b"summary", "undo_expires_at", b"undo_expires_at", "undone_by", b"undone_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "_undone_by", b"_undone_by", "actor", b"actor", "columns", b"columns", "created_at", b"created_at", "delimiter", b"delimiter", "dry_run", b"dry_run", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "format", b"format", "id", b"id", "invalid", b"invalid", "name", b"name", "operation_id", b"operation_id", "options", b"options", "preset", b"preset", "problems", b"problems", "processed", b"processed", "processed_bytes", b"processed_bytes", "received", b"received", "rows", b"rows", "sample", b"sample", "size", b"size", "started_at", b"started_at", "state", b"state", "statuses", b"statuses", "summary", b"summary", "undo_expires_at", b"undo_expires_at", "undone_by", b"undone_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__preset: _TypeAlias = _typing.Literal["preset"]  # noqa: Y015
     _WhichOneofArgType__preset: _TypeAlias = _typing.Literal["_preset", b"_preset"]  # noqa: Y015

@@ -328,6 +328,13 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
    * @generated from field: google.protobuf.Timestamp undo_expires_at = 27;
    */
   undoExpiresAt?: Timestamp | undefined;
+
+  /**
+   * Number of bytes of the file up to the rows that were read, of size bytes.
+   *
+   * @generated from field: double processed_bytes = 28;
+   */
+  processedBytes: number;
 };
 
 /**

@@ -4,6 +4,10 @@ import { base } from "../router.ts";
 import { connectionLost, connectionWorks } from "../connection.ts";
 import type { ErrorBody, ErrorDetail, Operations } from "./types.ts";
 
+/** How often a call is sent again after the status 429, and the longest wait before. */
+const RETRIES = 2;
+const MOST_SECONDS = 5;
+
 type Operation = keyof Operations;
 type Part<Name extends string, Value> = [Value] extends [undefined]
   ? { [K in Name]?: undefined }
@@ -109,7 +113,7 @@ export function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(16)).join("-");
 }
 
-async function send(target: string, options: RequestInit): Promise<Response> {
+async function send(target: string, options: RequestInit, retries = RETRIES): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(target, { ...options, credentials: "same-origin", cache: "no-store" });
@@ -120,7 +124,11 @@ async function send(target: string, options: RequestInit): Promise<Response> {
   }
   if (response.status < 502 || response.status > 504) connectionWorks();
   else if (options.method === "GET") connectionLost();
-  return response;
+  const seconds = Number(response.headers.get("Retry-After"));
+  // The call had no effect.
+  if (response.status !== 429 || retries === 0 || seconds > MOST_SECONDS) return response;
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  return await send(target, options, retries - 1);
 }
 
 /** Returns the URL of an operation, which is next to the console. */

@@ -376,6 +376,7 @@ export interface ImportJob {
   expiresAt: string;
   undoneBy?: string;
   undoExpiresAt?: string;
+  processedBytes: number | "NaN" | "Infinity" | "-Infinity";
 }
 
 export interface ImportOptionsOutput {

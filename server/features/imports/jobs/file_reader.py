@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from roster.v1 import http_pb2
 from roster.v1 import subscribers_pb2 as pb
@@ -29,12 +29,21 @@ from ....rpc.field_options import field_options
 # The limits of one message, so that the thread that parses it delays calls for a few milliseconds.
 MAX_ROWS = 200
 MAX_BYTES = 256 * 1024
+# A file is parsed in pieces of so many bytes.
+PIECE_BYTES = 128 * 1024
+
+Read = TypeVar("Read")
 
 _FIELDS = request_records(
     pb.ImportSubscribersRequest.DESCRIPTOR,
     "subscribers",
     frozenset(),
-    Annotations(of_field=field_options, csv_line=http_pb2.CsvLine.DESCRIPTOR.full_name),
+    Annotations(
+        of_field=field_options,
+        ignored_keys=lambda message: message.GetOptions().Extensions[http_pb2.ignored_keys],
+        forbids_controls=lambda file: file.GetOptions().Extensions[http_pb2.no_control_characters],
+        csv_line=http_pb2.CsvLine.DESCRIPTOR.full_name,
+    ),
 )
 
 
@@ -45,7 +54,7 @@ class FileMessage(NamedTuple):
     texts: list[bytes]
 
 
-class FileReader:
+class FileReader(Generic[Read]):
     """Reads one file. `open_file` returns its bytes; `format` and `delimiter` are set once known.
 
     ValidationError is raised after the rows before an error in the file.
@@ -55,12 +64,20 @@ class FileReader:
         self,
         open_file: Callable[[], AsyncGenerator[bytes, None]],
         charset: str,
+        read: Callable[[FileMessage], Read],
         *,
         max_rows: int = MAX_ROWS,
     ) -> None:
-        """A message has at most `max_rows` rows. Raises ValidationError for an unknown charset."""
+        """`read` is called with each message in the thread that parsed it.
+
+        A message has at most `max_rows` rows, which can be changed for the next ones. Raises
+        ValidationError for an unknown charset.
+        """
         self._open = open_file
-        self._max_rows = max_rows
+        self._read = read
+        self.max_rows = max_rows
+        # The number of bytes of the file that were read.
+        self.bytes = 0
         self._converter = check_charset(charset)
         self._parser: CsvParser | NdjsonParser | None = None
 
@@ -75,8 +92,8 @@ class FileReader:
     def delimiter(self) -> str:
         return self._parser.delimiter if isinstance(self._parser, CsvParser) else ""
 
-    async def messages(self) -> AsyncGenerator[FileMessage, None]:
-        """Yields the rows, the header of a CSV file first."""
+    async def messages(self) -> AsyncGenerator[Read, None]:
+        """Yields what `read` returns for the rows, the header of a CSV file first."""
         try:
             async with aclosing(self._texts()) as texts:
                 start = b""
@@ -85,30 +102,35 @@ class FileReader:
                         text = start = start + text
                         self._parser = _parser_for(start)
                     if self._parser is not None:
-                        async for message in self._parsed(self._parser, self._parser.feed(text)):
-                            yield message
+                        async for read in self._parsed(self._parser, self._parser.feed(text)):
+                            yield read
             self._parser = self._parser or csv_parser(_FIELDS)
-            async for message in self._parsed(self._parser, self._parser.finish()):
-                yield message
+            async for read in self._parsed(self._parser, self._parser.finish()):
+                yield read
         except RequestError as error:
             raise _converted(error) from None
 
     async def _parsed(
         self, parser: CsvParser | NdjsonParser, records: Iterator[Record | None]
-    ) -> AsyncGenerator[FileMessage, None]:
+    ) -> AsyncGenerator[Read, None]:
         is_last = False
         while not is_last:
-            message, is_last, error = await asyncio.to_thread(
-                _next_message, parser, records, self._max_rows
-            )
-            if message.texts:
-                yield message
+            results, is_last, error = await asyncio.to_thread(self._next, parser, records)
+            for result in results:
+                yield result
             if error is not None:
                 raise error
 
+    def _next(
+        self, parser: CsvParser | NdjsonParser, records: Iterator[Record | None]
+    ) -> tuple[list[Read], bool, RequestError | None]:
+        """Returns what `read` returns for the next rows, if there are any; see `_next_message`."""
+        message, is_last, error = _next_message(parser, records, self.max_rows)
+        return [self._read(message)] if message.texts else [], is_last, error
+
     async def _texts(self) -> AsyncGenerator[bytes, None]:
         """Yields the content in UTF-8."""
-        unpacking = Unpacking(self._open())
+        unpacking = Unpacking(self._pieces())
         is_archive = await unpacking.is_archive()
         pieces = unpacking.unpacked if is_archive else unpacking.pieces
         async with aclosing(pieces()) as chunks:
@@ -117,6 +139,14 @@ class FileReader:
                     yield text
         for text in self._converter.feed(b"", is_last=True):
             yield text
+
+    async def _pieces(self) -> AsyncGenerator[bytes, None]:
+        async with aclosing(self._open()) as chunks:
+            async for chunk in chunks:
+                for start in range(0, len(chunk), PIECE_BYTES):
+                    piece = chunk[start : start + PIECE_BYTES]
+                    self.bytes += len(piece)
+                    yield piece
 
 
 def check_charset(charset: str) -> Converter:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from ....rpc.errors import (
-    EmailNotVerified,
-    ValidationError,
-)
+from ....rpc.errors import EmailNotVerified, ValidationError
 from ....storage.database import Database
 from ....storage.transaction import Transaction
 from ....values.actors import Actor
@@ -36,22 +34,37 @@ from ..header import Header
 from ..messages import Options
 from ..new_fields import NewFields, UnknownFields
 from ..row_filter import RowFilter
-from ..row_reader import RowReader, split_header
-from .file_reader import MAX_ROWS as MESSAGE_ROWS
+from ..row_reader import Batch, RowReader, split_header
 from .file_reader import FileMessage, FileReader
 from .job_inspection import file_of
 from .messages import request_of
 from .store import ImportRow
 
+# The rows of a step before the weight of its rows is known.
+FIRST_ROWS = 200
+
+
+class _Part(NamedTuple):
+    """A message and its rows after the line `after`, which are weighted as in `RowWriter`."""
+
+    after: int
+    message: FileMessage
+    batch: Batch
+    unrecognized: UnrecognizedCells | None
+    weight: int
+
 
 class Chunk(NamedTuple):
-    """The rows of one step. `is_last` if none follow; `line` is the last line that was read."""
+    """The rows of one step. `is_last` if none follow.
+
+    `line` is the last line that was read, and `bytes` the number of bytes of the file.
+    """
 
     rows: list[Row]
     validated: list[Validated]
-    messages: list[tuple[int, FileMessage]]
-    unrecognized: list[UnrecognizedCells]
+    parts: list[_Part]
     line: int
+    bytes: int
     is_last: bool
 
 
@@ -77,12 +90,8 @@ class ImportRun:
         self._may_create = bool(request.job.get("mayCreateFields"))
         is_update = options.on_conflict is OnConflict.UPDATE
         self.max_rows = MAX_ROWS_OF_AN_UPDATE if is_update else MAX_ROWS
-        self._file = FileReader(
-            file_of(files, account_id, job),
-            message.charset,
-            max_rows=min(MESSAGE_ROWS, self.max_rows),
-        )
-        self._messages = self._file.messages()
+        self._file = FileReader(file_of(files, account_id, job), message.charset, self._read)
+        self._parts = self._file.messages()
         self.reader = RowReader(options, row_filter)
         if not progress.dry_run:
             self.reader.after_line = progress.line
@@ -99,24 +108,30 @@ class ImportRun:
         )
         self.dry_run = DryRun(database, self.store_rows) if progress.dry_run else None
         self._ahead: asyncio.Task[Chunk] | None = None
-        self._first: FileMessage | None = None
+        self._first: _Part | None = None
+        # Whether the header was read, if there is one. Until then, rows are not validated.
+        self._has_started = False
+        # The rows of a step with the usual weight.
+        self._usual_rows = FIRST_ROWS
         # The error in the file after the rows that were read.
         self._error: Exception | None = None
 
     async def start(self) -> None:
         """Reads the header, and the rows that a dry run has to repeat."""
-        self._first = await anext(self._messages, None)
-        if self._first is not None:
-            header, _ = split_header(self._first.request, has_header=False)
+        first = await anext(self._parts, None)
+        if first is not None:
+            header, _ = split_header(first.message.request, has_header=False)
             if header is not None:
                 await self._read_header(list(header.cells))
                 self.reader.last_line = header.number
-                del self._first.request.lines[0]
-                del self._first.texts[0]
+                del first.message.request.lines[0]
+                del first.message.texts[0]
+        self._has_started = True
+        if first is not None:
+            self._first = await asyncio.to_thread(self._read, first.message)
         repeated = 0
         while self.dry_run is not None and repeated < self.progress.rows:
-            # One message, because steps end with any of them.
-            chunk = await self._gather(1)
+            chunk = await self._gather(self.progress.rows - repeated)
             await self.dry_run.run(chunk.validated)
             repeated += len(chunk.rows)
 
@@ -143,15 +158,15 @@ class ImportRun:
         return chunk
 
     async def _gather(self, max_rows: int) -> Chunk:
-        rows, validated = list[Row](), list[Validated]()
-        messages, unrecognized = list[tuple[int, FileMessage]](), list[UnrecognizedCells]()
-        weight = 0
-        message: FileMessage | None = None
-        while len(rows) < min(max_rows, self.max_rows) and weight < MAX_WEIGHT:
+        rows, validated, parts, weight = list[Row](), list[Validated](), list[_Part](), 0
+        max_rows = min(max_rows, self.max_rows)
+        part: _Part | None = None
+        while len(rows) < max_rows and weight < MAX_WEIGHT:
             if self._error is not None:
                 raise self._error
+            self._file.max_rows = min(max_rows - len(rows), self._usual_rows)
             try:
-                message = self._first or await anext(self._messages, None)
+                part = self._first or await anext(self._parts, None)
             except (ValidationError, FileMissing) as error:
                 # The rows before it are stored first.
                 self._error = error
@@ -159,24 +174,33 @@ class ImportRun:
                     break
                 raise
             self._first = None
-            if message is None:
+            if part is None:
                 break
-            messages.append((self.reader.last_line, message))
-            request = message.request
-            batch = await asyncio.to_thread(self.reader.read, request, request.lines)
-            if batch.rows:
-                unrecognized.append(self.reader.take_unrecognized())
-            else:  # before the progress
-                messages.pop()
-            rows += batch.rows
-            validated += batch.validated
-            weight += sum(
-                1 + len(row.tags) + len(row.values)
-                for row in batch.validated
-                if isinstance(row, NewSubscriber)
-            )
-        is_last = message is None and self._error is None
-        return Chunk(rows, validated, messages, unrecognized, self.reader.last_line, is_last)
+            if not part.batch.rows:  # before the progress
+                continue
+            parts.append(part)
+            rows += part.batch.rows
+            validated += part.batch.validated
+            weight += part.weight
+        if weight:
+            self._usual_rows = max(FIRST_ROWS, MAX_WEIGHT * len(rows) // weight)
+        is_last = part is None and self._error is None
+        line = self.reader.last_line
+        return Chunk(rows, validated, parts, line, self._file.bytes, is_last)
+
+    def _read(self, message: FileMessage) -> _Part:
+        """Validates the rows of a message. Runs in another thread."""
+        after = self.reader.last_line
+        if not self._has_started:
+            return _Part(after, message, Batch([], []), None, 0)
+        batch = self.reader.read(message.request, message.request.lines)
+        unrecognized = self.reader.take_unrecognized() if batch.rows else None
+        weight = sum(
+            1 + len(row.tags) + len(row.values)
+            for row in batch.validated
+            if isinstance(row, NewSubscriber)
+        )
+        return _Part(after, message, batch, unrecognized, weight)
 
     def store_rows(self, rows: Sequence[Validated], tx: Transaction) -> list[Result]:
         """Stores rows. A dry run rolls back the transaction."""
@@ -191,12 +215,12 @@ class ImportRun:
 
     def original(self, chunk: Chunk, line: int) -> Sequence[str]:
         """Returns the cells of a row as they are in the file, or the text of a JSON row."""
-        first, message = next(each for each in reversed(chunk.messages) if each[0] < line)
+        after, message, *_ = next(each for each in reversed(chunk.parts) if each.after < line)
         header = self.reader.header
         if header is None:
-            return [message.texts[line - first - 1].decode(errors="replace").strip()]
-        found = next(each for each in message.request.lines if each.number == line)
-        cells = [*found.cells]
+            return [message.texts[line - after - 1].decode(errors="replace").strip()]
+        lines = message.request.lines
+        cells = [*lines[bisect_left(lines, line, key=lambda each: each.number)].cells]
         # Without the columns that an earlier file of failed rows added.
         has_failure = ends_with_failure(header.cells) and not is_without_failure(
             cells, header.cells
@@ -207,4 +231,4 @@ class ImportRun:
         if self._ahead is not None:
             self._ahead.cancel()
             await asyncio.gather(self._ahead, return_exceptions=True)
-        await self._messages.aclose()
+        await self._parts.aclose()

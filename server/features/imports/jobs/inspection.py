@@ -46,10 +46,12 @@ class Inspection:
         self._statuses: Counter[Status] = Counter()
         self._invalid = ReasonCounts()
         self.problems: list[Detail] = []
+        # Of the first error.
+        self._message = ""
         self.rows = 0
 
-    def add(self, message: FileMessage) -> None:
-        """Adds the rows of a message."""
+    def add(self, message: FileMessage) -> int:
+        """Adds the rows of a message, and returns their number."""
         header, lines = split_header(message.request, has_header=self._reader.header is not None)
         if header is not None:
             self._reader.last_line = header.number
@@ -69,6 +71,12 @@ class Inspection:
                 self._statuses[each.status] += 1
             if len(self._samples) < MAX_SAMPLES:
                 self._samples.append(_sample(row, each))
+        return len(rows)
+
+    def add_problem(self, error: ValidationError) -> None:
+        """Adds why the import cannot be started."""
+        self.problems += error.details
+        self._message = self._message or error.message
 
     def result(self, file_format: str, delimiter: str) -> dict[str, Any]:
         """Returns the fields of ImportJob that describe the file."""
@@ -103,6 +111,7 @@ class Inspection:
                 {"field": each.field, "code": each.code, "message": each.message}
                 for each in self.problems
             ],
+            "problemsMessage": self._message,
             "sample": self._samples,
             "rows": self.rows,
             "statuses": [
@@ -117,12 +126,12 @@ class Inspection:
         try:
             header = Header(cells, self._fields, options)
         except ValidationError as error:
-            self.problems += error.details
+            self.add_problem(error)
             header = self._unchecked_header(cells, options)
         try:
             new = NewFields(self._account_id, header.columns, self._fields)
         except ValidationError as error:
-            self.problems += error.details
+            self.add_problem(error)
             created: Mapping[int, str] = {}
         else:
             created = new.by_position

@@ -161,14 +161,14 @@ class ImportRunner:
         counts = Summary(summary)
         counts.add(chunk.rows, validated, results)
         summary = _with_columns(run, counts.message(), summary)
-        for cells in chunk.unrecognized:
-            add_unrecognized(summary, cells)
+        for part in chunk.parts:
+            if part.unrecognized is not None:
+                add_unrecognized(summary, part.unrecognized)
         progress = progress._replace(
             line=chunk.line,
             rows=progress.rows + len(chunk.rows),
             columns=_columns(run, progress),
-            summary=summary_json(summary),
-        )
+        ).with_summary(summary_json(summary), chunk.bytes)
         job = job._replace(progress=store.as_json(progress._asdict()))
         if chunk.is_last:
             job = _ended(account_id, job, progress, tx)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -21,7 +20,7 @@ from ...operations.store import OperationRow
 from ...operations.store_jobs import JobStep, Pause
 from ..messages import Options
 from . import store
-from .file_reader import FileMessage, FileReader
+from .file_reader import FileReader, check_charset
 from .inspection import Inspection
 from .messages import request_of
 from .rules import Progress, State
@@ -59,7 +58,7 @@ class InspectionJob:
         else:
             self._runs.keep(row.id, run)
         result = run.result() if run.has_ended else None
-        commit = partial(_commit, account_id, _import_id(row), run.rows, result)
+        commit = partial(_commit, account_id, _import_id(row), run.progress, result)
         return JobStep(commit, is_last=run.has_ended)
 
     async def _open(self, account_id: str, row: OperationRow, pause: Pause) -> InspectionRun:
@@ -82,39 +81,41 @@ class InspectionRun:
         self._problem: ValidationError | None = None
         request = request_of(job.options)
         try:
-            options = Options(request)
-            reader = FileReader(file_of(files, account_id, job), request.charset)
+            options, charset = Options(request), request.charset
+            check_charset(charset)
         except ValidationError as error:
             # The options are checked when they are stored, by an earlier version too.
             self._problem, self.has_ended = error, True
-            options = Options(pb.ImportSubscribersRequest())
-            reader = FileReader(file_of(files, account_id, job), "")
-        self._reader = reader
+            options, charset = Options(pb.ImportSubscribersRequest()), ""
         self._inspection = Inspection(account_id, options, fields)
-        self._messages = reader.messages()
+        self._reader = FileReader(file_of(files, account_id, job), charset, self._inspection.add)
+        self._messages = self._reader.messages()
 
     @property
     def rows(self) -> int:
         return self._inspection.rows
 
+    @property
+    def progress(self) -> Progress:
+        return Progress(rows=self.rows).with_summary({}, self._reader.bytes)
+
     async def advance(self, pause: Pause) -> None:
         """Reads the next message."""
         started = time.monotonic()
         try:
-            message: FileMessage | None = await anext(self._messages, None)
+            rows = await anext(self._messages, None)
         except (ValidationError, FileMissing) as error:
             self.has_ended = True
             self._problem = error if isinstance(error, ValidationError) else missing_file()
             return
-        if message is None:
+        if rows is None:
             self.has_ended = True
             return
-        await asyncio.to_thread(self._inspection.add, message)
         await pause(time.monotonic() - started)
 
     def result(self) -> dict[str, Any]:
         if self._problem is not None:
-            self._inspection.problems[:0] = self._problem.details
+            self._inspection.add_problem(self._problem)
         return self._inspection.result(self._reader.format, self._reader.delimiter)
 
     async def aclose(self) -> None:
@@ -146,7 +147,7 @@ def _import_id(row: OperationRow) -> str:
 def _commit(
     account_id: str,
     import_id: str,
-    rows: int,
+    progress: Progress,
     result: dict[str, Any] | None,
     row: OperationRow,
     tx: Transaction,
@@ -154,9 +155,9 @@ def _commit(
     job = store.find(account_id, import_id, tx)
     if job.operation_id != row.id:
         raise ImportNotFound
-    job = job._replace(progress=store.as_json(Progress(rows=rows)._asdict()))
+    job = job._replace(progress=store.as_json(progress._asdict()))
     if result is not None:
         job = job._replace(state=State.READY, inspection=store.as_json(result))
     store.put(account_id, job, tx)
     # The text makes each step progress, also one without rows.
-    return row._replace(processed=rows, after_id=f"{int(row.after_id or 0) + 1:010}")
+    return row._replace(processed=progress.rows, after_id=f"{int(row.after_id or 0) + 1:010}")

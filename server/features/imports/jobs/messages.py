@@ -11,7 +11,7 @@ from roster.v1 import imports_pb2 as pb
 from roster.v1 import subscribers_pb2
 from roster.v1.rows_pb2 import Import
 
-from ....rpc.errors import Detail, invalid
+from ....rpc.errors import Detail, ValidationError, invalid
 from ....rpc.messages import actor_message, timestamp
 from ....values.actors import Actor, ActorType
 from ....values.unrecognized import UnrecognizedCells
@@ -30,7 +30,7 @@ def import_job(row: ImportRow, operation: OperationRow | None) -> pb.ImportJob:
     message.size, message.received = row.size, row.received
     message.options.CopyFrom(options_of(row.options))
     message.operation_id = row.operation_id
-    message.processed = progress.rows
+    message.processed, message.processed_bytes = progress.rows, progress.bytes
     if has_summary:
         message.summary.CopyFrom(summary_of(progress))
         message.started_at.CopyFrom(timestamp(row.started_at or 0))
@@ -93,9 +93,12 @@ def add_unrecognized(summary: subscribers_pb2.ImportSummary, cells: Unrecognized
             summary.unrecognized_cells.add(column=column, **found._asdict())
 
 
-def problems_of(row: ImportRow) -> list[Detail]:
-    """Returns why an import cannot be started."""
-    return [Detail(**each) for each in row.content.get("problems", ())]
+def check_problems(row: ImportRow) -> None:
+    """Raises ValidationError if an import cannot be started."""
+    content = row.content
+    if problems := content.get("problems"):
+        message = content.get("problemsMessage") or "The file cannot be imported."
+        raise ValidationError([Detail(**each) for each in problems], message)
 
 
 def preset_number(name: str) -> Import.Preset.ValueType:

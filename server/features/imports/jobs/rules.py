@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 _NONE: Mapping[str, Any] = {}
+_BYTES = "processedBytes"
 
 MAX_BYTES = 2 << 30
 # Imports of an account that have not ended.
@@ -37,7 +38,8 @@ OPEN = (State.UPLOADING, State.READY, *ACTIVE)
 class Progress(NamedTuple):
     """The progress of a run, stored in the transaction of each step.
 
-    All rows up to `line` are processed: `rows` rows. `summary` is the JSON of ImportSummary.
+    All rows up to `line` are processed: `rows` rows. `summary` is the JSON of ImportSummary, and
+    has the number of processed bytes, where programs of the previous release ignore it.
     `columns` are the keys of the custom fields for unknown columns, by position, which the run
     created, and is None before the header is read. `since` is the revision from which subscribers
     can be those that this run created.
@@ -49,3 +51,11 @@ class Progress(NamedTuple):
     since: int = 0
     columns: dict[str, str] | None = None
     summary: Mapping[str, Any] = _NONE
+
+    def with_summary(self, summary: Mapping[str, Any], processed_bytes: int) -> Progress:
+        return self._replace(summary={**summary, _BYTES: processed_bytes})
+
+    @property
+    def bytes(self) -> int:
+        """The number of bytes of the file up to the processed rows."""
+        return int(self.summary.get(_BYTES, 0))

@@ -34,7 +34,7 @@ from ....storage.transaction import Transaction
 from ....values.ids import checked_id
 from ...files import store as files_store
 from ...files.store import FileMissing, WrongOffset
-from ...files.store_content import PART_BYTES, Files
+from ...files.store_content import PART_BYTES, Files, reports_full_disk
 from ...operations import store as operations
 from ...operations.messages import operation
 from ...operations.rules import JobRequest, Type
@@ -46,12 +46,12 @@ from ..messages import Options
 from . import store
 from .file_reader import check_charset
 from .messages import (
+    check_problems,
     check_sha256,
     import_job,
     listed_job,
     options_of,
     options_text,
-    problems_of,
     request_of,
 )
 from .rules import ACTIVE, OPEN, RETENTION_MILLISECONDS, Progress, State
@@ -150,7 +150,8 @@ class ImportService(WatchMethods, ImportServiceServicer):
             store.put(account, found, tx)
             return with_etag(pb.UploadImportPartResponse(import_job=import_job(found, None)))
 
-        reply = await self._database.write(attach)
+        with reports_full_disk():
+            reply = await self._database.write(attach)
         if is_last:
             self._notify([account])
         return reply
@@ -232,8 +233,7 @@ class ImportService(WatchMethods, ImportServiceServicer):
             store.check_state(found, State.READY)
             if row is None or found.options != row.options:
                 raise ImportStateConflict(state="changed by another call", needed="unchanged")
-            if problems := problems_of(found):
-                raise ValidationError(problems)
+            check_problems(found)
             job = {"importId": found.id, "mayCreateFields": caller.email_verified}
             content = JobRequest(
                 type=Type.SUBSCRIBERS_IMPORT,

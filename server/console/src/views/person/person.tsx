@@ -13,6 +13,7 @@ import { canWrite } from "../../session.ts";
 import { errorText, parts, t } from "../../texts.ts";
 import { LiftDialog } from "../suppressions/lift_dialog.tsx";
 import { copyCurl } from "./copy.ts";
+import { PersonDeliveries } from "./deliveries.tsx";
 import { DeleteDialog, EraseDialog } from "./ending_dialogs.tsx";
 import { CustomFieldEditor, FieldEditor } from "./field_editor.tsx";
 import { PersonData } from "./person_data.ts";
@@ -100,6 +101,7 @@ export function Person({
           <Fields data={data} subscriber={subscriber} fields={fields} isReadOnly={!isChangeable} />
           <TagEditor data={data} tags={subscriber.tags} isReadOnly={!isChangeable} />
           <Segments data={data} />
+          <PersonDeliveries id={subscriber.id} version={subscriber.updatedAt ?? ""} />
           <Timeline data={data} fields={fields} />
           <p class="hint">
             {parts("person.created", { time: <Time value={subscriber.createdAt} /> })}{" "}

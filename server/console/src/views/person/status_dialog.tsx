@@ -2,11 +2,12 @@ import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { notify } from "../../announce.ts";
 import type { GetSubscriberMailabilityResponse, Subscriber } from "../../api/types.ts";
+import { ActorName } from "../../components/actor_name.tsx";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { StatusLabel } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { named, parts, t } from "../../texts.ts";
-import type { PersonData } from "./person_data.ts";
+import { Conflict, type PersonData } from "./person_data.ts";
 
 type Status = Subscriber["status"];
 const SUBSCRIBED: readonly Status[] = ["CONFIRMED", "UNCONFIRMED"];
@@ -30,10 +31,13 @@ export function StatusDialog({
   const allowed = USUAL.filter((status) => mailability.allowedStatuses.includes(status));
   const chosen = useSignal<Status | undefined>(allowed[0]);
   const source = useSignal("");
+  // The status that was stored meanwhile.
+  const theirs = useSignal<Status | null>(null);
   const status = chosen.value;
   const hasOptedOut = OPTED_OUT.includes(subscriber.status);
   const subscribes = status !== undefined && SUBSCRIBED.includes(status);
   const needsConsent = hasOptedOut && subscribes;
+  const date = mailability.since && <Time value={mailability.since} as="date" />;
   return (
     <FormDialog
       title={t("status.change")}
@@ -42,9 +46,17 @@ export function StatusDialog({
       keep={t("cancel")}
       onClose={onClose}
       onSubmit={async () => {
-        if (!status) return;
-        await data.changeStatus(status, source.value.trim());
+        if (!status) return false;
+        theirs.value = null;
+        try {
+          await data.changeStatus(status, source.value.trim());
+        } catch (problem) {
+          if (!(problem instanceof Conflict)) throw problem;
+          theirs.value = problem.theirs as Status;
+          return false;
+        }
         notify(t("status.changed", { status: named("status", status) }));
+        return true;
       }}
     >
       <p>
@@ -52,8 +64,15 @@ export function StatusDialog({
       </p>
       {hasOptedOut && (
         <p>
-          {named("status.optedOut", subscriber.status)}{" "}
-          {mailability.since && <Time value={mailability.since} as="date" />}. {t("status.onlyIfAsked")}
+          {subscriber.status === "UNSUBSCRIBED" && mailability.actor?.type === "PERSON" ? (
+            parts("status.optedOutSelf", { name: <bdi>{subscriber.firstName || t("person.title")}</bdi>, date })
+          ) : (
+            <>
+              {named("status.optedOut", subscriber.status)} {date}
+              {mailability.actor && <> {parts("why.by", { actor: <ActorName actor={mailability.actor} /> })}</>}.
+            </>
+          )}{" "}
+          {t("status.onlyIfAsked")}
         </p>
       )}
       {!allowed.length && <p>{t("status.noneAllowed")}</p>}
@@ -77,6 +96,7 @@ export function StatusDialog({
           {t("status.source")} {!needsConsent && <small>{t("optional")}</small>}
           <input
             dir="auto"
+            autofocus={needsConsent}
             maxLength={200}
             required={needsConsent}
             placeholder={t("status.sourceExample")}
@@ -84,6 +104,11 @@ export function StatusDialog({
             onInput={(event) => (source.value = event.currentTarget.value)}
           />
         </label>
+      )}
+      {theirs.value && status && (
+        <p class="changed" role="alert">
+          {t("field.conflict", { theirs: named("status", theirs.value), mine: named("status", status) })}
+        </p>
       )}
     </FormDialog>
   );

@@ -2,7 +2,6 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
-import { call } from "../../api/client.ts";
 import type { BatchAction, CustomField, Operation } from "../../api/types.ts";
 import type { Kind } from "../../components/operation_words.ts";
 import { PlanDialog } from "../../components/plan_dialog.tsx";
@@ -11,8 +10,7 @@ import { isAdmin } from "../../session.ts";
 import { named, plural, t } from "../../texts.ts";
 import { type Group, starter, Who } from "./group.tsx";
 import type { Status } from "./list.ts";
-
-const MOST_TAGS = 1_000;
+import { allTags } from "./suggestions.ts";
 
 interface Props {
   group: Group;
@@ -81,16 +79,6 @@ function Usual({ kind, dryRun }: { kind: Exclude<Kind, "undo">; dryRun: Operatio
       {wouldChange > 0 && kind !== "delete" && (kind !== "status" || isAdmin.value) && <p>{t("batch.undoable")}</p>}
     </>
   );
-}
-
-async function allTags(): Promise<string[]> {
-  const names: string[] = [];
-  for (let page = 1; names.length < MOST_TAGS; page += 1) {
-    const { tags, total } = await call("GET /api/tags", { query: { limit: 100, page } });
-    names.push(...tags.map((tag) => tag.name));
-    if (!tags.length || names.length >= (total ?? 0)) break;
-  }
-  return names;
 }
 
 const STATUSES: readonly Status[] = ["UNSUBSCRIBED", "CONFIRMED", "UNCONFIRMED", "BOUNCED", "COMPLAINED"];

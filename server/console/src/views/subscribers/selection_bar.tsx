@@ -21,11 +21,13 @@ export function SelectionBar({
   list,
   selected,
   fields,
+  columns,
   selectActive,
 }: {
   list: SubscriberList | null;
   selected: Signal<Selection>;
   fields: CustomField[];
+  columns: string[];
   /** Selects the row with the focus. */
   selectActive: () => void;
 }) {
@@ -106,7 +108,16 @@ export function SelectionBar({
       {action.value === "status" && <StatusDialog {...common} />}
       {action.value === "field" && <FieldDialog {...common} fields={fields} />}
       {action.value === "delete" && <DeleteDialog {...common} />}
-      {action.value === "export" && <ExportDialog query={list.query} total={list.total} size={size} onClose={close} />}
+      {action.value === "export" && (
+        <ExportDialog
+          query={list.query}
+          total={list.total}
+          size={size}
+          fields={fields}
+          shown={columns}
+          onClose={close}
+        />
+      )}
     </>
   );
 }

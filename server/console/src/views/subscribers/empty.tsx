@@ -1,0 +1,86 @@
+import { call } from "../../api/client.ts";
+import { useLoaded } from "../../load.ts";
+import { href, withQuery } from "../../router.ts";
+import { named, pluralParts, number, t } from "../../texts.ts";
+import { joined, partsOf } from "./filter_parts.ts";
+import type { Query } from "./list.ts";
+import { isAddress } from "./search_text.ts";
+
+/** What an empty list says: how to begin, or how to see people again. */
+export function EmptyList({ query }: { query: Query }) {
+  const { filter, q, status, segmentId } = query;
+  if (!filter && !q && !status && !segmentId) {
+    return (
+      <div class="empty">
+        <h2>{t("empty.title")}</h2>
+        <p>{t("empty.text")}</p>
+        <a href={`${href("/")}../docs/guides/import`} target="_blank" rel="noreferrer">
+          {t("empty.guide")}
+        </a>
+      </div>
+    );
+  }
+  return (
+    <div class="empty">
+      <h2>{t("noMatch.title")}</h2>
+      {isAddress(q) && (
+        <p>
+          <a href={href(`/subscribers/${encodeURIComponent(q)}`)}>{t("noMatch.address")}</a>
+        </p>
+      )}
+      <Fewer query={query} />
+      <a href={href("/subscribers")}>{t("noMatch.all")}</a>
+    </div>
+  );
+}
+
+/** A search with one condition less. */
+interface Wider {
+  /** The condition that it does not have. */
+  without: string;
+  isCode: boolean;
+  changes: Partial<Query>;
+}
+
+/** The first condition without which people match, and how many. */
+function Fewer({ query }: { query: Query }) {
+  const found = useLoaded((signal) => firstWider(query, signal), JSON.stringify(query)).data;
+  if (!found) return null;
+  const { without, isCode, changes, total } = found;
+  const { segmentId, ...others } = changes;
+  const address = withQuery({ ...others, ...(segmentId === undefined ? {} : { segment: segmentId }) }, "/subscribers");
+  return (
+    <p>
+      <a href={href(address)}>
+        {pluralParts("noMatch.without", total, {
+          count: number(total),
+          condition: isCode ? <code dir="ltr">{without}</code> : <bdi>“{without}”</bdi>,
+        })}
+      </a>
+    </p>
+  );
+}
+
+async function firstWider(query: Query, signal: AbortSignal): Promise<(Wider & { total: number }) | null> {
+  for (const wider of widerSearches(query)) {
+    const { orderBy: _, status, ...search } = { ...query, ...wider.changes };
+    const { total } = await call("GET /api/subscribers", {
+      query: { ...search, ...(status ? { status } : {}), limit: 1, total: "EXACT" },
+      signal,
+    });
+    if (total) return { ...wider, total };
+  }
+  return null;
+}
+
+/** The condition that was added last is the first that is left out. */
+function widerSearches({ filter, q, status, segmentId }: Query): Wider[] {
+  const parts = partsOf(filter) ?? [filter];
+  const all: Wider[] = parts.map((without, index) => {
+    return { without, isCode: true, changes: { filter: joined(parts.toSpliced(index, 1)) } };
+  });
+  if (q) all.unshift({ without: q, isCode: false, changes: { q: "" } });
+  if (status) all.push({ without: named("status", status), isCode: false, changes: { status: "" } });
+  // Without its only condition, a search has everyone.
+  return all.length > 1 || segmentId ? all.toReversed() : [];
+}
