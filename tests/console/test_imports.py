@@ -32,6 +32,16 @@ def choose_file(page: Page, content: str | bytes, name: str = "members.csv") -> 
     page.locator("input[type=file]").set_input_files(payload(content, name))
 
 
+def check_view(person: Person) -> None:
+    """Checks the accessibility, and that a narrow page does not scroll to the side."""
+    person.check_accessibility()
+    size = person.page.viewport_size
+    assert size is not None
+    person.page.set_viewport_size({"width": 320, "height": 640})
+    assert person.page.evaluate("document.querySelector('main').scrollWidth <= innerWidth")
+    person.page.set_viewport_size(size)
+
+
 def state(page: Page) -> Locator:
     return page.locator(".page-head .state")
 
@@ -84,6 +94,8 @@ def test_failed_rows_are_fetched_in_three_actions(person: Person) -> None:
 
 def test_import_works_with_the_keyboard_only(person: Person) -> None:
     page, account = person.page, person.account
+    # With a listener, the browser shows no dialog, which takes effect after a while.
+    page.on("filechooser", lambda _: None)
     person.sign_in()
     page.keyboard.press("g")
     page.keyboard.press("i")
@@ -142,11 +154,14 @@ def test_unknown_columns_become_tags_fields_of_their_type_or_nothing(person: Per
 def test_column_that_looks_like_consent_needs_an_answer(person: Person) -> None:
     page, account = person.page, person.account
     person.sign_in()
-    drop(page, "email,Newsletter\nada@example.com,yes\nbob@example.com,no\n")
+    drop(page, "email,Newsletter,Town,Plan\nada@example.com,yes,,\nbob@example.com,no,,\n")
     newsletter = page.get_by_role("combobox", name="Newsletter")
     expect(newsletter).to_be_visible()
     expect(page.get_by_text("Looks like consent.")).to_be_visible()
     assert "New field" not in newsletter.inner_text()
+    # It is not ignored with the others, because opt-outs would be lost.
+    button(page, "Ignore all of them").click()
+    expect(page.get_by_text("1 column is not known.")).to_be_visible()
 
     newsletter.select_option("Wants mail: yes or no")
     button(page, "Continue").click()
@@ -260,8 +275,7 @@ def test_hostile_content_is_text(person: Person) -> None:
     region = page.get_by_role("region", name="The first rows")
     expect(region).to_contain_text(long)
     expect(page.get_by_role("heading", name=name)).to_be_visible()
-    person.check_accessibility()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    check_view(person)
     go_through(page)
 
     ada = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
@@ -310,6 +324,43 @@ def test_upload_continues_after_the_connection_was_lost(person: Person) -> None:
     expect(page.get_by_text(f"CSV with {content.count(10) - 1:,} rows")).to_be_visible()
 
 
+def test_part_that_arrives_altered_is_sent_again(person: Person) -> None:
+    page, altered = person.page, []
+
+    def alter(route: Route) -> None:
+        altered.append(route.request.url)
+        route.continue_(post_data=b"y" * (1 << 20))
+
+    person.sign_in()
+    person.open("/import")
+    page.route("**/content?offset=0*", alter)
+    content = large(1)
+    choose_file(page, content)
+    expect(page.get_by_role("alert")).to_contain_text("arrived altered, several times")
+    assert len(altered) > 1
+    page.unroute("**/content?offset=0*")
+    page.get_by_role("alert").get_by_role("button", name="Try again").click()
+
+    expect(button(page, "Continue")).to_be_visible()
+    expect(page.get_by_text(f"CSV with {content.count(10) - 1:,} rows")).to_be_visible()
+
+
+def test_full_disk_stops_an_upload_until_it_is_tried_again(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    person.open("/import")
+    error = {"code": "InsufficientStorage", "message": "No space", "details": [], "requestId": "1"}
+    page.route(
+        "**/content?offset=1048576*", lambda route: route.fulfill(status=507, json={"error": error})
+    )
+    choose_file(page, large(2))
+    expect(page.get_by_role("alert")).to_contain_text("The disk of the server is full.")
+    page.unroute("**/content?offset=1048576*")
+    page.get_by_role("alert").get_by_role("button", name="Try again").click()
+
+    expect(button(page, "Continue")).to_be_visible()
+
+
 def test_upload_of_a_closed_tab_continues_with_the_same_file_only(person: Person) -> None:
     page, account = person.page, person.account
     content = large(2)
@@ -317,7 +368,7 @@ def test_upload_of_a_closed_tab_continues_with_the_same_file_only(person: Person
     assert import_jobs.send_part(account, job, content[: 1 << 20]).status == 200
     person.sign_in()
     person.open(f"/import/{job['id']}")
-    expect(page.get_by_text("choose the same file again")).to_be_visible()
+    expect(page.get_by_text("choose it again to continue")).to_be_visible()
 
     choose_file(page, b"x" * len(content))
     expect(page.get_by_text("This is another file")).to_be_visible()
@@ -469,6 +520,58 @@ def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
     account.fails("SubscriberSuppressed", "CreateSubscriber", email="cy@example.com")
 
 
+def test_import_says_which_operation_it_waits_for(person: Person) -> None:
+    page, account = person.page, person.account
+    first = import_jobs.upload(account, large(4), name="first.csv")
+    second = import_jobs.upload(account, b"email\nada@example.com\n")
+    account.ok("StartImport", id=first["id"])
+    account.ok("StartImport", id=second["id"])
+    person.sign_in()
+
+    person.open(f"/import/{second['id']}")
+
+    waits = page.get_by_text("Operations run one after another. This one follows after:")
+    expect(waits.get_by_role("link", name="Import a file: first.csv")).to_be_visible()
+    expect(state(page)).to_have_text("Imported")
+
+
+def test_export_has_its_file_in_activity(person: Person) -> None:
+    page, account = person.page, person.account
+    add_person(account, email="ada@example.com")
+    fields = {"columns": ["email", "tags"], "filter": "status = UNCONFIRMED"}
+    export = account.ok("CreateExport", format="CSV", **fields)["export"]["id"]
+    person.sign_in()
+    page.get_by_role("link", name="Activity").click()
+    page.get_by_role("link", name="Export to a file").click()
+
+    facts = page.locator(".facts").first
+    expect(facts).to_contain_text("FormatCSV")
+    expect(facts).to_contain_text("Columnsemail, tags")
+    expect(page.get_by_text("Is deleted on")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    assert Path(download.value.path()).read_text() == "email,tags\nada@example.com,\n"
+    person.check_accessibility()
+    account.ok("DeleteExport", id=export)
+    page.reload()
+    expect(page.get_by_text("The file was deleted")).to_be_visible()
+
+
+def test_import_is_undone_in_the_list_of_activity(person: Person) -> None:
+    page, account = person.page, person.account
+    import_jobs.run_file(account, "email\nada@example.com\n")
+    person.sign_in()
+    person.open("/activity")
+    row = page.get_by_role("row").filter(has_text="Import a file: members.csv")
+    expect(row).to_contain_text("1 imported")
+
+    row.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo for 1 person").click()
+
+    expect(page.get_by_role("row").filter(has_text="1 changed")).to_be_visible()
+    assert account.ok("ListSubscribers")["total"] == 0
+
+
 def test_reader_sees_imports_but_cannot_import(person: Person) -> None:
     page, account = person.page, person.account
     job = import_jobs.run_file(account, "email\nada@example.com\n")
@@ -498,6 +601,11 @@ def test_file_that_cannot_be_imported_is_explained(person: Person) -> None:
 
     choose_file(page, "name,town\nAda,Bath\n")
     expect(page.get_by_text("No column is known to have the email addresses.")).to_be_visible()
+    button(page, "Cancel the import").click()
+    expect(state(page)).to_have_text("Canceled")
+    person.open("/import")
+    choose_file(page, "ada@example.com,Ada\nbob@example.com,Bob\n")
+    expect(page.get_by_text("The first line has no names of columns")).to_be_visible()
     person.open("/import/01M7Y2MPAQ036JVMBN3RCKGA5K")
     expect(page.get_by_role("heading", name="No such import")).to_be_visible()
 
@@ -542,27 +650,27 @@ def test_imports_are_accessible(person: Person) -> None:
     person.sign_in()
     person.open("/import")
     page.get_by_role("link", name="members.csv").wait_for()
-    person.check_accessibility()
+    check_view(person)
     person.open(f"/import/{uploading['id']}")
     button(page, "Choose a file").wait_for()
-    person.check_accessibility()
+    check_view(person)
     rows = "ada@example.com,CONFIRMED,yes,Bath\nbob@,paused,no,Ely\ncy@example.com,UNSUBSCRIBED,,\n"
     drop(page, "email,status,Newsletter,Town\n" + rows)
     button(page, "A new field for each").or_(
         page.get_by_text("2 columns are not known.")
     ).first.wait_for()
-    person.check_accessibility()
+    check_view(person)
     page.get_by_role("combobox", name="Newsletter").select_option("Says nothing about mail: ignore")
     page.get_by_role("combobox", name="Town").select_option("Tags")
     button(page, "Continue").click()
     button(page, "Check the file").wait_for()
-    person.check_accessibility()
+    check_view(person)
     button(page, "Check the file").click()
     button(page, "Import 2 people").wait_for()
-    person.check_accessibility()
+    check_view(person)
     button(page, "Import 2 people").click()
     page.get_by_role("link", name="Failed rows (CSV)").wait_for()
-    person.check_accessibility()
+    check_view(person)
     button(page, "Undo").click()
     button(page, "Undo for").wait_for()
-    person.check_accessibility()
+    check_view(person)

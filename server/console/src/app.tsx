@@ -109,8 +109,9 @@ function Navigation({ current }: { current: View | undefined }) {
 
 /** How much of the uploads has arrived. */
 function UploadShare() {
-  const sum = (of: "sent" | "size") => uploads.value.reduce((total, upload) => total + upload[of], 0);
-  if (!uploads.value.length) return null;
+  const running = uploads.value.filter(({ error }) => !error);
+  const sum = (of: "sent" | "size") => running.reduce((total, upload) => total + upload[of], 0);
+  if (!running.length) return null;
   return <small>{percent(Math.floor((100 * sum("sent")) / sum("size")) / 100)}</small>;
 }
 

@@ -12,7 +12,7 @@ import { canWrite } from "../session.ts";
 import { t } from "../texts.ts";
 import { FileButton, openFile, rejected } from "./import/files.tsx";
 import { ImportPage } from "./import/page.tsx";
-import { uploads } from "./import/upload.ts";
+import { FileError, uploads } from "./import/upload.ts";
 import { fileErrorText, JobState, resultText } from "./import/words.tsx";
 
 const REFRESH = 15;
@@ -56,9 +56,11 @@ function Start() {
           <span>
             <bdi dir="auto">{problem.file.name}</bdi>: {fileErrorText(problem.error)}
           </span>
-          <button type="button" onClick={() => void openFile(problem.file)}>
-            {t("retry")}
-          </button>
+          {!(problem.error instanceof FileError) && (
+            <button type="button" onClick={() => void openFile(problem.file)}>
+              {t("retry")}
+            </button>
+          )}
         </p>
       )}
       <section class="block" aria-labelledby="imports">
@@ -88,7 +90,9 @@ function Imports({ imports }: { imports: ImportJob[] }) {
           <tr key={job.id}>
             <td class="name">
               <a class="row-link" href={href(`/import/${job.id}`)}>
-                <bdi dir="auto">{job.name}</bdi>
+                <bdi dir="auto" class="lines">
+                  {job.name}
+                </bdi>
               </a>
             </td>
             <td>

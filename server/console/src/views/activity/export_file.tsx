@@ -4,7 +4,7 @@ import { Icon } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
 import { useLoaded } from "../../load.ts";
-import { number, t } from "../../texts.ts";
+import { t } from "../../texts.ts";
 import { bytes } from "../import/words.tsx";
 
 /** The file of an export, which can be downloaded until it is deleted. */
@@ -42,8 +42,6 @@ export function ExportFile({ operation: { id, state, done } }: { operation: Oper
             <dl class="facts">
               <dt>{t("export.format")}</dt>
               <dd>{file.format}</dd>
-              <dt>{t("exportFile.rows")}</dt>
-              <dd>{number(file.processed)}</dd>
               <dt>{t("export.columns")}</dt>
               <dd>
                 <bdi dir="auto">

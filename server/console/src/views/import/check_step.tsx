@@ -1,14 +1,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
-import { call } from "../../api/client.ts";
-import type { ImportJob, UnrecognizedCells } from "../../api/types.ts";
-import { useLoaded } from "../../load.ts";
-import { go, href, withQuery } from "../../router.ts";
+import type { UnrecognizedCells } from "../../api/types.ts";
+import { go, withQuery } from "../../router.ts";
 import { named, number, parts, plural, t } from "../../texts.ts";
 import type { ImportModel } from "./model.ts";
 import { Reasons } from "./reasons.tsx";
 import { Numbers, Work } from "./result.tsx";
+import { Waits } from "./waits.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
 
 const STATUSES = ["CONFIRMED", "UNCONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED"] as const;
@@ -156,30 +155,5 @@ function Repairs({
         </li>
       ))}
     </ul>
-  );
-}
-
-/** That another import has to end first: an account has one running import. */
-export function Waits({ job }: { job: ImportJob }) {
-  const others = useLoaded(
-    async (signal) => {
-      const { imports } = await call("GET /api/imports", { query: { limit: 50 }, signal });
-      return imports.filter(({ id, state, dryRun }) => id !== job.id && state === "RUNNING" && !dryRun);
-    },
-    job.id,
-    () => 2,
-  );
-  const [other] = others.data ?? [];
-  if (!other) return null;
-  return (
-    <p class="warning" role="status">
-      {parts("import.otherRuns", {
-        name: (
-          <a href={href(`/import/${other.id}`)}>
-            <bdi dir="auto">{other.name}</bdi>
-          </a>
-        ),
-      })}
-    </p>
   );
 }

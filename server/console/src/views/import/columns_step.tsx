@@ -7,7 +7,7 @@ import { Problem } from "../../components/form_dialog.tsx";
 import { address, go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
 import { ColumnList } from "./column_list.tsx";
-import { decided, decisions, hasProblem, IGNORE, labelOf, NEW, NEW_TEXT, typeOf } from "./columns.ts";
+import { decided, decisions, hasProblem, labelOf, NEW, NEW_TEXT, typeOf } from "./columns.ts";
 import { Sample } from "./sample.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
 import { SERVICES } from "./words.tsx";
@@ -66,7 +66,8 @@ export function ColumnsStep({
   function chooseRest(choice: string): void {
     choose(
       undecided
-        .filter(({ column }) => choice === IGNORE || !column.looksLikeConsent)
+        // Opt-outs would be lost.
+        .filter(({ column }) => !column.looksLikeConsent)
         .reduce((changed, one) => decided(changed, one, choice, job.format), options),
     );
   }
@@ -104,6 +105,7 @@ export function ColumnsStep({
   const others = job.problems.filter(
     (problem) => !job.columns.some(({ name }) => name === problem.field) && problem.code !== "REQUIRED",
   );
+  const lacksHeader = job.columns.some(({ name }) => /^\S+@\S+\.\S+$/.test(name.trim()));
   const lacksEmail = job.problems.some(({ field, code }) => field === "email" && code === "REQUIRED");
   return (
     <form
@@ -124,7 +126,7 @@ export function ColumnsStep({
       ))}
       {lacksEmail && (
         <p class="warning" role="alert">
-          {t("import.noEmail")}
+          {t(lacksHeader ? "import.noHeader" : "import.noEmail")}
         </p>
       )}
       {job.sample.length > 0 && <Sample job={job} fields={fields} isOld={model.isSaving.value} />}
@@ -167,6 +169,7 @@ function FileWords({ job }: Pick<StepProps, "job">) {
     return <>{parts("import.looksLike", { service, count })}</>;
   }
   if (format === "json") return <>{parts("import.json", { count })}</>;
+  if (!rows) return <>{t("import.noRows")}</>;
   const separator = { ";": "semicolon", "\t": "tab", ",": "comma" }[delimiter];
   return separator ? <>{parts(`import.csv.${separator}` as "import.csv.comma", { count })}</> : <>{t("import.noRows")}</>;
 }

@@ -87,7 +87,7 @@ export class ImportModel {
     if (this.draft.value) await this.choose(this.draft.value);
     await this.#untilRead();
     const { value } = this.job;
-    return !this.draft.value && value?.state === "READY" && !value.problems.length;
+    return !this.error.value && !this.draft.value && value?.state === "READY" && !value.problems.length;
   }
 
   async #untilRead(): Promise<void> {

@@ -12,6 +12,7 @@ import { FileButton } from "./files.tsx";
 import { ImportModel } from "./model.ts";
 import { Ended, Running } from "./result.tsx";
 import { forget, resume, retry, uploadOf, warn } from "./upload.ts";
+import { Waits } from "./waits.tsx";
 import { Wizard } from "./wizard.tsx";
 import { bytes, fileErrorText, JobState } from "./words.tsx";
 import { useSignal } from "@preact/signals";
@@ -47,6 +48,12 @@ export function ImportPage({ id }: { id: string }) {
     addEventListener("beforeunload", warn);
     return () => removeEventListener("beforeunload", warn);
   }, [isDraft]);
+  const { state } = job ?? {};
+  const upload = uploadOf(id);
+  useEffect(() => {
+    // The import was canceled in another tab, for example.
+    if (state && state !== "UPLOADING" && upload?.error) forget(id);
+  }, [state, upload]);
   const isMissing = error instanceof ApiError && error.status === 404;
   return (
     <div class="page wide-page import">
@@ -69,6 +76,14 @@ export function ImportPage({ id }: { id: string }) {
                 <bdi dir="auto" class="lines">{job.name}</bdi>
               </h1>
               <JobState job={job} />
+              {state === "READY" && canWrite.value && (
+                <>
+                  <span class="space" />
+                  <button type="button" class="plain" onClick={() => void model.cancel().catch(() => {})}>
+                    {t("import.cancel")}
+                  </button>
+                </>
+              )}
             </header>
           )}
           {error && !(error instanceof ConnectionError) ? (
@@ -112,7 +127,12 @@ function Inspecting({ job }: { job: ImportJob }) {
   return (
     <div class="work" role="group" aria-label={t("import.reading")}>
       <p>{t("import.reading")}</p>
-      <progress aria-label={t("import.reading")} />
+      <progress
+        value={Number(job.processedBytes) || undefined}
+        max={Number(job.size)}
+        aria-label={t("import.reading")}
+      />
+      {!job.processed && <Waits job={job} />}
       <small>{job.processed > 0 && t("import.readRows", { count: number(job.processed) })}</small>
     </div>
   );

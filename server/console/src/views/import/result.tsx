@@ -7,10 +7,10 @@ import { Time } from "../../components/time.tsx";
 import { UndoDialog } from "../../components/undo_dialog.tsx";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
-import { named, number, parts, plural, t } from "../../texts.ts";
+import { number, plural, t } from "../../texts.ts";
 import { Reasons } from "./reasons.tsx";
-import { Waits } from "./check_step.tsx";
 import type { ImportModel } from "./model.ts";
+import { Waits } from "./waits.tsx";
 import type { StepProps } from "./wizard.tsx";
 
 /** How far an import or its dry run is, and a button that ends it. */
@@ -56,7 +56,7 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
       {state === "CANCELLED" && <p>{t(isDone ? "import.canceledText" : "import.canceledEarly")}</p>}
       {state === "FAILED" && (
         <p class="error">
-          {parts("import.failedText", { message: <bdi dir="auto">{error ? named("error", error.reason) === error.reason ? error.message : named("error", error.reason) : ""}</bdi> })}
+          {t("import.failedText")} <bdi dir="auto">{error?.message}</bdi>
         </p>
       )}
       {isDone && (

@@ -12,7 +12,7 @@ export function Sample({ job, fields, isOld }: { job: ImportJob; fields: CustomF
     <div class="sample-rows">
       <h3 id="sample">{t("import.sample")}</h3>
       <div class="scroll" tabIndex={0} role="region" aria-labelledby="sample" aria-busy={isOld}>
-        <table class={isOld ? "records old" : "records"}>
+        <table class={isOld ? "table records old" : "table records"}>
           <thead>
             <tr>
               <th>{t("column.email")}</th>

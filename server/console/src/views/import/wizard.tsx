@@ -9,6 +9,7 @@ import { CheckStep } from "./check_step.tsx";
 import { ColumnsStep } from "./columns_step.tsx";
 import type { ImportModel } from "./model.ts";
 import { PeopleStep } from "./people_step.tsx";
+import { Waits } from "./waits.tsx";
 
 export type Step = 1 | 2 | 3;
 const STEPS: [Step, Key][] = [
@@ -61,6 +62,7 @@ export function Wizard({ model, job }: StepProps) {
           </li>
         ))}
       </ol>
+      {job.state === "INSPECTING" && !job.processed && <Waits job={job} />}
       {step === 3 ? (
         <CheckStep model={model} job={job} />
       ) : step === 2 ? (
