@@ -1497,7 +1497,7 @@ export interface Operations {
   };
   "GET /api/operations": {
     path: {  };
-    query: { limit?: number; page?: number; pageToken?: string; };
+    query: { limit?: number; page?: number; pageToken?: string; state?: "RUNNING" | "SUCCEEDED" | "CANCELLED" | "FAILED"; type?: "SUBSCRIBERS_BATCH" | "WEBHOOK_REPLAY" | "SUBSCRIBERS_UNDO" | "SUBSCRIBERS_IMPORT" | "SUBSCRIBERS_EXPORT" | "IMPORT_INSPECTION"; };
     body: undefined;
     response: ListOperationsResponse;
   };
@@ -1677,7 +1677,7 @@ export interface Operations {
   };
   "GET /api/suppressions": {
     path: {  };
-    query: { limit?: number; page?: number; pageToken?: string; };
+    query: { limit?: number; page?: number; pageToken?: string; reason?: "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED" | "MANUAL"; order?: "" | "asc" | "desc"; };
     body: undefined;
     response: ListSuppressionsResponse;
   };
