@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..processes import Service, start
 from .measurement import Stats
-from .transfers import EXPORT_ROWS, IMPORT_ROWS, exports_with_links, import_rows, outcome, stream
+from .transfers import EXPORT_ROWS, IMPORT_ROWS, exports_compared, import_rows, outcome, stream
 
 
 def memory_mib(process: int) -> float:
@@ -39,7 +39,8 @@ def start_stats(folder: Path) -> Iterator[Stats]:
 def export_stats(service: Service) -> Iterator[Stats]:
     """Yields the rate of exports, and the memory growth of a service during one, in MiB."""
     import_rows(service, IMPORT_ROWS)
-    yield exports_with_links(service)
+    yield exports_compared("export_links", "export-links", service)
+    yield exports_compared("export_file", "export-file", service)
     import_rows(service, EXPORT_ROWS)
     before = memory_mib(service.process.pid)
     client, most = stream("export", service), before
