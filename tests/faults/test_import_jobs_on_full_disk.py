@@ -72,6 +72,7 @@ def file(rows: int) -> bytes:
 def send(account: Account, job: dict[str, Any], content: bytes, offset: int) -> tuple[int, Any]:
     path = f"/api/imports/{job['id']}/content?offset={offset}"
     part = content[offset : offset + PART_BYTES]
+    assert isinstance(account.front, HttpFront)
     status, _, body = account.front.exchange("PUT", path, account.key, body=part)
     return status, json.loads(body)
 
