@@ -170,6 +170,7 @@ ROWS = (
         0.50,
     ),
     Row("export with links", "export_links", "rows/s", "without links", 0.50),
+    Row("export to a file", "export_file", "rows/s", "streamed", 1.00),
     Row(
         "durable create, with a webhook",
         "create_with_a_webhook",

@@ -32,6 +32,16 @@ def choose_file(page: Page, content: str | bytes, name: str = "members.csv") -> 
     page.locator("input[type=file]").set_input_files(payload(content, name))
 
 
+def check_view(person: Person) -> None:
+    """Checks the accessibility, and that a narrow page does not scroll to the side."""
+    person.check_accessibility()
+    size = person.page.viewport_size
+    assert size is not None
+    person.page.set_viewport_size({"width": 320, "height": 640})
+    assert person.page.evaluate("document.querySelector('main').scrollWidth <= innerWidth")
+    person.page.set_viewport_size(size)
+
+
 def state(page: Page) -> Locator:
     return page.locator(".page-head .state")
 
@@ -84,6 +94,8 @@ def test_failed_rows_are_fetched_in_three_actions(person: Person) -> None:
 
 def test_import_works_with_the_keyboard_only(person: Person) -> None:
     page, account = person.page, person.account
+    # With a listener, the browser shows no dialog, which takes effect after a while.
+    page.on("filechooser", lambda _: None)
     person.sign_in()
     page.keyboard.press("g")
     page.keyboard.press("i")
@@ -263,8 +275,7 @@ def test_hostile_content_is_text(person: Person) -> None:
     region = page.get_by_role("region", name="The first rows")
     expect(region).to_contain_text(long)
     expect(page.get_by_role("heading", name=name)).to_be_visible()
-    person.check_accessibility()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    check_view(person)
     go_through(page)
 
     ada = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
@@ -311,6 +322,43 @@ def test_upload_continues_after_the_connection_was_lost(person: Person) -> None:
     expect(button(page, "Continue")).to_be_visible()
     assert len(failed) == 2
     expect(page.get_by_text(f"CSV with {content.count(10) - 1:,} rows")).to_be_visible()
+
+
+def test_part_that_arrives_altered_is_sent_again(person: Person) -> None:
+    page, altered = person.page, []
+
+    def alter(route: Route) -> None:
+        altered.append(route.request.url)
+        route.continue_(post_data=b"y" * (1 << 20))
+
+    person.sign_in()
+    person.open("/import")
+    page.route("**/content?offset=0*", alter)
+    content = large(1)
+    choose_file(page, content)
+    expect(page.get_by_role("alert")).to_contain_text("arrived altered, several times")
+    assert len(altered) > 1
+    page.unroute("**/content?offset=0*")
+    page.get_by_role("alert").get_by_role("button", name="Try again").click()
+
+    expect(button(page, "Continue")).to_be_visible()
+    expect(page.get_by_text(f"CSV with {content.count(10) - 1:,} rows")).to_be_visible()
+
+
+def test_full_disk_stops_an_upload_until_it_is_tried_again(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    person.open("/import")
+    error = {"code": "InsufficientStorage", "message": "No space", "details": [], "requestId": "1"}
+    page.route(
+        "**/content?offset=1048576*", lambda route: route.fulfill(status=507, json={"error": error})
+    )
+    choose_file(page, large(2))
+    expect(page.get_by_role("alert")).to_contain_text("The disk of the server is full.")
+    page.unroute("**/content?offset=1048576*")
+    page.get_by_role("alert").get_by_role("button", name="Try again").click()
+
+    expect(button(page, "Continue")).to_be_visible()
 
 
 def test_upload_of_a_closed_tab_continues_with_the_same_file_only(person: Person) -> None:
@@ -602,27 +650,27 @@ def test_imports_are_accessible(person: Person) -> None:
     person.sign_in()
     person.open("/import")
     page.get_by_role("link", name="members.csv").wait_for()
-    person.check_accessibility()
+    check_view(person)
     person.open(f"/import/{uploading['id']}")
     button(page, "Choose a file").wait_for()
-    person.check_accessibility()
+    check_view(person)
     rows = "ada@example.com,CONFIRMED,yes,Bath\nbob@,paused,no,Ely\ncy@example.com,UNSUBSCRIBED,,\n"
     drop(page, "email,status,Newsletter,Town\n" + rows)
     button(page, "A new field for each").or_(
         page.get_by_text("2 columns are not known.")
     ).first.wait_for()
-    person.check_accessibility()
+    check_view(person)
     page.get_by_role("combobox", name="Newsletter").select_option("Says nothing about mail: ignore")
     page.get_by_role("combobox", name="Town").select_option("Tags")
     button(page, "Continue").click()
     button(page, "Check the file").wait_for()
-    person.check_accessibility()
+    check_view(person)
     button(page, "Check the file").click()
     button(page, "Import 2 people").wait_for()
-    person.check_accessibility()
+    check_view(person)
     button(page, "Import 2 people").click()
     page.get_by_role("link", name="Failed rows (CSV)").wait_for()
-    person.check_accessibility()
+    check_view(person)
     button(page, "Undo").click()
     button(page, "Undo for").wait_for()
-    person.check_accessibility()
+    check_view(person)

@@ -127,7 +127,11 @@ function Inspecting({ job }: { job: ImportJob }) {
   return (
     <div class="work" role="group" aria-label={t("import.reading")}>
       <p>{t("import.reading")}</p>
-      <progress aria-label={t("import.reading")} />
+      <progress
+        value={Number(job.processedBytes) || undefined}
+        max={Number(job.size)}
+        aria-label={t("import.reading")}
+      />
       {!job.processed && <Waits job={job} />}
       <small>{job.processed > 0 && t("import.readRows", { count: number(job.processed) })}</small>
     </div>

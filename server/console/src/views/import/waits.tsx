@@ -11,22 +11,19 @@ const REFRESH = 2;
 export function Waits({ job }: { job: ImportJob }) {
   const { data } = useLoaded(
     async (signal) => {
-      const [{ operations }, names] = await Promise.all([
-        call("GET /api/operations", { query: { limit: 20 }, signal }),
-        loadNames(signal),
-      ]);
+      const { operations } = await call("GET /api/operations", { query: { limit: 20 }, signal });
       // IDs are in the order of creation.
       const isEarlier = (id: string) => job.state === "READY" || id < job.operationId;
       const first = operations.findLast(
         ({ id, done, importId, type }) =>
           !done && type !== "WEBHOOK_REPLAY" && importId !== job.id && isEarlier(id),
       );
-      return { first, names };
+      return first && { first, names: await loadNames(signal) };
     },
     `${job.id} ${job.operationId} ${job.state}`,
     () => REFRESH,
   );
-  if (!data?.first) return null;
+  if (!data) return null;
   return (
     <p class="warning" role="status">
       {parts("import.waits", {
