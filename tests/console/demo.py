@@ -27,7 +27,7 @@ PLANS = ("free", "team", "team", "business")
 
 
 def people() -> list[dict[str, Any]]:
-    """Returns people whose names and addresses nobody has, the same each time."""
+    """Returns invented people, the same each time."""
     chance = random.Random(7)
     rows: list[dict[str, Any]] = []
     for number in range(COUNT):
