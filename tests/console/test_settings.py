@@ -62,7 +62,7 @@ def test_person_is_invited_and_signed_out(person: Person) -> None:
     page.get_by_label("Read only").check()
     page.get_by_label("The link works for").select_option("1 hour")
     dialog.get_by_role("button", name="Create sign-in link").click()
-    url = dialog.get_by_label("Link").input_value()
+    url = dialog.get_by_label("Link", exact=True).input_value()
     dialog.get_by_role("button", name="Close").click()
 
     expect(page.get_by_role("row", name="Grace")).to_contain_text("Read only")
