@@ -142,6 +142,28 @@ def test_a_file_and_the_stream_have_the_columns_of_the_request(account: Account)
     assert found == rows
 
 
+def test_a_file_has_the_chosen_people_only(account: Account) -> None:
+    ids = [create_subscriber(account, f"{name}@b.io", tags=["vip"])["id"] for name in "abcd"]
+
+    def exported(**request: Any) -> str:
+        rows = [row[0] for row in table(content(account, columns=["email"], **request))[1:]]
+        export = account.ok("ListExports")["exports"][0]
+        assert export["total"] == export["processed"] == len(rows)
+        return "".join(row[0] for row in rows)
+
+    assert exported(ids=[ids[2], ids[0], ids[2], MISSING_ID]) == "ac"
+    assert exported(ids=[MISSING_ID]) == ""
+    assert exported(excludeIds=[ids[1], MISSING_ID]) == "acd"
+    assert exported(excludeIds=ids[:3], filter="tags:vip") == "d"
+    for request, field in (
+        ({"ids": ids, "filter": "tags:vip"}, "ids"),
+        ({"ids": ids, "excludeIds": ids}, "excludeIds"),
+        ({"excludeIds": ["a@b.io"]}, "excludeIds[0]"),
+    ):
+        error = account.fails("ValidationError", "CreateExport", **request)
+        assert error.violations[0][0] == field
+
+
 @each(
     ("columns", "field"),
     {

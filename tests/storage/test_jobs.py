@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from rosterd.server.features.operations import store
+from rosterd.server.features.operations import store, store_lists
 from rosterd.server.features.operations.rules import BatchRequest, JobRequest, State, Type
 from rosterd.server.features.operations.runner import OperationRunner
 from rosterd.server.features.operations.store import OperationRow
@@ -73,7 +73,7 @@ def run(folder: Path, job: Counting, before: Callable[[Transaction], Any] = str)
             async with operations.running(), asyncio.timeout(30):
                 while await database.read(partial(store.running, OURS)):  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
-            (row,), _, _ = await database.read(partial(store.page, OURS, Page(1, 1)))
+            (row,), _, _ = await database.read(partial(store_lists.page, OURS, Page(1, 1)))
             return row
         finally:
             await database.close()
@@ -164,7 +164,7 @@ def test_a_waiting_job_and_one_of_a_later_version_do_not_delay_others(tx: Transa
     selection = steps.select_next(OURS, "", 10, tx)
     assert selection is not None
     assert selection.job is not None
-    rows, _, _ = store.page(OURS, Page(1, 10), tx)
+    rows, _, _ = store_lists.page(OURS, Page(1, 10), tx)
     assert [row.as_json()["type"] for row in rows] == ["TYPE_UNSPECIFIED", "SUBSCRIBERS_EXPORT"]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rosterd.server.features.operations import runner, store
+from rosterd.server.features.operations import runner, store, store_lists
 from rosterd.server.features.operations.rules import BatchRequest, State
 from rosterd.server.features.operations.runner import OperationRunner
 from rosterd.server.features.operations.store_steps import Selection, StepOutcome, Steps
@@ -74,7 +74,7 @@ async def opened(folder: Path) -> AsyncIterator[SqliteDatabase]:
 async def until_ended(database: SqliteDatabase, account: str) -> store.OperationRow:
     while await database.read(partial(store.running, account)):  # noqa: ASYNC110
         await asyncio.sleep(0.001)
-    (row,), _, _ = await database.read(partial(store.page, account, Page(1, 1)))
+    (row,), _, _ = await database.read(partial(store_lists.page, account, Page(1, 1)))
     return row
 
 

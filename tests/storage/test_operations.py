@@ -7,7 +7,7 @@ import pytest
 from peewee import SQL
 
 from rosterd.server.features.custom_fields import store as custom_fields
-from rosterd.server.features.operations import rules, store
+from rosterd.server.features.operations import rules, store, store_lists
 from rosterd.server.features.operations.rules import BatchRequest, State
 from rosterd.server.features.operations.store import OperationRow
 from rosterd.server.features.operations.store_filters import PUT_REQUEST
@@ -277,4 +277,4 @@ def test_ended_operations_are_deleted_after_their_retention(tx: Transaction) -> 
 
     assert store.has_old(OURS, tx)
     assert (store.purge(OURS, tx), store.purge(OURS, tx)) == (1, 0)
-    assert store.page(OURS, Page(1, 10), tx)[1] == 1
+    assert store_lists.page(OURS, Page(1, 10), tx)[1] == 1

@@ -23,7 +23,7 @@ from rosterd.server.features.accounts import store_keys
 from rosterd.server.features.audit import store as audit
 from rosterd.server.features.custom_fields import store as custom_fields
 from rosterd.server.features.custom_fields.rules import DataType
-from rosterd.server.features.operations import store as operations
+from rosterd.server.features.operations import store_lists
 from rosterd.server.features.segments import store as segments
 from rosterd.server.features.subscribers.counters import store_counting
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
@@ -346,9 +346,13 @@ RESOURCES: dict[str, tuple[Any, str]] = {
     "custom fields": (custom_fields.page, "id>?"),
     "webhooks": (webhooks.page, "id>?"),
     "API keys": (store_keys.page_of_keys, "id>?"),
-    "operations": (operations.page, "id<?"),
+    "operations": (store_lists.page, "id<?"),
     "audit entries": (partial(page_of_audit, audit.Filter()), "id<?"),
     "suppressions": (SUPPRESSIONS.page, "(created_at,email_hash)>(?,?)"),
+    "suppressions, newest first": (
+        partial(SUPPRESSIONS.page, is_descending=True),
+        "(created_at,email_hash)<(?,?)",
+    ),
 }
 
 

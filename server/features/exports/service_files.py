@@ -17,7 +17,13 @@ from roster.v1.rows_pb2 import Export
 from roster.v1.subscribers_pb2 import Subscriber
 
 from ...rpc.caller import Caller, account_id, current
-from ...rpc.errors import ExportNotFound, ExportNotReady, RangeNotSatisfiable, Unavailable
+from ...rpc.errors import (
+    ExportNotFound,
+    ExportNotReady,
+    RangeNotSatisfiable,
+    Unavailable,
+    invalid,
+)
 from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, check_bom, check_page
 from ...rpc.paging import page_in, token_of
@@ -31,11 +37,13 @@ from ..custom_fields.store import column_fields
 from ..files.store import FileMissing
 from ..files.store_content import Files
 from ..operations import store as operations
+from ..operations.messages import check_excluded
 from ..operations.rules import JobRequest, State, Type
 from ..operations.store_filters import name_revision
+from ..operations.store_steps import count_selected
 from ..sessions.store import check_credential
 from ..subscribers.query.request import FilterExpressions
-from ..subscribers.query.store_pages import count_matches
+from ..subscribers.store_reading import find_each
 from . import store
 from .columns import columns_of, stored
 from .messages import export
@@ -75,13 +83,23 @@ class ExportService(WatchMethods, ExportServiceServicer):
         names_before = await self._database.read(partial(name_revision, account))
         texts = await self._filters.texts(request.filter, request.segment_id)
         tree = await self._filters.read(request.filter, request.segment_id, request.q)
-        total = await self._database.read(partial(count_matches, account, tree))
+        if request.ids and (request.filter or request.segment_id or request.q):
+            raise invalid("ids", "INVALID_VALUE", "excludes filter, segmentId and q")
+        check_excluded(request.ids, request.exclude_ids)
+        ids, excluded = sorted(set(request.ids)), sorted(set(request.exclude_ids))
+        if ids:
+            total = len(await self._database.read(partial(find_each, account, ids)))
+        else:
+            count = partial(count_selected, account, tree, excluded)
+            total, _ = await self._database.read(count)
         job = {
             "format": Export.Format.Name(Export.CSV if is_csv else Export.NDJSON),
             "view": Subscriber.View.Name(request.view or Subscriber.BASIC),
             "columns": list(request.columns),
             "names": stored(columns),
             "bom": request.bom,
+            "ids": ids,
+            "excludeIds": excluded,
             "escapeFormulas": not request.HasField("escape_formulas") or request.escape_formulas,
         }
         selected = {

@@ -31,6 +31,7 @@ from ..subscribers.fields import SubscriberRow
 from ..subscribers.query.plan import PagePosition
 from ..subscribers.query.store_pages import page_without_total
 from ..subscribers.query.tree import within
+from ..subscribers.store_reading import find_each
 from . import store
 from .columns import Record, from_stored
 
@@ -155,10 +156,18 @@ def _formatted(
     started = time.monotonic()
     content = row.content
     assert isinstance(content, JobRequest)
-    tree = within(tree_of(account_id, row, tx), "<", end_id_of(row))
-    position = PagePosition(limit, after=after or None)
-    rows = page_without_total(account_id, tree, position, tx)
-    last, is_last = rows[-1].id if rows else "", len(rows) < limit
+    excluded = set(content.job.get("excludeIds", ()))
+    if ids := content.job.get("ids"):
+        ids = [each for each in ids if each > after][:limit]
+        found = find_each(account_id, ids, tx)
+        rows = [found[each] for each in ids if each in found]
+        last, is_last = ids[-1] if ids else "", len(ids) < limit
+    else:
+        tree = within(tree_of(account_id, row, tx), "<", end_id_of(row))
+        position = PagePosition(limit, after=after or None)
+        rows = page_without_total(account_id, tree, position, tx)
+        last, is_last = rows[-1].id if rows else "", len(rows) < limit
+    rows = [each for each in rows if each.id not in excluded]
     at_start = set(stored_at_start(account_id, row, [each.id for each in rows], tx)) if rows else ()
     rows = [each for each in rows if each.id in at_start]
     lines = _lines(rows, content.job)

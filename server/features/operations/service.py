@@ -26,17 +26,17 @@ from ...rpc.paging import page_in, token_of
 from ...rpc.streams import WatchMethods, accept
 from ...storage.database import Database
 from ...storage.transaction import Transaction
-from ...values.ids import checked_id, is_id
+from ...values.ids import checked_id
 from ..sessions.store import check_credential
 from ..subscribers.query.normal_form import normal_form
 from ..subscribers.query.request import FilterExpressions
-from ..subscribers.query.store_pages import count_matches, find_matches
 from ..subscribers.query.syntax import parse
-from . import store
-from .messages import operation
+from . import store, store_lists
+from .messages import check_excluded, operation
 from .rules import BatchRequest, State, selection_differs
 from .store_actions import ACTIONS
 from .store_filters import name_revision
+from .store_steps import count_selected
 from .store_undo import start_undo
 
 
@@ -66,7 +66,7 @@ class OperationService(WatchMethods, OperationServiceServicer):
             if has_conditions:
                 raise invalid("ids", "INVALID_VALUE", "excludes filter, segmentId and q")
             raise invalid("filter", "REQUIRED", "must be set, or segmentId, q or ids")
-        _check_excluded(request)
+        check_excluded(request.ids, request.exclude_ids)
         # Read first, to detect a change of the segment or of names after they are read.
         names_before = await self._database.read(partial(name_revision, account))
         texts, ids = await self._filters.texts(request.filter, request.segment_id), None
@@ -76,7 +76,7 @@ class OperationService(WatchMethods, OperationServiceServicer):
             total = len(ids)
         else:
             tree = await self._filters.conditions(texts, request.segment_id, request.q)
-            count = partial(_count, account, tree, set(request.exclude_ids))
+            count = partial(count_selected, account, tree, set(request.exclude_ids))
             total, excluded = await self._database.read(count)
         if request.HasField("expected_total") and selection_differs(total, request.expected_total):
             raise SelectionChanged(request.expected_total, total)
@@ -116,7 +116,7 @@ class OperationService(WatchMethods, OperationServiceServicer):
         account, among = account_id(), (int(request.state), int(request.type))
         page = page_in(f"operations{among if any(among) else ''}", request)
         rows, total, following = await self._database.read(
-            partial(store.page, account, page, among=among)
+            partial(store_lists.page, account, page, among=among)
         )
         reply = pb.ListOperationsResponse(
             operations=map(operation, rows),
@@ -185,23 +185,6 @@ def _find_for(caller: Caller, operation_id: str, tx: Transaction) -> store.Opera
     """Returns an operation. Raises Unauthorized if the key is no longer valid."""
     check_credential(caller.account_id, caller.actor.id, tx)
     return store.find(caller.account_id, operation_id, tx)
-
-
-def _check_excluded(request: pb.BatchChangeSubscribersRequest) -> None:
-    """Raises ValidationError for excluded subscribers that could be changed nevertheless."""
-    if request.exclude_ids and request.ids:
-        message = "is accepted with filter, segmentId and q only"
-        raise invalid("excludeIds", "INVALID_VALUE", message)
-    for index, text in enumerate(request.exclude_ids):
-        if not is_id(text):
-            message = "must be the identifier of a subscriber"
-            raise invalid(f"excludeIds[{index}]", "INVALID_FORMAT", message)
-
-
-def _count(account_id: str, tree: Any, excluded: set[str], tx: Transaction) -> tuple[int, int]:
-    """Returns the numbers of subscribers that match: without those excluded, and of these."""
-    left_out = len(find_matches(account_id, sorted(excluded), tree, tx)) if excluded else 0
-    return count_matches(account_id, tree, tx) - left_out, left_out
 
 
 def _action(message: pb.BatchAction) -> tuple[str, Any]:

@@ -11,7 +11,7 @@ operations. Jobs are operations of other features; see `store_jobs`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from operator import eq
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ from ..subscribers.fields import SubscriberRow
 from ..subscribers.models import Subscriber
 from ..subscribers.query.conditions import conditions_of, search_of
 from ..subscribers.query.plan import read_in_order
-from ..subscribers.query.store_pages import find_matches, ids_after
+from ..subscribers.query.store_pages import count_matches, find_matches, ids_after
 from ..subscribers.query.syntax import parse
 from ..subscribers.query.tree import EVERYONE, And, Condition, Kind, joined, within
 from ..subscribers.store_reading import IN_ACCOUNT, find_each
@@ -64,6 +64,18 @@ _STORED_AT_START = Statement(
     ),
     has_one_plan=True,
 )
+
+
+def count_selected(
+    account_id: str, tree: Any, excluded: Collection[str], tx: Transaction
+) -> tuple[int, int]:
+    """Returns the numbers of subscribers that match: without those excluded, and of these."""
+    ids = sorted(excluded)
+    if tree is EVERYONE:
+        left_out = len(find_each(account_id, ids, tx))
+    else:
+        left_out = len(find_matches(account_id, ids, tree, tx)) if ids else 0
+    return count_matches(account_id, tree, tx) - left_out, left_out
 
 
 class Selection(NamedTuple):

@@ -248,8 +248,14 @@ type CreateExportRequest struct {
 	// Whether text in CSV that a spreadsheet would run as a formula is escaped, as in
 	// ExportSubscribers. Default: true.
 	EscapeFormulas *bool `protobuf:"varint,8,opt,name=escape_formulas,json=escapeFormulas,proto3,oneof" json:"escape_formulas,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Exports only the subscribers with these identifiers: at most 1,000. Not accepted with filter,
+	// segment_id or q. Those that do not exist are ignored.
+	Ids []string `protobuf:"bytes,9,rep,name=ids,proto3" json:"ids,omitempty"`
+	// Identifiers of subscribers that are not exported: at most 1,000. Not accepted with ids. Those
+	// that do not match are ignored.
+	ExcludeIds    []string `protobuf:"bytes,10,rep,name=exclude_ids,json=excludeIds,proto3" json:"exclude_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateExportRequest) Reset() {
@@ -336,6 +342,20 @@ func (x *CreateExportRequest) GetEscapeFormulas() bool {
 		return *x.EscapeFormulas
 	}
 	return false
+}
+
+func (x *CreateExportRequest) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *CreateExportRequest) GetExcludeIds() []string {
+	if x != nil {
+		return x.ExcludeIds
+	}
+	return nil
 }
 
 // The started export.
@@ -1037,7 +1057,7 @@ const file_roster_v1_exports_proto_rawDesc = "" +
 	"\bended_at\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:17.247ZR\aendedAt\x12]\n" +
 	"\n" +
 	"expires_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\texpiresAt\x12&\n" +
-	"\x05actor\x18\x12 \x01(\v2\x10.roster.v1.ActorR\x05actor\"\xd1\x03\n" +
+	"\x05actor\x18\x12 \x01(\v2\x10.roster.v1.ActorR\x05actor\"\xaa\x04\n" +
 	"\x13CreateExportRequest\x12E\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x18.roster.v1.Export.FormatB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03CSV\xe0\xb5\x18\x01R\x06format\x12:\n" +
 	"\x06filter\x18\x02 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
@@ -1047,7 +1067,11 @@ const file_roster_v1_exports_proto_rawDesc = "" +
 	"\x04view\x18\x05 \x01(\x0e2\x1a.roster.v1.Subscriber.ViewB\x15\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x05BASIC\xe0\xb5\x18\x01R\x04view\x12M\n" +
 	"\acolumns\x18\x06 \x03(\tB3\xbaH\x0e\x92\x01\v\x10\xc8\x01\"\x06r\x04\x10\x01\x18d\xaa\xb5\x18\x1e[\"email\", \"firstName\", \"tags\"]R\acolumns\x12\x1a\n" +
 	"\x03bom\x18\a \x01(\bB\b\xaa\xb5\x18\x04trueR\x03bom\x126\n" +
-	"\x0fescape_formulas\x18\b \x01(\bB\b\xaa\xb5\x18\x04trueH\x00R\x0eescapeFormulas\x88\x01\x01B\x12\n" +
+	"\x0fescape_formulas\x18\b \x01(\bB\b\xaa\xb5\x18\x04trueH\x00R\x0eescapeFormulas\x88\x01\x01\x12#\n" +
+	"\x03ids\x18\t \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\xe8\a\"\x06r\x04\x10\x01\x18\x1aR\x03ids\x122\n" +
+	"\vexclude_ids\x18\n" +
+	" \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\xe8\a\"\x06r\x04\x10\x01\x18\x1aR\n" +
+	"excludeIdsB\x12\n" +
 	"\x10_escape_formulas\"\x87\x01\n" +
 	"\x14CreateExportResponse\x12;\n" +
 	"\x06export\x18\x01 \x01(\v2\x1b.roster.v1.SubscriberExportB\x06\xbaH\x03\xc8\x01\x01R\x06export\x122\n" +

@@ -50,7 +50,8 @@ const (
 // deleted, and running ones end as FAILED, because a file could contain the person.
 type ExportServiceClient interface {
 	// Starts an export and returns it with the number of selected subscribers: those that match
-	// filter, segment_id and q, or all if none is set. Fails with SEGMENT_NOT_FOUND or
+	// filter, segment_id and q, without those of exclude_ids, or those of ids, or all if none is set.
+	// Fails with SEGMENT_NOT_FOUND or
 	// SEGMENT_WITHOUT_FILTER, with EXPORT_LIMIT_REACHED if the account has 20 exports, and with
 	// OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 	CreateExport(ctx context.Context, in *CreateExportRequest, opts ...grpc.CallOption) (*CreateExportResponse, error)
@@ -192,7 +193,8 @@ func (c *exportServiceClient) DeleteExport(ctx context.Context, in *DeleteExport
 // deleted, and running ones end as FAILED, because a file could contain the person.
 type ExportServiceServer interface {
 	// Starts an export and returns it with the number of selected subscribers: those that match
-	// filter, segment_id and q, or all if none is set. Fails with SEGMENT_NOT_FOUND or
+	// filter, segment_id and q, without those of exclude_ids, or those of ids, or all if none is set.
+	// Fails with SEGMENT_NOT_FOUND or
 	// SEGMENT_WITHOUT_FILTER, with EXPORT_LIMIT_REACHED if the account has 20 exports, and with
 	// OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
 	CreateExport(context.Context, *CreateExportRequest) (*CreateExportResponse, error)

@@ -139,6 +139,8 @@ class CreateExportRequest(_message.Message):
     COLUMNS_FIELD_NUMBER: _builtins.int
     BOM_FIELD_NUMBER: _builtins.int
     ESCAPE_FORMULAS_FIELD_NUMBER: _builtins.int
+    IDS_FIELD_NUMBER: _builtins.int
+    EXCLUDE_IDS_FIELD_NUMBER: _builtins.int
     format: _rows_pb2.Export.Format.ValueType
     """Format of the file: NDJSON or CSV. Default: CSV. For Excel, set bom as well."""
     filter: _builtins.str
@@ -163,6 +165,18 @@ class CreateExportRequest(_message.Message):
     def columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Which fields are exported instead of those of the view, as in ExportSubscribers: at most 200."""
 
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Exports only the subscribers with these identifiers: at most 1,000. Not accepted with filter,
+        segment_id or q. Those that do not exist are ignored.
+        """
+
+    @_builtins.property
+    def exclude_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Identifiers of subscribers that are not exported: at most 1,000. Not accepted with ids. Those
+        that do not match are ignored.
+        """
+
     def __init__(
         self,
         *,
@@ -174,10 +188,12 @@ class CreateExportRequest(_message.Message):
         columns: _abc.Iterable[_builtins.str] | None = ...,
         bom: _builtins.bool = ...,
         escape_formulas: _builtins.bool | None = ...,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+        exclude_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "escape_formulas", b"escape_formulas"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "bom", b"bom", "columns", b"columns", "escape_formulas", b"escape_formulas", "filter", b"filter", "format", b"format", "q", b"q", "segment_id", b"segment_id", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "bom", b"bom", "columns", b"columns", "escape_formulas", b"escape_formulas", "exclude_ids", b"exclude_ids", "filter", b"filter", "format", b"format", "ids", b"ids", "q", b"q", "segment_id", b"segment_id", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__escape_formulas: _TypeAlias = _typing.Literal["escape_formulas"]  # noqa: Y015
     _WhichOneofArgType__escape_formulas: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas"]  # noqa: Y015

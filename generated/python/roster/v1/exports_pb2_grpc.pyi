@@ -49,7 +49,8 @@ class ExportServiceStub:
     def __new__(cls, channel: _aio.Channel) -> ExportServiceAsyncStub: ...
     CreateExport: _grpc.UnaryUnaryMultiCallable[_exports_pb2.CreateExportRequest, _exports_pb2.CreateExportResponse]
     """Starts an export and returns it with the number of selected subscribers: those that match
-    filter, segment_id and q, or all if none is set. Fails with SEGMENT_NOT_FOUND or
+    filter, segment_id and q, without those of exclude_ids, or those of ids, or all if none is set.
+    Fails with SEGMENT_NOT_FOUND or
     SEGMENT_WITHOUT_FILTER, with EXPORT_LIMIT_REACHED if the account has 20 exports, and with
     OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
     """
@@ -98,7 +99,8 @@ class ExportServiceAsyncStub(ExportServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateExport: _aio.UnaryUnaryMultiCallable[_exports_pb2.CreateExportRequest, _exports_pb2.CreateExportResponse]  # type: ignore[assignment]
     """Starts an export and returns it with the number of selected subscribers: those that match
-    filter, segment_id and q, or all if none is set. Fails with SEGMENT_NOT_FOUND or
+    filter, segment_id and q, without those of exclude_ids, or those of ids, or all if none is set.
+    Fails with SEGMENT_NOT_FOUND or
     SEGMENT_WITHOUT_FILTER, with EXPORT_LIMIT_REACHED if the account has 20 exports, and with
     OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
     """
@@ -150,7 +152,8 @@ class ExportServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_exports_pb2.CreateExportResponse, _abc.Awaitable[_exports_pb2.CreateExportResponse]]:
         """Starts an export and returns it with the number of selected subscribers: those that match
-        filter, segment_id and q, or all if none is set. Fails with SEGMENT_NOT_FOUND or
+        filter, segment_id and q, without those of exclude_ids, or those of ids, or all if none is set.
+        Fails with SEGMENT_NOT_FOUND or
         SEGMENT_WITHOUT_FILTER, with EXPORT_LIMIT_REACHED if the account has 20 exports, and with
         OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
         """

@@ -221,6 +221,22 @@ export declare type CreateExportRequest = Message<"roster.v1.CreateExportRequest
    * @generated from field: optional bool escape_formulas = 8;
    */
   escapeFormulas?: boolean | undefined;
+
+  /**
+   * Exports only the subscribers with these identifiers: at most 1,000. Not accepted with filter,
+   * segment_id or q. Those that do not exist are ignored.
+   *
+   * @generated from field: repeated string ids = 9;
+   */
+  ids: string[];
+
+  /**
+   * Identifiers of subscribers that are not exported: at most 1,000. Not accepted with ids. Those
+   * that do not match are ignored.
+   *
+   * @generated from field: repeated string exclude_ids = 10;
+   */
+  excludeIds: string[];
 };
 
 /**
@@ -586,7 +602,8 @@ export declare const DeleteExportResponseSchema: GenMessage<DeleteExportResponse
 export declare const ExportService: GenService<{
   /**
    * Starts an export and returns it with the number of selected subscribers: those that match
-   * filter, segment_id and q, or all if none is set. Fails with SEGMENT_NOT_FOUND or
+   * filter, segment_id and q, without those of exclude_ids, or those of ids, or all if none is set.
+   * Fails with SEGMENT_NOT_FOUND or
    * SEGMENT_WITHOUT_FILTER, with EXPORT_LIMIT_REACHED if the account has 20 exports, and with
    * OPERATION_LIMIT_REACHED if 100 operations of the account have not ended.
    *

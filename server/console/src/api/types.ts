@@ -642,6 +642,8 @@ export interface CreateExportRequest {
   columns?: string[] | null;
   bom?: boolean | null;
   escapeFormulas?: boolean | null;
+  ids?: string[] | null;
+  excludeIds?: string[] | null;
 }
 
 export interface CreateExportResponse {
