@@ -28,7 +28,7 @@ def check(
         str, typer.Option(metavar="ID", help="Check this account only. Default: all accounts.")
     ] = "",
     repair: Annotated[
-        bool, typer.Option("--repair", help="Recount the counters and totals that differ.")
+        bool, typer.Option("--repair", help="Recount counters and totals, and delete unused files.")
     ] = False,
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     secret_key: SecretKey = "",
@@ -37,10 +37,10 @@ def check(
     """Compare the stored data with itself. Works while the service runs.
 
     Counts subscribers again and compares the counters and statistics, revisions, histories,
-    references between rows, events and deliveries. Changes nothing without --repair. With the
-    secret key, also lists deleted subscribers who had opted out and are not suppressed, which is
-    not an error. Exit codes: 1 if something differs, 4 if the database cannot be used, 5 if the
-    account does not exist.
+    references between rows, types of values, files, events and deliveries. Changes nothing without
+    --repair. Also lists exports and imports without their file and, with the secret key, deleted
+    subscribers who had opted out and are not suppressed, which are no errors. Exit codes: 1 if
+    something differs, 4 if the database cannot be used, 5 if the account does not exist.
     """
     location = Settings.database_url.parse(database_url)
     check_secret_key(secret_key)
@@ -94,7 +94,9 @@ def _summary(report: Report, seconds: float) -> str:
     text = f"Checked {read} in {seconds:.1f} s: {pluralized(report.errors, 'difference')}."
     found = {each.check for checked in report.differing for each in checked.findings}
     if found & REPAIRABLE:
-        text += " To recount counters and totals, run: roster check --repair"
+        text += (
+            " To recount counters and totals, and delete unused files, run: roster check --repair"
+        )
     return text
 
 

@@ -2,7 +2,7 @@
 
 Each account is read in one transaction, so that it is consistent while services write. A repair
 counts again in transactions with the account lock: one for the counters of the account, and one
-for each total.
+for each total. It also deletes files that belong to nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ..features.accounts import store as accounts
 from ..features.accounts.store import AccountRow
+from ..features.custom_fields.store_check import check_values
 from ..features.subscribers.counters.store_counting import rebuild_counters
 from ..features.subscribers.counters.store_recounting import differing_totals, recount_total
 from ..features.subscribers.store_check import check_subscribers
@@ -22,10 +23,11 @@ from ..features.webhooks.store_check import check_events
 from ..storage.account_rows import account_tables
 from ..storage.backups.verify import file_errors
 from ..storage.databases import Begin
-from ..storage.findings import REPAIRABLE, Check, Finding, Findings
+from ..storage.findings import COUNTED, Check, Finding, Findings
 from ..storage.migrate import applied_at
 from ..storage.transaction import Transaction
 from ..values.database_url import DatabaseLocation
+from .check_files import check_files, delete_files_without_job
 from .pauses import paused_after
 
 # The migration since which the flows of a day are counted.
@@ -127,13 +129,18 @@ def check_account(
     """
     findings = Findings()
     subscribers = check_subscribers(account_id, tx, findings, has_all_flows=has_all_flows)
+    check_values(account_id, tx, findings)
+    check_files(account_id, tx, findings)
     events = check_events(account_id, tx, findings, suppressions)
     return Checked(account_id, subscribers, events, findings.all())
 
 
 def repair(begin: Begin, checked: Checked) -> list[Finding]:
-    """Counts again what differs in an account, and returns the findings that this concerns."""
-    found = [each for each in checked.findings if each.check in REPAIRABLE]
+    """Counts again what differs in an account, and deletes its files that belong to nothing.
+
+    Returns the findings that this concerns.
+    """
+    found = [each for each in checked.findings if each.check in COUNTED]
     account_id, checks = checked.account_id, {each.check for each in found}
     if Check.COUNTERS in checks:
         with begin() as tx:
@@ -144,4 +151,6 @@ def repair(begin: Begin, checked: Checked) -> list[Finding]:
         for name in names:
             with paused_after(), begin() as tx:
                 recount_total(account_id, name, tx)
+    if any(each.check is Check.FILES for each in checked.findings):
+        found += delete_files_without_job(begin, account_id)
     return found

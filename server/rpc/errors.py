@@ -315,6 +315,8 @@ class SelectionChanged(RosterError):
     )
 
     def __init__(self, expected: int, total: int) -> None:
+        # HTTP returns no metadata.
+        self.details = (Detail("expectedTotal", "INVALID_VALUE", f"must be {total}"),)
         super().__init__(expectedTotal=expected, total=total)
 
 
@@ -589,6 +591,10 @@ class Unavailable(RosterError):
 
 class StatementTimeout(Unavailable):
     """A statement exceeded the timeout of the database server; nothing was changed."""
+
+
+class DatabaseFull(Unavailable):
+    """The disk of the database is full; nothing was changed."""
 
 
 class Overloaded(Unavailable):

@@ -23,15 +23,21 @@ class Check(StrEnum):
     REVISIONS = "revisions"
     HISTORY = "history"
     REFERENCES = "references"
+    VALUES = "custom field values"
+    FILES = "files"
+    MISSING_FILES = "missing files"
     EVENTS = "events"
     DELIVERIES = "deliveries"
     SUPPRESSIONS = "suppressions"
 
 
 # These are derived from other rows, so they can be counted again.
-REPAIRABLE = frozenset({Check.COUNTERS, Check.STATUS_TOTALS, Check.TAG_TOTALS})
-# These can be intended: lifting a suppression leaves no trace of a deleted subscriber.
-UNCERTAIN = frozenset({Check.SUPPRESSIONS})
+COUNTED = frozenset({Check.COUNTERS, Check.STATUS_TOTALS, Check.TAG_TOTALS})
+# Files that belong to nothing can be deleted.
+REPAIRABLE = COUNTED | {Check.FILES}
+# These can be intended: lifting a suppression leaves no trace of a deleted subscriber, and files
+# are in no backup.
+UNCERTAIN = frozenset({Check.SUPPRESSIONS, Check.MISSING_FILES})
 
 
 class Finding(NamedTuple):

@@ -20,10 +20,11 @@ from rosterd.server.features.files import store as files
 
 from ..cases import each
 from ..conftest import Account
-from ..fronts import GrpcFront, HttpFront, error_response
-from .helpers import MISSING_ID, create_field, create_subscriber
+from ..fronts import GrpcFront, HttpFront, SessionToken, error_response
+from .helpers import MISSING_ID, create_field, create_subscriber, over_http
 from .streams import export as streamed
 from .streams import export_table, import_table
+from .test_sessions import link, sign_in
 
 
 def start(account: Account, **request: Any) -> dict[str, Any]:
@@ -40,21 +41,27 @@ def run(account: Account, **request: Any) -> dict[str, Any]:
     return export
 
 
-def download(account: Account, export_id: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+def download(
+    account: Account, export_id: str, *, verb: str = "GET", **headers: str
+) -> tuple[int, dict[str, str], bytes]:
     """Returns the status, the headers in lower case and the body of a file or its error."""
     if isinstance(account.front, HttpFront):
         path = f"/api/exports/{export_id}/file"
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        status, received, body = account.front.exchange("GET", path, account.key, headers=sent)
+        status, received, body = account.front.exchange(verb, path, account.key, headers=sent)
         return status, received, body
     assert isinstance(account.front, GrpcFront)
+    is_session = isinstance(account.key, SessionToken)
+    metadata = (
+        ("session", account.key) if is_session else ("authorization", f"Bearer {account.key}")
+    )
     call = account.front.channel.unary_stream(
         "/roster.v1.ExportService/DownloadExport",
         request_serializer=pb.DownloadExportRequest.SerializeToString,
         response_deserializer=HttpBody.FromString,
     )(
         pb.DownloadExportRequest(id=export_id, **{k.lower(): v for k, v in headers.items()}),
-        metadata=[("authorization", f"Bearer {account.key}")],
+        metadata=[metadata],
         timeout=60,
     )
     try:
@@ -177,6 +184,40 @@ def test_a_download_can_be_resumed(account: Account) -> None:
     status, headers, error = download(account, export["id"], Range=f"bytes={size}-")
     assert (status, headers["content-range"]) == (416, f"bytes */{size}")
     assert json.loads(error)["error"]["code"] == "RangeNotSatisfiable"
+
+
+@over_http
+def test_head_of_a_file_has_the_headers_and_no_body(account: Account) -> None:
+    create_people(account)
+    export = run(account)
+    _, expected, body = download(account, export["id"])
+    status, headers, nothing = download(account, export["id"], verb="HEAD")
+    assert (status, nothing) == (200, b"")
+    varying = ("date", "x-request-id")
+    assert {k: v for k, v in headers.items() if k not in varying} == {
+        k: v for k, v in expected.items() if k not in varying
+    }
+    assert int(headers["content-length"]) == len(body)
+    assert download(account, MISSING_ID, verb="HEAD")[::2] == (404, b"")
+
+
+def test_a_file_belongs_to_its_account_and_needs_the_scope_read(
+    account: Account, other_account: Account
+) -> None:
+    create_people(account)
+    export = run(account)
+    _, _, body = download(account, export["id"])
+    readers = account.with_key(account.new_key("read")), sign_in(account, link(account, "read"))
+    for reader in readers:
+        assert download(reader, export["id"])[::2] == (200, body)
+    for other in (other_account, sign_in(other_account, link(other_account))):
+        status, _, error = download(other, export["id"])
+        assert (status, json.loads(error)["error"]["code"]) == (404, "ExportNotFound")
+    signup = account.with_key(account.new_key("signup"))
+    assert download(signup, export["id"])[0] == 403
+    session = readers[1]
+    session.ok("SignOut")
+    assert download(session, export["id"])[0] == 401
 
 
 def test_an_export_of_nobody_is_an_empty_file(account: Account) -> None:

@@ -5,7 +5,8 @@
 
 Machines differ and are shared, so each measurement runs in turns with its baseline and the
 median of the ratios is reported. The service runs with default settings, in one process, at 32
-connections; on PostgreSQL two processes are compared with one. ROSTER_BENCH=short runs each
+connections; on PostgreSQL two processes are compared with one. All groups take less than half an
+hour together; the time of each is printed. ROSTER_BENCH=short runs each
 benchmark briefly, which only checks that it works.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +31,7 @@ from . import (
     memory,
     operations,
     requests_on_databases,
+    web_console,
     webhooks,
     workers,
 )
@@ -79,6 +82,7 @@ GROUPS: dict[str, Group] = {
     "gateway": lambda _: gateway.stats(),
     "channel": lambda _: gateway.channel_stats(),
     "codec": lambda _: codec.stats(),
+    "console": web_console.stats,
 }
 
 
@@ -92,6 +96,7 @@ def main(names: list[str]) -> None:
     others = json.loads(RESULTS.read_text()) if names and RESULTS.exists() else {}
     for name in names or GROUPS:
         console.print(f"Measuring {name} ...")
+        started = time.monotonic()
         try:
             with tempfile.TemporaryDirectory(dir=".") as folder:
                 for group in GROUPS[name](Path(folder)):
@@ -102,6 +107,7 @@ def main(names: list[str]) -> None:
             if tools.are_required():
                 raise SystemExit(str(missing)) from None
             console.print(f"{name} skipped: {missing}")
+        console.print(f"  {time.monotonic() - started:,.0f} s")
     table = Table(*HEADER, box=None)
     for cells in rows(results):
         table.add_row(*cells)

@@ -30,7 +30,7 @@ from .measurement import (
     comparison,
     cpu_seconds,
     in_turns,
-    median,
+    stats_of,
     unique_numbers,
 )
 from .subjects import Subject, Subjects
@@ -62,7 +62,7 @@ def stats(subjects: Subjects) -> Iterator[Stats]:
         lambda: imported(on_sqlite), lambda: imported(on_postgresql), lambda: inserted(new_person)
     )
     yield comparison("import", ours, theirs)
-    yield median(other).stats("import_on_postgresql")
+    yield stats_of("import_on_postgresql", other)
     yield compared(
         "import_csv",
         lambda: imported(on_sqlite, "import-csv"),

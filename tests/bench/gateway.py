@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -14,7 +13,7 @@ from roster.v1 import subscribers_pb2, subscribers_pb2_grpc
 from rosterd.http_gateway.channel.in_process import InProcessChannel
 
 from .gateway_servers import PATH, SUBSCRIBER, Backend
-from .measurement import Stats, compared, load, program, request
+from .measurement import Stats, compared, load, program, request, spread
 
 REQUESTS = [request("GET", PATH, "rk_key")]
 CALLS, REPETITIONS = 20_000, 7
@@ -39,10 +38,10 @@ def stats() -> Iterator[Stats]:
 
 def channel_stats() -> Iterator[Stats]:
     """Yields the overhead of the in-process channel with two empty interceptors."""
-    yield {"in_process_call_us": round(uvloop.run(_channel_microseconds()), 1)}
+    yield spread("in_process_call_us", uvloop.run(_channel_microseconds()), 1)
 
 
-async def _channel_microseconds() -> float:
+async def _channel_microseconds() -> list[float]:
     def register(server: Any) -> None:
         subscribers_pb2_grpc.add_SubscriberServiceServicer_to_server(Backend(), server)
 
@@ -52,13 +51,11 @@ async def _channel_microseconds() -> float:
         Backend().GetSubscriber,
         subscribers_pb2.GetSubscriberRequest(id=SUBSCRIBER.id),
     )
-    return statistics.median(
-        [
-            await _microseconds(lambda: stub.GetSubscriber(message))
-            - await _microseconds(lambda: handle(message, None))
-            for _ in range(REPETITIONS)
-        ]
-    )
+    return [
+        await _microseconds(lambda: stub.GetSubscriber(message))
+        - await _microseconds(lambda: handle(message, None))
+        for _ in range(REPETITIONS)
+    ]
 
 
 async def _microseconds(call: Callable[[], Awaitable[Any]]) -> float:

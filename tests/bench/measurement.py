@@ -69,6 +69,12 @@ class Rate(NamedTuple):
         return {key: value for key, value in values.items() if value is not None}
 
 
+def spread(name: str, values: Sequence[float], digits: int) -> Stats:
+    """Returns the median of some values, and their range."""
+    found = {"": statistics.median(values), "_lowest": min(values), "_highest": max(values)}
+    return {f"{name}{suffix}": round(value, digits) for suffix, value in found.items()}
+
+
 Work = Callable[[], Rate | float]
 
 
@@ -205,6 +211,12 @@ def in_turns(*works: Work, repetitions: int = REPETITIONS) -> list[list[Rate]]:
     return [own[-repetitions:] for own in rates]
 
 
+def stats_of(name: str, rates: Sequence[Rate]) -> Stats:
+    """Returns the statistics of the medians of some rates, and their range."""
+    per_second = spread(f"{name}_per_second", [rate.per_second for rate in rates], 1)
+    return median(rates).stats(name) | per_second
+
+
 def median(rates: Sequence[Rate]) -> Rate:
     """Returns the medians of each value of some rates."""
     medians = (
@@ -224,9 +236,7 @@ def comparison(name: str, roster: Sequence[Rate], baseline: Sequence[Rate]) -> S
     pairs = zip(roster, baseline, strict=True)
     ratios = [ours.per_second / theirs.per_second for ours, theirs in pairs]
     return {
-        name: round(statistics.median(ratios), 3),
-        f"{name}_lowest": round(min(ratios), 3),
-        f"{name}_highest": round(max(ratios), 3),
-        **median(roster).stats(name),
+        **spread(name, ratios, 3),
+        **stats_of(name, roster),
         f"{name}_baseline": round(median(baseline).per_second, 1),
     }

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..processes import Service, start
-from .measurement import Stats
-from .transfers import EXPORT_ROWS, IMPORT_ROWS, exports_with_links, import_rows, outcome, stream
+from .measurement import SHORT, Stats, spread
+from .transfers import EXPORT_ROWS, IMPORT_ROWS, exports_compared, import_rows, outcome, stream
+
+STARTS = 3 if SHORT else 5
+EXPORTS = 1 if SHORT else 3
 
 
 def memory_mib(process: int) -> float:
@@ -22,25 +24,27 @@ def memory_mib(process: int) -> float:
 
 
 def start_stats(folder: Path) -> Iterator[Stats]:
-    """Starts the service three times. Yields the median seconds to ready, and idle memory."""
-    times, memory = [], 0.0
-    for _ in range(3):
+    """Starts the service some times. Yields the seconds to ready, and the idle memory."""
+    times, memory = [], []
+    for _ in range(STARTS):
         started = time.perf_counter()
         service = start(folder)
         times.append(time.perf_counter() - started)
-        memory = memory_mib(service.process.pid)
+        memory.append(memory_mib(service.process.pid))
         service.stop()
-    yield {
-        "idle_memory_mib": round(memory, 1),
-        "seconds_to_ready": round(statistics.median(times), 2),
-    }
+    yield spread("idle_memory_mib", memory, 1) | spread("seconds_to_ready", times, 2)
 
 
 def export_stats(service: Service) -> Iterator[Stats]:
-    """Yields the rate of exports, and the memory growth of a service during one, in MiB."""
+    """Yields the rate of exports, and the memory growth of a service during some, in MiB."""
     import_rows(service, IMPORT_ROWS)
-    yield exports_with_links(service)
+    yield exports_compared("export_links", "export-links", service)
+    yield exports_compared("export_file", "export-file", service)
     import_rows(service, EXPORT_ROWS)
+    yield spread("export_memory_mib", [_growth(service) for _ in range(EXPORTS)], 1)
+
+
+def _growth(service: Service) -> float:
     before = memory_mib(service.process.pid)
     client, most = stream("export", service), before
     while client.poll() is None:
@@ -48,4 +52,4 @@ def export_stats(service: Service) -> Iterator[Stats]:
         time.sleep(0.05)
     if outcome(client)["lines"] < EXPORT_ROWS:
         raise SystemExit("an export ended early")
-    yield {"export_memory_mib": round(most - before, 1)}
+    return most - before

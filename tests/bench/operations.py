@@ -24,10 +24,11 @@ from rosterd.server.storage.databases import unit_of_work
 
 from ..postgres import running
 from ..processes import Service, start
-from .measurement import CONNECTIONS, REPETITIONS, SECONDS, SHORT, Stats, request, send
+from .measurement import CONNECTIONS, REPETITIONS, SECONDS, SHORT, Stats, request, send, spread
 from .scale_fill import fill
 
-SUBSCRIBERS = 5_000 if SHORT else 1_000_000
+# No operation processes as many while it is measured. Filling a larger list takes minutes.
+SUBSCRIBERS = 5_000 if SHORT else 300_000
 RATE = 500
 TURNS = 2 * REPETITIONS
 _numbers = count()
@@ -36,9 +37,9 @@ _numbers = count()
 def stats(folder: Path) -> Iterator[Stats]:
     """Yields the results of both databases.
 
-    `get_99th_beside_operation` is the ratio of the 99th percentiles with and without an operation,
-    medians of all turns. `operation_us_per_row` is the time of an operation without lookups, and
-    `operation_us_per_row_beside_lookups` that beside them.
+    `get_99th_beside_operation` is the ratio of the 99th percentiles with and without an operation:
+    that of the medians of all turns, and the range of the turns. `operation_us_per_row` is the time
+    of an operation without lookups, and `operation_us_per_row_beside_lookups` that beside them.
     """
     url = f"sqlite:///{folder}/operations.db"
     with _filled(folder, url) as (service, key):
@@ -77,11 +78,14 @@ def _costs(service: Service, key: str, suffix: str) -> Stats:
     for _ in range(REPETITIONS):
         with _operation(service, key, us_per_row):
             time.sleep(SECONDS)
+    name = f"get_99th_beside_operation{suffix}"
+    ratios = [with_it / without for with_it, without in zip(beside, alone, strict=True)]
     ratio = statistics.median(beside) / statistics.median(alone)
     return {
-        f"get_99th_beside_operation{suffix}": round(ratio, 2),
-        f"operation_us_per_row{suffix}": round(statistics.median(us_per_row)),
-        f"operation_us_per_row_beside_lookups{suffix}": round(statistics.median(us_per_row_beside)),
+        **spread(name, ratios, 2),
+        name: round(ratio, 2),
+        **spread(f"operation_us_per_row{suffix}", us_per_row, 0),
+        **spread(f"operation_us_per_row_beside_lookups{suffix}", us_per_row_beside, 0),
     }
 
 

@@ -21,10 +21,10 @@ from .measurement import (
     create_request,
     in_turns,
     load,
-    median,
     program,
     request,
     send,
+    stats_of,
 )
 from .subjects import Subject, Subjects
 
@@ -100,5 +100,5 @@ def measured(
     if compared:
         yield comparison(name, on_sqlite, compared[0])
     else:
-        yield median(on_sqlite).stats(name)
-    yield median(on_postgresql).stats(f"{name}_on_postgresql")
+        yield stats_of(name, on_sqlite)
+    yield stats_of(f"{name}_on_postgresql", on_postgresql)

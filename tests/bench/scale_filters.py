@@ -124,6 +124,13 @@ CASES: dict[str, Case] = {
             "continued": Case(is_continued=True),
         }.items()
     },
+    # The first revision and the middle one of `scale_filters_fill`.
+    **{
+        f"updated after ({percent} %)": Case(
+            {"updated_after": revision}, limit=100, order_by=Order.UPDATED
+        )
+        for percent, revision in ((100, 0), (50, 1_760_000_500_000_000), (1, 1_760_000_990_000_000))
+    },
     "q (100 %), no total": Case({"q": "ada"}, counting=Counting(0)),
     **{
         f"{order}{name}": case._replace(order_by=order)

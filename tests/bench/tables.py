@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ IN_README = [index for index, name in enumerate(HEADER) if name not in {"CPU in 
 # What follows the names of statistics of rates in bench.json.
 SUFFIXES = (
     *("_per_second", "_median_ms", "_99th_ms", "_cpu_seconds", "_baseline"),
-    *("_lowest", "_highest"),
+    *("_lowest", "_highest", "_per_second_lowest", "_per_second_highest"),
 )
 
 
@@ -81,26 +81,32 @@ class Row(NamedTuple):
             baseline = self.baseline
         if self.baseline and self.is_rate:
             baseline += f": {_rounded(results[f'{self.name}_baseline'])} {self.unit}"
-            ratio = f"{results[self.name]:.2f}"
-            if f"{self.name}_lowest" in results:
-                spread = (results[f"{self.name}{suffix}"] for suffix in ("_lowest", "_highest"))
-                ratio += " ({:.2f} to {:.2f})".format(*spread)
+            ratio = f"{results[self.name]:.2f}{_range(self.name, results, '{:.2f}'.format)}"
         return [self.label, *figures, baseline, ratio, self.bound]
 
     def _figures(self, name: str, results: Mapping[str, float]) -> tuple[str, str, str]:
         """Returns the value, the percentiles and the CPU time on one database."""
         value = percentiles = cpu = ""
         if name and self.is_rate:
-            value = f"{_rounded(results[f'{name}_per_second'])} {self.unit}"
+            rate = f"{name}_per_second"
+            value = f"{_rounded(results[rate])} {self.unit}{_range(rate, results, _rounded)}"
         elif name and self.at_most is not None:
-            number = results[name]
-            value = f"{number:.2f} times" if self.baseline else f"{_brief(number)} {self.unit}"
+            form, unit = ("{:.2f}".format, "times") if self.baseline else (_brief, self.unit)
+            value = f"{form(results[name])} {unit}{_range(name, results, form)}"
         if f"{name}_99th_ms" in results:
             median, last = results[f"{name}_median_ms"], results[f"{name}_99th_ms"]
             percentiles = f"{_brief(median)}, {_brief(last)}"
+            percentiles += _range(f"{name}_99th_ms", results, _brief)
         if f"{name}_cpu_seconds" in results:
             cpu = f"{results[f'{name}_cpu_seconds']:.2g}"
         return value, percentiles, cpu
+
+
+def _range(name: str, results: Mapping[str, float], form: Callable[[float], str]) -> str:
+    """Returns the lowest and the highest result in parentheses, if they were recorded."""
+    if f"{name}_lowest" not in results:
+        return ""
+    return f" ({form(results[f'{name}_lowest'])} to {form(results[f'{name}_highest'])})"
 
 
 def _rounded(rate: float) -> str:
@@ -164,6 +170,7 @@ ROWS = (
         0.50,
     ),
     Row("export with links", "export_links", "rows/s", "without links", 0.50),
+    Row("export to a file", "export_file", "rows/s", "streamed", 1.00),
     Row(
         "durable create, with a webhook",
         "create_with_a_webhook",
@@ -240,6 +247,18 @@ ROWS = (
     Row("memory that an export of 1,000,000 adds", "export_memory_mib", "MiB", at_most=30),
     Row("idle memory", "idle_memory_mib", "MiB", at_most=120, in_readme=True),
     Row("start until ready", "seconds_to_ready", "s", at_most=2, in_readme=True),
+    Row(
+        "console with 1,000,000 people, until it is usable",
+        "console_usable_ms",
+        "ms",
+        at_most=300,
+        in_readme=True,
+    ),
+    Row(
+        "console, until the slowest other view is shown", "console_next_view_ms", "ms", at_most=100
+    ),
+    Row("console, longest frame of a scroll", "console_longest_frame_ms", "ms", at_most=50),
+    Row("console, growth of the heap in 10 minutes", "console_heap_growth_mib", "MiB", at_most=2),
 )
 
 

@@ -302,6 +302,26 @@ def test_exporting_a_segment_takes_four_actions(owner: Person, tmp_path: Path) -
     assert {row["tags"] for row in rows} == {"early"}
 
 
+def test_columns_of_the_list_come_first_in_an_export(owner: Person, tmp_path: Path) -> None:
+    page, account = owner.page, owner.account
+    account.ok("CreateCustomField", label="City")
+    owner.open("/subscribers?columns=customFields.city%2Ccreated&q=p0001")
+    expect(page.get_by_role("link", name="All 1", exact=True)).to_be_visible()
+
+    page.get_by_role("button", name="Export").click()
+    columns = page.get_by_role("group", name="Columns").get_by_role("checkbox")
+    expect(columns.nth(2)).to_be_checked()
+    expect(columns.nth(3)).not_to_be_checked()
+    page.get_by_role("dialog").get_by_label("Created").uncheck()
+    page.get_by_role("dialog").get_by_label("Last name").check()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+
+    file = tmp_path / "export.csv"
+    download.value.save_as(file)
+    assert file.read_text().splitlines()[0] == "email,customFields.city,lastName"
+
+
 def test_read_only_session_can_only_export(person: Person) -> None:
     add_people(person.account, 3)
     person.sign_in(scope="read")
@@ -327,11 +347,11 @@ def test_progress_is_shown_until_the_end_also_without_a_connection(owner: Person
     page.route("**/api/operations/*", lambda route: route.abort())
     page.keyboard.press("Enter")
 
-    expect(notice(owner)).to_contain_text("Adding the tag early")
+    expect(notice(owner)).to_contain_text("Add tags: early")
     expect(notice(owner).get_by_role("progressbar")).to_be_visible()
     expect(toolbar(owner)).to_have_count(0)
     page.get_by_role("link", name="Settings").click()
-    expect(notice(owner)).to_contain_text("Adding the tag early")
+    expect(notice(owner)).to_contain_text("Add tags: early")
     page.unroute_all()
 
     expect(notice(owner)).to_contain_text("people got the tag early.")

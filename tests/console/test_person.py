@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
+from ..features.webhooks.receiver import Receiver
 from .conftest import Person
 from .people import add_person
 
@@ -92,6 +93,7 @@ def test_conflict_shows_both_values_and_another_field_is_no_conflict(person: Per
     expect(alert).to_contain_text("Changed meanwhile to Byron. You entered Countess.")
     name = account.ok("GetSubscriber", id=subscriber_id)["subscriber"]["firstName"]
     assert name == "Byron"
+    expect(field).to_be_focused()
     alert.get_by_role("button", name="Keep mine").click()
 
     expect(panel(person)).to_contain_text("First name: Byron → Countess")
@@ -280,6 +282,112 @@ def test_next_person_follows_and_escape_returns_to_the_row(person: Person) -> No
     expect(panel(person)).to_have_count(0)
     expect(page.get_by_role("grid")).to_be_focused()
     assert page.get_by_role("grid").get_attribute("aria-activedescendant") == "row-1"
+
+
+def test_deliveries_about_the_person_are_shown_and_lead_to_all(
+    person: Person, receiver: Receiver
+) -> None:
+    account, page = person.account, person.page
+    account.ok("CreateWebhook", url=receiver.url)
+    subscriber_id = add_person(account)["id"]
+    add_person(account, email="other@example.com")
+    for number in range(6):
+        account.ok("UpdateSubscriber", id=subscriber_id, firstName=f"Ada{number}")
+    receiver.wait_for(8)
+    person.sign_in()
+    shown = show(person, subscriber_id)
+
+    rows = shown.locator(".person-deliveries > li")
+    expect(rows).to_have_count(5)
+    expect(rows.first).to_contain_text("subscriber.updated")
+    shown.get_by_role("link", name="All deliveries").click()
+
+    expect(page.locator("tbody tr")).to_have_count(7)
+    page.go_back()
+    rows.first.get_by_role("link").click()
+    expect(page.locator(".page-head .state")).to_have_text("Succeeded")
+
+
+def test_consent_record_has_what_proves_consent_and_is_printed_without_the_rest(
+    person: Person,
+) -> None:
+    account, page = person.account, person.page
+    subscriber_id = add_person(account, firstName="Ada", tags=["vip"])["id"]
+    account.ok(
+        "ChangeSubscriberStatus", id=subscriber_id, status="CONFIRMED", consentSource="Fair 2026"
+    )
+    for number in range(60):
+        account.ok("UpdateSubscriber", id=subscriber_id, firstName=f"Ada{number}")
+    person.sign_in()
+    show(person, subscriber_id)
+
+    page.keyboard.press(".")
+    page.keyboard.press("r")
+
+    record = page.locator(".record")
+    expect(record).to_contain_text("Can be mailed. Confirmed on")
+    expect(record.locator("dl")).to_contain_text("Fair 2026")
+    expect(record.locator(".timeline li")).to_have_count(2)
+    person.check_accessibility()
+    page.emulate_media(media="print")
+    expect(page.get_by_role("navigation", name="Console")).to_have_count(0)
+    expect(record.get_by_role("button")).to_have_count(0)
+    expect(record.get_by_role("heading", name="Consent record")).to_be_visible()
+
+
+def test_width_of_the_panel_is_changed_and_remembered(person: Person) -> None:
+    page = person.page
+    subscriber_id = add_person(person.account)["id"]
+    person.sign_in()
+    show(person, subscriber_id)
+    edge = page.get_by_role("separator", name="Width of the person")
+
+    def width() -> float:
+        box = panel(person).bounding_box()
+        assert box is not None
+        return box["width"]
+
+    assert width() == 480
+    edge.focus()
+    page.keyboard.press("ArrowLeft")
+    assert width() == 504
+    page.keyboard.press("Home")
+    assert width() == 360
+    box = edge.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 4, 400)
+    page.mouse.down()
+    page.mouse.move(box["x"] - 196, 400)
+    page.mouse.up()
+    assert abs(width() - 560) <= 5
+    moved = width()
+    page.reload()
+    expect(panel(person).locator(".sentence")).to_be_visible()
+    assert width() == moved
+
+
+def test_status_that_changed_meanwhile_is_shown_before_it_is_replaced(person: Person) -> None:
+    account = person.account
+    subscriber_id = add_person(account)["id"]
+    person.sign_in()
+    show(person, subscriber_id)
+    person.page.keyboard.press("u")
+    dialog = person.page.get_by_role("dialog", name="Change status")
+    dialog.get_by_label("Confirmed").check()
+    account.ok("ChangeSubscriberStatus", id=subscriber_id, status="UNSUBSCRIBED")
+
+    dialog.get_by_role("button", name="Confirm", exact=True).click()
+
+    expect(dialog.get_by_role("alert")).to_have_text(
+        "Changed meanwhile to Unsubscribed. You entered Confirmed."
+    )
+    dialog.get_by_role("button", name="Record consent and subscribe").click()
+    # How the person asked is required now.
+    mailability = account.ok("GetSubscriberMailability", id=subscriber_id)
+    assert mailability["reason"] == "UNSUBSCRIBED"
+    dialog.get_by_label("How did the person ask?").fill("Phone call")
+    person.page.keyboard.press("Enter")
+    expect(panel(person).locator(".sentence")).to_contain_text("Can be mailed.")
 
 
 def test_person_is_accessible(person: Person) -> None:

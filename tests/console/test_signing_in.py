@@ -130,3 +130,29 @@ def test_signing_in_is_accessible(person: Person) -> None:
     person.sign_in()
     person.page.get_by_role("button", name="Ada Admin").click()
     person.check_accessibility()
+
+
+def test_error_of_the_first_request_is_shown_with_a_way_to_try_again(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    body = {"error": {"code": "Internal", "message": "An internal error occurred."}}
+    page.route("**/api/session", lambda route: route.fulfill(status=500, json=body))
+    person.open("/tags")
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.unroute_all()
+
+    page.get_by_role("button", name="Try again").click()
+
+    expect(page.get_by_role("heading", name="Tags")).to_be_visible()
+
+
+def test_rejected_call_is_sent_again(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    body = {"error": {"code": "RateLimited", "message": "Try again later."}}
+    rejected = {"status": 429, "headers": {"Retry-After": "1"}, "json": body}
+    page.route("**/api/session", lambda route: route.fulfill(**rejected), times=2)
+
+    person.open("/tags")
+
+    expect(page.get_by_role("heading", name="Tags")).to_be_visible()

@@ -183,6 +183,25 @@ def test_rows_are_selected_with_keys_and_clicks(crowd: Person) -> None:
     expect(page.get_by_role("toolbar")).to_have_count(0)
 
 
+@pytest.mark.parametrize(
+    "person", [{"permissions": ["clipboard-read", "clipboard-write"]}], indirect=True
+)
+def test_address_of_the_active_row_is_copied(person: Person) -> None:
+    add_people(person.account, 3)
+    person.sign_in()
+    person.open("/subscribers")
+    page = person.page
+    row(person, 0).wait_for()
+
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("c")
+    expect(page.get_by_text("Copied").first).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "p0001@example.com"
+    page.keyboard.press("y")
+    page.wait_for_function("navigator.clipboard.readText().then(text => text.startsWith('curl'))")
+
+
 def test_values_of_people_are_shown_as_text(person: Person) -> None:
     markup = "<img src=x onerror=alert(1)>"
     add_person(person.account, firstName=markup, lastName="شخص", tags=[markup, "x" * 100])
@@ -236,6 +255,21 @@ def test_shortcuts_are_listed_and_letters_can_be_switched_off(crowd: Person) -> 
     page.keyboard.press("j")
     expect(page.locator("[aria-activedescendant]")).to_have_count(0)
     page.keyboard.press("ArrowDown")
+    expect(active_row(crowd)).to_contain_text("p1202@")
+
+
+def test_key_that_follows_the_end_of_a_dialog_at_once_moves_in_the_list(crowd: Person) -> None:
+    crowd.page.keyboard.press("?")
+    dialog = crowd.page.get_by_role("dialog", name="Keyboard shortcuts")
+    # The closed dialog is removed, and loses the focus, only later.
+    dialog.evaluate(
+        """dialog => {
+          dialog.close();
+          const options = { key: "ArrowDown", bubbles: true, cancelable: true };
+          dialog.querySelector("input").dispatchEvent(new KeyboardEvent("keydown", options));
+        }"""
+    )
+
     expect(active_row(crowd)).to_contain_text("p1202@")
 
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from rosterd.server.rpc.errors import Overloaded, Unavailable
 from rosterd.server.storage.executor import batch_executor as executors
 from rosterd.server.storage.executor.batch_executor import BatchExecutor
 from rosterd.server.storage.executor.work_item import GroupLimit, GroupLimits, WorkItem
+from rosterd.server.storage.executor.work_time import measured
 
 from ..cases import each
 
@@ -70,8 +71,12 @@ class Gate:
     async def hold(self, executor: BatchExecutor[Work]) -> asyncio.Task[Any]:
         """Blocks the thread, and returns once it is blocked."""
         task = asyncio.create_task(executor.run(self))
-        assert await asyncio.to_thread(self._reached.wait, TIMEOUT)
+        await self.reached()
         return task
+
+    async def reached(self) -> None:
+        """Returns once the thread is blocked."""
+        assert await asyncio.to_thread(self._reached.wait, TIMEOUT)
 
     def open(self) -> None:
         self._opened.set()
@@ -167,6 +172,28 @@ def test_caller_of_an_abandoning_executor_is_cancelled_as_its_outcome_arrives(
     # The caller is canceled and does not wait forever.
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancelled_caller(after_settling=after_settling, abandons=True))
+
+
+def test_abandoned_work_costs_the_time_since_it_was_claimed() -> None:
+    async def abandoned(executor: BatchExecutor[Work], gate: Gate, *, claimed: bool) -> float:
+        with measured() as cost:
+            task = asyncio.create_task(executor.run(gate))
+            if claimed:
+                await gate.reached()
+            await asyncio.sleep(0.05)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        return cost.cpu_seconds
+
+    async def scenario() -> None:
+        async with Recorder().executor(abandons=True) as executor:
+            running, waiting = Gate(), Gate()
+            assert await abandoned(executor, running, claimed=True) >= 0.05
+            assert await abandoned(executor, waiting, claimed=False) == 0
+            running.open()
+
+    asyncio.run(scenario())
 
 
 def test_full_queue_rejects_calls_immediately(monkeypatch: pytest.MonkeyPatch) -> None:

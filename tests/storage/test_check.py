@@ -11,6 +11,12 @@ import pytest
 from peewee import SQL
 
 from rosterd.server.features.accounts import store as accounts
+from rosterd.server.features.exports import store as exports
+from rosterd.server.features.files import store as files
+from rosterd.server.features.files.store import PartRow
+from rosterd.server.features.imports.jobs import store as imports
+from rosterd.server.features.operations import store as operations
+from rosterd.server.features.operations.rules import JobRequest, State, Type
 from rosterd.server.features.subscribers.counters import store_counting
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.store import Changes
@@ -29,6 +35,9 @@ from ..cases import each
 from ..cli.commands import json_output, roster
 from .helpers import OURS, SUBSCRIBERS, SUPPRESSIONS, email, field, new
 
+EXPORT = JobRequest(
+    Type.SUBSCRIBERS_EXPORT, {}, {}, {"action": {}, "filter": ""}, [], by_admin=False
+)
 WEBHOOK = webhooks.NewWebhook("https://example.com/", "", (), enabled=True)
 BOB = "id = (SELECT id FROM subscriber WHERE email = 'bob@example.com')"
 
@@ -57,8 +66,24 @@ def account(tx: Transaction) -> str:
     change_status(OURS, email("eve"), Status.COMPLAINED, tx, by_admin=True)
     for name in ("eve", "zoe", "s3", "s4"):
         SUBSCRIBERS.delete(OURS, email(name), tx)
+    state = exports.create(OURS, EXPORT, 30, tx)
+    for number in range(2):
+        part = PartRow(number, 5 * number, 5, "", b"")
+        files.put_part(OURS, state.row.file_id, part, 5 * number, tx)
+    exports.put_progress(OURS, state.row, "0" * 64, tx)
+    operations.end(OURS, state.operation, State.SUCCEEDED, tx)
+    uploaded = files.create(OURS, tx.now + 1000, tx)
+    imports.insert(OURS, import_of(uploaded.id, tx), tx)
     expand(OURS, lock(OURS, tx), endpoints_of(OURS, tx), tx)
     return OURS
+
+
+def import_of(file_id: str, tx: Transaction) -> imports.ImportRow:
+    """Returns an import of which nothing was received."""
+    texts = dict.fromkeys(imports.ImportRow._fields, "")
+    times = {"created_at": tx.now, "started_at": None, "ended_at": None}
+    values: dict[str, Any] = {"id": tx.new_id(), "state": 1, "size": 9, "received": 0, **times}
+    return imports.ImportRow(**{**texts, **values, "file_id": file_id})
 
 
 @contextmanager
@@ -111,6 +136,17 @@ DAMAGE = {
     "UPDATE tag SET id = '0' WHERE name = 'vip'": {Check.REFERENCES},
     "UPDATE custom_field SET key = 'town'": {Check.REFERENCES},
     "UPDATE subscriber_history SET subscriber_id = '0'": {Check.REFERENCES, Check.HISTORY},
+    "UPDATE custom_field SET data_type = 2": {Check.VALUES},
+    "UPDATE custom_field SET data_type = 2 + 16": {Check.VALUES},
+    "UPDATE custom_value SET value = '1', text_key = NULL, number_key = 1": {Check.VALUES},
+    "UPDATE stored_file SET size = size + 1": {Check.FILES},
+    "DELETE FROM file_part WHERE part = 0": {Check.FILES},
+    "UPDATE file_part SET size = 4 WHERE part = 0": {Check.FILES},
+    "DELETE FROM subscriber_export": {Check.FILES},
+    "UPDATE subscriber_export SET sha256 = ''": {Check.FILES},
+    "DELETE FROM import_job": {Check.FILES},
+    "UPDATE import_job SET received = 1": {Check.FILES},
+    "DELETE FROM stored_file": {Check.MISSING_FILES},
     "DELETE FROM event WHERE sequence = 5": {Check.EVENTS, Check.DELIVERIES},
     "UPDATE event SET event_type = 'tag.created' WHERE sequence = 1": {Check.EVENTS},
     "UPDATE event SET envelope = '{' WHERE sequence = 1": {Check.EVENTS},
@@ -169,6 +205,37 @@ def test_repair_counts_again_what_differs_and_changes_nothing_else(url: str) -> 
     assert (repaired.returncode, report["differences"]) == (1, 30)
     execute(url, "UPDATE subscriber SET status_revision = 0")
     assert json_output(url, "check")["findings"] == []
+
+
+def test_repair_deletes_files_that_belong_to_nothing(url: str) -> None:
+    with unit_of_work(url) as tx:
+        account = accounts.create_account("ada@example.com", tx, verified=True).id
+        used = exports.create(account, EXPORT, 0, tx).row.file_id
+        unused = files.create(account, tx.now + 60_000, tx).id
+        # The next purge deletes it.
+        files.create(account, tx.now - 1, tx)
+
+    damaged = roster("check", ROSTER_DATABASE_URL=url)
+    report = json_output(url, "check", "--repair")
+
+    assert damaged.returncode == 1
+    assert f"the file {unused} belongs to no export or import" in damaged.stdout
+    assert [each["check"] for each in report["repaired"]] == ["files"]
+    assert report["findings"] == []
+    with unit_of_work(url) as tx:
+        assert list(files.every(account, tx)) == [used]
+
+
+def test_a_missing_file_is_listed_and_no_error(url: str) -> None:
+    """As after the restore of a backup."""
+    with unit_of_work(url) as tx:
+        account = accounts.create_account("ada@example.com", tx, verified=True).id
+        files.delete(account, exports.create(account, EXPORT, 0, tx).row.file_id, tx)
+
+    report = json_output(url, "check", "--repair")
+
+    (found,) = report["findings"]
+    assert (found["check"], found["isError"], found["total"]) == ("missing files", False, 1)
 
 
 def test_rows_of_missing_accounts_are_found(url: str) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import errno
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,15 @@ import pytest
 
 from rosterd.server.features.files import store, store_content
 from rosterd.server.features.files.store import FileMissing, WrongOffset
-from rosterd.server.features.files.store_content import PART_BYTES, Files
+from rosterd.server.features.files.store_content import (
+    MAX_OPEN_PARTS,
+    PART_BYTES,
+    PIECE_BYTES,
+    Files,
+    reports_full_disk,
+)
 from rosterd.server.maintenance.account_deletion import remove_files
-from rosterd.server.rpc.errors import FileQuotaExceeded, InsufficientStorage
+from rosterd.server.rpc.errors import FileQuotaExceeded, InsufficientStorage, Unavailable
 from rosterd.server.security.encryption import Encryption
 from rosterd.server.storage.databases import database_at
 from rosterd.server.values.database_url import parse_database_url
@@ -79,6 +85,33 @@ def test_a_file_has_the_bytes_that_were_appended_at_any_sizes(url: str) -> None:
             digest = hashlib.sha256(data + b"more").hexdigest()
             assert (await files.sha256(OURS, file_id)).hex == digest
             assert (await other.sha256(OURS, file_id)).hex == digest
+
+    asyncio.run(body())
+
+
+def test_many_slow_readers_have_few_parts_in_memory(url: str) -> None:
+    async def body() -> None:
+        async with opened(url) as (files, database):
+            file_id, data, size = await new_file(database), os.urandom(2 * PART_BYTES + 70_000), 0
+            while size < len(data):
+                part = data[size : size + PART_BYTES]
+                size = await files.append(OURS, file_id, size, part)
+            starts = [number * 150_001 for number in range(2 * MAX_OPEN_PARTS)]
+            readers = [files.read_slowly(OURS, file_id, start, size - 1) for start in starts]
+            received = [b""] * len(readers)
+            while any([await _next(readers, received, number) for number in range(len(readers))]):
+                assert len(files._open_parts) <= MAX_OPEN_PARTS
+            assert received == [data[start:-1] for start in starts]
+            assert not files._open_parts
+            unfinished = files.read_slowly(OURS, file_id)
+            assert await anext(unfinished) == data[:PIECE_BYTES]
+            await unfinished.aclose()
+            assert not files._open_parts
+
+    async def _next(readers: list[AsyncGenerator[bytes]], received: list[bytes], i: int) -> bytes:
+        piece = await anext(readers[i], b"")
+        received[i] += piece
+        return piece
 
     asyncio.run(body())
 
@@ -212,6 +245,43 @@ def test_a_full_disk_is_reported_and_the_file_can_be_continued(
                 await files.append(OURS, file_id, 5, b"second")
             monkeypatch.undo()
             assert len(list(folder_of(files).iterdir())) == 1
+            assert await files.append(OURS, file_id, 5, b"second") == 11
+            assert await content(files, file_id) == b"firstsecond"
+
+    asyncio.run(body())
+
+
+# Makes the database as full as it can be without filling a disk.
+FILL_SQLITE = ("PRAGMA max_page_count = 1", "CREATE TABLE filler AS SELECT zeroblob(1000000)")
+FILL_POSTGRES = (
+    "CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS"
+    " $$ BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = 'disk_full'; END $$",
+    "CREATE TRIGGER full_disk BEFORE INSERT ON file_part EXECUTE FUNCTION no_space()",
+)
+
+
+def test_a_full_disk_of_the_database_is_reported_alike(url: str) -> None:
+    def execute(sql: str, tx: Any) -> None:
+        tx.raw().execute_sql(sql)
+
+    async def body() -> None:
+        async with opened(url) as (files, database):
+            file_id = await new_file(database)
+            await files.append(OURS, file_id, 0, b"first")
+            if url.startswith("sqlite"):
+                limit, fill = FILL_SQLITE
+                await database.write(partial(execute, limit))
+                with pytest.raises(InsufficientStorage) as failed, reports_full_disk():
+                    await database.write(partial(execute, fill))
+                await database.write(partial(execute, "PRAGMA max_page_count = 1000000"))
+            else:
+                for sql in FILL_POSTGRES:
+                    await database.write(partial(execute, sql))
+                with pytest.raises(InsufficientStorage) as failed:
+                    await files.append(OURS, file_id, 5, b"second")
+                await database.write(partial(execute, "DROP TRIGGER full_disk ON file_part"))
+            # Calls without files return it as Unavailable.
+            assert isinstance(failed.value.__cause__, Unavailable)
             assert await files.append(OURS, file_id, 5, b"second") == 11
             assert await content(files, file_id) == b"firstsecond"
 

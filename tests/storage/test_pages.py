@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import combinations
+from itertools import combinations, product
 from random import Random
 from typing import Any
 
 import pytest
 
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
-from rosterd.server.features.subscribers.query import store_search
+from rosterd.server.features.subscribers.query import store_pages, store_search
 from rosterd.server.features.subscribers.query.plan import (
     COUNT_ALL,
     Counting,
@@ -262,6 +262,24 @@ def test_cursor_outside_the_bounds_starts_at_the_bound(
 
     assert ids(before) == expected
     assert ids(behind) == []
+
+
+@each("most", (0, 1, 5, ROWS))
+def test_total_of_changes_is_the_same_however_it_is_counted(
+    tx: Transaction, rows: list[SubscriberRow], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(store_pages, "MAX_OTHERS", most)
+    revisions = [0, *(row.revision for row in rows[::5]), rows[-1].revision + 1]
+    for after, before in product([None, *revisions], repeat=2):
+        bounds = {"updated_after": after, "updated_before": before}
+        expected = [
+            row
+            for row in rows
+            if (after is None or row.revision > after) and (before is None or row.revision < before)
+        ]
+        found = page(OURS, tree_of(**bounds), PagePosition(3, order_by=Order.UPDATED), tx)
+
+        assert (found.rows, found.total) == (expected[:3], len(expected)), bounds
 
 
 def test_account_without_subscribers_has_no_matches(

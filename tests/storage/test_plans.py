@@ -28,7 +28,7 @@ from rosterd.server.features.segments import store as segments
 from rosterd.server.features.subscribers.counters import store_counting
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
 from rosterd.server.features.subscribers.models import Subscriber
-from rosterd.server.features.subscribers.query import plan, store_search
+from rosterd.server.features.subscribers.query import plan, store_pages, store_search
 from rosterd.server.features.subscribers.query.plan import (
     Counting,
     Order,
@@ -435,6 +435,19 @@ def test_total_up_to_a_number_of_changes_reads_no_more_of_them(tx: Transaction) 
     assert found.total == 10
     *_, total = recording.recorded
     assert total.machine_steps < ROWS, total
+
+
+def test_total_of_nearly_all_changes_reads_no_more_of_them_than_the_others(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_pages, "MAX_OTHERS", 20)
+    recording = RecordingTransaction(tx)
+    first = PagePosition(LIMIT, order_by=Order.UPDATED)
+    found = page(OURS, tree_of(updated_after=5), first, recording)
+
+    assert found.total is not None
+    assert 0 < found.total < ROWS
+    assert sum(step.machine_steps for step in recording.recorded[1:]) < ROWS, recording.recorded
 
 
 KEYS_OF_ROWS: dict[Order, tuple[str, Callable[[SubscriberRow], Any]]] = {

@@ -5,34 +5,39 @@ import { AccountMenu } from "./components/account_menu.tsx";
 import { Icon } from "./components/icon.tsx";
 import { KeysDialog } from "./components/keys_dialog.tsx";
 import { OperationNotices } from "./components/operation_notices.tsx";
+import { Palette } from "./components/palette.tsx";
 import { lostSince } from "./connection.ts";
 import { focusMain } from "./focus.ts";
 import { useShortcuts } from "./keys.ts";
 import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
-import { session } from "./session.ts";
-import { clock, t } from "./texts.ts";
-import { type View, VIEWS } from "./views.ts";
+import { failure, load, session } from "./session.ts";
+import { TABLE_KEYS } from "./table_keys.ts";
+import { clock, errorText, t } from "./texts.ts";
+import { startOf, type View, VIEWS } from "./views.ts";
+import { DropTarget } from "./views/import/files.tsx";
 import { SignIn } from "./views/signin.tsx";
 import { findPasted, startSearch } from "./views/subscribers/start_search.ts";
 
 /** The navigation with the view of the address, or the view that begins a session. */
 export function App() {
-  if (session.value === undefined) return <LostConnection />;
+  if (session.value === undefined) return <Unknown />;
   if (session.value === null) return <SignIn />;
   return <Console />;
 }
 
 function Console() {
   const { path } = address.value;
-  const showsKeys = useSignal(false);
+  const shown = useSignal<"keys" | "palette" | null>(null);
   useEffect(() => {
     document.addEventListener("paste", findPasted);
     return () => document.removeEventListener("paste", findPasted);
   }, []);
   useShortcuts([
     { keys: ["/"], text: "keys.search", run: startSearch },
-    { keys: ["?"], text: "keys.help", run: () => (showsKeys.value = true) },
+    { keys: ["?"], text: "keys.help", run: () => (shown.value = "keys") },
+    { keys: ["Ctrl+k"], text: "palette.title", run: () => (shown.value = "palette") },
+    ...TABLE_KEYS,
     ...VIEWS.flatMap((view) =>
       view.letter ? [{ keys: [`g ${view.letter}`], run: () => go(startOf(view)) }] : [],
     ),
@@ -53,18 +58,15 @@ function Console() {
       <Navigation current={found?.view} />
       <Main view={found?.view} parameters={found?.parameters ?? {}} />
       <OperationNotices />
+      <DropTarget />
       <Notice />
-      {showsKeys.value && <KeysDialog onClose={() => (showsKeys.value = false)} />}
+      {shown.value === "keys" && <KeysDialog onClose={() => (shown.value = null)} />}
+      {shown.value === "palette" && <Palette onClose={() => shown.value === "palette" && (shown.value = null)} />}
       <p class="unseen" role="status">
         {announced.value}
       </p>
     </div>
   );
-}
-
-/** Returns the address of a view without values. */
-function startOf(view: View): string {
-  return view.path.split("/:")[0] || "/";
 }
 
 function viewAt(path: string): { view: View; parameters: Parameters } | null {
@@ -76,30 +78,30 @@ function viewAt(path: string): { view: View; parameters: Parameters } | null {
 }
 
 function Navigation({ current }: { current: View | undefined }) {
-  const list = useRef<HTMLUListElement>(null);
-  useEffect(() => {
-    // On a phone, not all views fit into the navigation.
-    list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [current]);
+  const views = VIEWS.filter((view) => view.icon);
+  const isCurrent = (view: View) => current !== undefined && (current === view || current.within === view.path);
+  const link = (view: View) => (
+    <a href={href(startOf(view))} aria-current={isCurrent(view) ? "page" : undefined}>
+      {view.icon && <Icon name={view.icon} />}
+      {t(view.title)}
+      {view.badge && <view.badge />}
+    </a>
+  );
+  // On a phone, not all views fit into the navigation.
+  const others = views.filter((view) => !view.isFrequent);
   return (
     <nav aria-label={t("navigation.label")}>
       <a class="home" href={href("/")}>
         Roster
       </a>
-      <ul ref={list}>
-        {VIEWS.filter((view) => view.icon).map((view) => {
-          const isCurrent = current && (current === view || current.within === view.path);
-          return (
-            <li>
-              <a href={href(startOf(view))} aria-current={isCurrent ? "page" : undefined}>
-                {view.icon && <Icon name={view.icon} />}
-                {t(view.title)}
-              </a>
-            </li>
-          );
-        })}
+      <ul>
+        {views.map((view) => (
+          <li key={view.path} class={view.isFrequent ? "" : "wide"}>
+            {link(view)}
+          </li>
+        ))}
       </ul>
-      <AccountMenu />
+      <AccountMenu isCurrent={others.some(isCurrent)}>{others.map(link)}</AccountMenu>
     </nav>
   );
 }
@@ -125,6 +127,19 @@ function Missing() {
       <h1>{t("missing.title")}</h1>
       <p>{t("missing.text")}</p>
     </div>
+  );
+}
+
+/** Why it is not known who is signed in. */
+function Unknown() {
+  if (lostSince.value !== null) return <LostConnection />;
+  return (
+    <p class="failed" role="alert">
+      <span>{errorText(failure.value)}</span>
+      <button type="button" onClick={() => void load().catch(() => {})}>
+        {t("retry")}
+      </button>
+    </p>
   );
 }
 

@@ -4,11 +4,11 @@ import { notify } from "./announce.ts";
 import { base } from "./router.ts";
 import { t } from "./texts.ts";
 
-/** Copies a text and says so. Returns whether that worked. */
-export async function copy(text: string): Promise<boolean> {
+/** Copies a text and says so. Returns whether that worked: browsers permit it over HTTPS only. */
+export async function copy(text: string, done = t("copied")): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
-    notify(t("copied"));
+    notify(done);
     return true;
   } catch {
     notify(t("copyFailed"));

@@ -10,6 +10,8 @@ export interface Shortcut {
   keys: string[];
   /** What it does, for the list of shortcuts; absent for a second way. */
   text?: Key;
+  /** Whether it works now; always if it is absent. */
+  when?: () => boolean;
   run: (event: KeyboardEvent) => void;
 }
 
@@ -39,24 +41,31 @@ export function useShortcuts(shortcuts: Shortcut[]): void {
 
 /** Returns the shortcuts that work now and have a text. */
 export function currentShortcuts(): Shortcut[] {
-  return active.flatMap((each) => each.current).filter((each) => each.text);
+  return working().filter((each) => each.text);
+}
+
+function working(): Shortcut[] {
+  return active.flatMap((each) => each.current).filter((each) => each.when?.() ?? true);
 }
 
 export function listenForKeys(): void {
   document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.isComposing || event.altKey || event.metaKey) return;
+    if (event.defaultPrevented || event.isComposing || event.altKey) return;
     const target = event.target instanceof Element ? event.target : document.body;
-    if (target.closest("input:not([type=checkbox]), select, textarea, dialog, [popover]")) return;
     const name = nameOf(event);
+    // An element in one that is closed can have the focus for a moment.
+    const layer = target.closest("dialog, [popover]");
+    if (layer?.matches("[open], :popover-open")) return;
+    if (!layer && name !== "Ctrl+k" && target.closest("input:not([type=checkbox]), select, textarea")) return;
     const sequence = Date.now() - firstAt < SEQUENCE_TIME ? `${first} ${name}` : "";
     first = name;
     firstAt = Date.now();
-    const isLetter = event.key.length === 1 && !event.ctrlKey;
+    const isLetter = event.key.length === 1 && !hasControl(event);
     if (isLetter && !hasLetters.value) return;
     // These keys have a meaning for a button or a link with the focus.
     if (["Enter", " "].includes(event.key) && target.closest("button, a, input")) return;
     for (const wanted of [sequence, name]) {
-      const found = active.flatMap((each) => each.current).find((each) => each.keys.includes(wanted));
+      const found = working().find((each) => each.keys.includes(wanted));
       if (wanted && found) {
         event.preventDefault();
         first = "";
@@ -67,9 +76,14 @@ export function listenForKeys(): void {
   });
 }
 
+/** Whether Ctrl is pressed, or the key that macOS has for it. */
+function hasControl(event: KeyboardEvent): boolean {
+  return event.ctrlKey || event.metaKey;
+}
+
 function nameOf(event: KeyboardEvent): string {
-  const key = event.key.length === 1 && event.ctrlKey ? event.key.toLowerCase() : event.key;
+  const key = event.key.length === 1 && hasControl(event) ? event.key.toLowerCase() : event.key;
   const shift = event.shiftKey && (key.length > 1 || /[A-Z]/.test(key)) ? "Shift+" : "";
   const lower = key.length === 1 ? key.toLowerCase() : key;
-  return `${event.ctrlKey ? "Ctrl+" : ""}${shift}${lower}`;
+  return `${hasControl(event) ? "Ctrl+" : ""}${shift}${lower}`;
 }

@@ -13,31 +13,54 @@ export interface Loaded<Data> {
   replace: (data: Data) => void;
 }
 
-/** Loads data, and again if the key changes or the connection is restored. */
-export function useLoaded<Data>(load: (signal: AbortSignal) => Promise<Data>, key = ""): Loaded<Data> {
+/**
+ * Loads data, and again if the key changes or the connection is restored.
+ *
+ * `seconds` returns after how many seconds it loads again; never for 0. Hidden pages wait until they are shown.
+ */
+export function useLoaded<Data>(
+  load: (signal: AbortSignal) => Promise<Data>,
+  key = "",
+  seconds: (data: Data | undefined) => number = () => 0,
+): Loaded<Data> {
   const loaded = useSignal<{ key: string; data: Data } | null>(null);
   const failed = useSignal<{ key: string; error: unknown } | null>(null);
   const version = useSignal(0);
+  const current = () => (loaded.value?.key === key ? loaded.value.data : undefined);
   useEffect(() => {
     const request = new AbortController();
-    load(request.signal)
-      .then((data) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    async function run(): Promise<void> {
+      try {
+        const found = await load(request.signal);
         if (request.signal.aborted) return;
-        loaded.value = { key, data };
+        loaded.value = { key, data: found };
         failed.value = null;
-      })
-      .catch((error: unknown) => {
-        if (!request.signal.aborted) failed.value = { key, error };
-      });
-    return () => request.abort();
+      } catch (error) {
+        if (request.signal.aborted) return;
+        failed.value = { key, error };
+      }
+      const wait = seconds(current());
+      if (wait) timer = setTimeout(again, wait * 1000);
+    }
+    function again(): void {
+      if (document.hidden) document.addEventListener("visibilitychange", again, { once: true });
+      else if (!request.signal.aborted) void run();
+    }
+    void run();
+    return () => {
+      request.abort();
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", again);
+    };
   }, [key, version.value, restored.value]);
   return {
-    data: loaded.value?.key === key ? loaded.value.data : undefined,
+    data: current(),
     error: failed.value?.key === key ? failed.value.error : null,
     reload: () => {
       failed.value = null;
       version.value += 1;
     },
-    replace: (data) => (loaded.value = { key, data }),
+    replace: (changed) => (loaded.value = { key, data: changed }),
   };
 }

@@ -3,17 +3,21 @@
 import { effect } from "@preact/signals";
 import { render } from "preact";
 import { App } from "./app.tsx";
+import { loadLater } from "./components/later.tsx";
 import { restored } from "./connection.ts";
 import { listenForKeys } from "./keys.ts";
-import { preference, showTheme, type Theme } from "./preferences.ts";
+import { showTheme } from "./preferences.ts";
 import { followLinks } from "./router.ts";
 import { load, session } from "./session.ts";
 import { loadTexts } from "./texts.ts";
 import { takeToken } from "./views/signin.tsx";
 import "./styles/console.css";
 
+/** After this time in ms, the first view has loaded. */
+const LATER = 2_000;
+
 takeToken();
-showTheme(preference("theme") as Theme);
+showTheme();
 followLinks();
 listenForKeys();
 const loading = load().catch(() => {});
@@ -27,4 +31,5 @@ const root = document.getElementById("console");
 if (root) {
   root.replaceChildren();
   render(<App />, root);
+  setTimeout(() => loadLater().catch(() => {}), LATER);
 }

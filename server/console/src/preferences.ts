@@ -1,5 +1,7 @@
 // What a person chose in this browser. Nothing secret is stored.
 
+import { signal } from "@preact/signals";
+
 const PREFIX = "console-";
 
 /** Returns a stored choice; empty if there is none, or if storage is disabled. */
@@ -20,10 +22,18 @@ export function setPreference(name: string, value: string): void {
   }
 }
 
-export type Theme = "" | "light" | "dark";
+/** Themes; the empty one is that of the system. */
+export const THEMES = ["", "light", "dark"] as const;
+export const theme = signal(preference("theme") as (typeof THEMES)[number]);
 
-/** Shows a theme; without one, that of the system. */
-export function showTheme(theme: Theme): void {
-  if (theme) document.documentElement.dataset.theme = theme;
+/** Shows a theme, and stores the choice. */
+export function chooseTheme(chosen: (typeof THEMES)[number]): void {
+  theme.value = chosen;
+  setPreference("theme", chosen);
+  showTheme();
+}
+
+export function showTheme(): void {
+  if (theme.value) document.documentElement.dataset.theme = theme.value;
   else delete document.documentElement.dataset.theme;
 }

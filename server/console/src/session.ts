@@ -6,6 +6,8 @@ import type { GetCurrentSessionResponse } from "./api/types.ts";
 
 /** The session with its account; null if there is none, undefined until that is known. */
 export const session = signal<GetCurrentSessionResponse | null | undefined>(undefined);
+/** Why it is not known whether there is a session. */
+export const failure = signal<unknown>(null);
 /** Whether a session ended while the console was open. */
 export const hasEnded = signal(false);
 export const canWrite = computed(() => ["write", "admin"].includes(scope()));
@@ -24,8 +26,10 @@ setSignedOut(() => {
 export async function load(): Promise<void> {
   try {
     session.value = await call("GET /api/session");
+    failure.value = null;
     hasEnded.value = false;
   } catch (error) {
+    failure.value = error;
     if (!(error instanceof ApiError && error.status === 401)) throw error;
     session.value = null;
   }

@@ -3,7 +3,9 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type en from "../texts/en.json";
+import keys from "../texts/en.json?keys";
 import { ApiError, ConnectionError } from "./api/client.ts";
+import { now } from "./clock.ts";
 import { fill } from "./fill.ts";
 import { preference, setPreference } from "./preferences.ts";
 
@@ -13,9 +15,10 @@ export type Key = keyof Texts;
 export type PluralKey = Key extends infer K ? (K extends `${infer Stem}.other` ? Stem : never) : never;
 export type Language = "en" | "de";
 
-const FILES: Record<Language, () => Promise<{ default: Texts }>> = {
-  en: () => import("../texts/en.json"),
-  de: () => import("../texts/de.json"),
+// The texts of a language, in the order of the keys.
+const FILES: Record<Language, () => Promise<{ default: string[] }>> = {
+  en: () => import("../texts/en.json?texts"),
+  de: () => import("../texts/de.json?texts"),
 };
 export const LANGUAGES: Record<Language, string> = { en: "English", de: "Deutsch" };
 export const language = signal<Language>("en");
@@ -33,7 +36,8 @@ export async function choose(chosen: Language): Promise<void> {
 }
 
 async function use(chosen: Language): Promise<void> {
-  texts = (await FILES[chosen]()).default;
+  const loaded = (await FILES[chosen]()).default;
+  texts = Object.fromEntries(keys.map((key, index) => [key, loaded[index]])) as Texts;
   formats.clear();
   document.documentElement.lang = chosen;
   language.value = chosen;
@@ -156,7 +160,7 @@ export function ago(value: string): string {
     "ago",
     () => new Intl.RelativeTimeFormat(language.value, { numeric: "auto" }),
   );
-  const seconds = (Date.parse(value) - Date.now()) / 1000;
+  const seconds = (Date.parse(value) - now()) / 1000;
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
   return relative.format(Math.round(seconds / size), unit);
 }

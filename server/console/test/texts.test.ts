@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fill, placeholders } from "../src/fill.ts";
 
@@ -20,6 +20,23 @@ test("both languages have the same placeholders, and no text is empty", () => {
     assert.notEqual(de[key]?.trim(), "", key);
     assert.deepEqual(placeholders(de[key] ?? ""), placeholders(text), key);
   }
+});
+
+test("each text is used", () => {
+  const root = new URL("../src/", import.meta.url);
+  const source = readdirSync(root, { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.tsx?$/.test(name) && name !== "api/types.ts")
+    .map((name) => readFileSync(new URL(name, root), "utf8"))
+    .join("\n");
+  const literals = new Set(Array.from(source.matchAll(/"([\w.]+)"/g), ([, text]) => text));
+  // Keys with values in them, such as `webhook.${reason}` and named("status", status).
+  const templates = Array.from(source.matchAll(/`(\w[\w.]*\.)\$\{[^`]*?\}`|named\("([\w.]+)"/g));
+  const groups = templates.map(([, template, group]) => template ?? `${group}.`);
+  const unused = Object.keys(en).filter((key) => {
+    const stem = key.replace(/\.(one|other)$/, "");
+    return !literals.has(key) && !literals.has(stem) && !groups.some((group) => key.startsWith(group));
+  });
+  assert.deepEqual(unused, []);
 });
 
 test("values replace placeholders and are not read again", () => {

@@ -72,6 +72,12 @@ def converted(value: Any, data_type: int) -> Any:
     return value if data_type != DataType.DATE and isinstance(value, bool) is is_boolean else None
 
 
+def has_type(value: Any, data_type: DataType, *, is_converted: bool) -> bool:
+    """Whether a stored value is one of a field with a data type, after conversion if it is."""
+    is_text = isinstance(value, str) is (data_type in _TEXTS)
+    return (is_converted or is_text) and converted(value, data_type) is not None
+
+
 def with_types(values: Mapping[str, Any], stored_types: Mapping[str, int]) -> Mapping[str, Any]:
     """Returns the values of a subscriber, given the stored types of the converted fields by key.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import time
 from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from functools import partial
 
 from google.api.httpbody_pb2 import HttpBody
@@ -39,6 +40,8 @@ from . import store
 from .columns import columns_of, stored
 from .messages import export
 
+# A download ends within so many seconds after its key is revoked, and the next byte is sent.
+CHECK_SECONDS = 1.0
 _MEDIA_TYPES = {"CSV": "text/csv; charset=utf-8", "NDJSON": "application/x-ndjson"}
 _SUFFIXES = {"CSV": "csv", "NDJSON": "ndjson"}
 
@@ -183,7 +186,7 @@ class ExportService(WatchMethods, ExportServiceServicer):
             context.set_trailing_metadata((*(context.trailing_metadata() or ()), unsatisfied))
             raise
         start, end = part or (0, size)
-        chunks = self._files.read(caller.account_id, state.row.file_id, start, end)
+        chunks = self._files.read_slowly(caller.account_id, state.row.file_id, start, end)
         try:
             # Read before the response begins, because a restored database has no files.
             first = await anext(chunks, b"")
@@ -205,15 +208,20 @@ class ExportService(WatchMethods, ExportServiceServicer):
             metadata.append(("content-range", f"bytes {start}-{end - 1}/{size}"))
         await accept(context, *metadata)
         content_type = _MEDIA_TYPES[file_format]
-        yield HttpBody(content_type=content_type, data=first)
-        try:
-            async for chunk in chunks:
-                await self._database.read(
-                    partial(check_credential, caller.account_id, caller.actor.id)
-                )
-                yield HttpBody(data=chunk)
-        except FileMissing:
-            raise ExportNotFound from None
+        checked = time.monotonic()
+        async with aclosing(chunks):
+            yield HttpBody(content_type=content_type, data=first)
+            del first
+            try:
+                async for chunk in chunks:
+                    if time.monotonic() > checked + CHECK_SECONDS:
+                        await self._database.read(
+                            partial(check_credential, caller.account_id, caller.actor.id)
+                        )
+                        checked = time.monotonic()
+                    yield HttpBody(data=chunk)
+            except FileMissing:
+                raise ExportNotFound from None
 
     async def _find(self, text: str) -> store.ExportState:
         export_id = checked_id(text, ExportNotFound)

@@ -117,6 +117,13 @@ def _with_operations(
     ]
 
 
+def every(account_id: str, tx: Transaction) -> list[ExportState]:
+    """Returns all exports of an account that have not expired."""
+    rows = [ExportRow._make(row) for row in tx.all(_ALL, account_id=account_id)]
+    present = [row for row in rows if row.expires_at > tx.now]
+    return _with_operations(account_id, present, tx)
+
+
 def put_progress(account_id: str, row: ExportRow, sha256: str, tx: Transaction) -> None:
     """Keeps an export and its file for longer, and stores the hash of a complete file."""
     expires_at = tx.now + RETENTION_MILLISECONDS

@@ -100,6 +100,18 @@ _SIZES = Statement(
     ),
     has_one_plan=True,
 )
+_ALL = Statement(
+    lambda _: StoredFile.select(*_FILES.columns).where(
+        _FILES.in_account & (StoredFile.expires_at > param("now"))
+    )
+)
+_PARTS = Statement(
+    lambda _: (
+        FilePart.select(FilePart.file_id, FilePart.part, FilePart.start, FilePart.size)
+        .where(_OF_ACCOUNT)
+        .order_by(FilePart.account_id, FilePart.file_id, FilePart.part)
+    )
+)
 _NAMES = Statement(lambda _: FilePart.select(FilePart.file_id, FilePart.name).where(_OF_ACCOUNT))
 
 
@@ -121,6 +133,22 @@ def find(account_id: str, file_id: str, tx: Transaction) -> FileRow:
 def sizes(account_id: str, ids: Sequence[str], tx: Transaction) -> dict[str, int]:
     """Returns the sizes of files by their IDs."""
     return dict(tx.all(_SIZES, account_id=account_id, ids=list(ids)))
+
+
+def every(account_id: str, tx: Transaction) -> dict[str, FileRow]:
+    """Returns the files of an account that have not expired, by ID."""
+    rows = map(FileRow._make, tx.all(_ALL, account_id=account_id, now=tx.now))
+    return {row.id: row for row in rows}
+
+
+def bytes_in_parts(account_id: str, tx: Transaction) -> dict[str, int]:
+    """Returns the bytes in the parts of all files that follow each other from the first on."""
+    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
+    for file_id, part, start, size in tx.all(_PARTS, account_id=account_id):
+        if (part, start) == (numbers.get(file_id, 0), found.get(file_id, 0)):
+            numbers[file_id], found[file_id] = part + 1, start + size
+    return found
 
 
 def find_part(account_id: str, file_id: str, part: int, tx: Transaction) -> PartRow | None:

@@ -18,8 +18,8 @@ import hashlib
 import os
 import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from ...rpc import caller
-from ...rpc.errors import InsufficientStorage
+from ...rpc.errors import DatabaseFull, InsufficientStorage
 from ...security.encryption import DecryptionError, Encryption
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -39,6 +39,10 @@ PART_BYTES = 1024 * 1024
 # A last part that is smaller is replaced by one with the next bytes too, so that many small
 # appends do not make many parts.
 MIN_PART_BYTES = 64 * 1024
+# Maximum number of bytes that `Files.read_slowly` yields at once.
+PIECE_BYTES = 32 * 1024
+# The parts that slow readers have in memory together.
+MAX_OPEN_PARTS = 8
 # The files whose hash is continued in memory.
 MAX_HASHES = 64
 _PURPOSE = "files"
@@ -84,6 +88,9 @@ class Files:
         self._staged: WeakValueDictionary[str, StagedPart] = WeakValueDictionary()
         # The number of bytes and their hash, by file.
         self._hashes: OrderedDict[tuple[str, str], tuple[int, Any]] = OrderedDict()
+        # The part that each slow reader reads; the first has waited longest for its client.
+        self._open_parts: OrderedDict[object, tuple[PartRow, bytes]] = OrderedDict()
+        self._opening = asyncio.Semaphore(MAX_OPEN_PARTS)
 
     async def append(self, account_id: str, file_id: str, offset: int, data: bytes) -> int:
         """Appends at most PART_BYTES at the end of a file, durably, and returns its size.
@@ -97,7 +104,8 @@ class Files:
                 raise WrongOffset(row.size)
             return offset
         part = await self.stage(account_id, file_id, offset, data)
-        await self._database.write(partial(self.attach, account_id, part))
+        with reports_full_disk():
+            await self._database.write(partial(self.attach, account_id, part))
         return part.row.end
 
     async def stage(self, account_id: str, file_id: str, offset: int, data: bytes) -> StagedPart:
@@ -134,8 +142,7 @@ class Files:
 
         Raises FileMissing, also if the file is deleted meanwhile.
         """
-        row = await self._database.read(partial(store.find, account_id, file_id))
-        end = row.size if end is None else min(end, row.size)
+        end = await self._end_of(account_id, file_id, end)
         find: Callable[[Transaction], PartRow | None]
         find = partial(store.part_at, account_id, file_id, start)
         while start < end:
@@ -148,6 +155,46 @@ class Files:
             start += len(chunk)
             del data
             yield chunk
+
+    async def read_slowly(
+        self, account_id: str, file_id: str, start: int = 0, end: int | None = None
+    ) -> AsyncGenerator[bytes]:
+        """Yields the bytes of a range in pieces of at most PIECE_BYTES. Raises as `read`.
+
+        For a consumer that can take any time, of which there can be many: only MAX_OPEN_PARTS of
+        them have more than a piece in memory. The others open their part again for each piece.
+        """
+        end, reader = await self._end_of(account_id, file_id, end), object()
+        try:
+            while start < end:
+                if reader not in self._open_parts:
+                    self._open_parts[reader] = await self._open_at(account_id, file_id, start)
+                part, data = self._open_parts[reader]
+                self._open_parts.move_to_end(reader)
+                if len(self._open_parts) > MAX_OPEN_PARTS:
+                    self._open_parts.popitem(last=False)
+                first = start - part.start
+                piece = data[first : min(first + PIECE_BYTES, end - part.start)]
+                start += len(piece)
+                del data
+                if start == part.end:
+                    del self._open_parts[reader]
+                yield piece
+        finally:
+            self._open_parts.pop(reader, None)
+
+    async def _open_at(self, account_id: str, file_id: str, at: int) -> tuple[PartRow, bytes]:
+        find = partial(store.part_at, account_id, file_id, at)
+        async with self._opening:
+            part = await self._database.read(find)
+            if part is None or not part.start <= at < part.end:
+                raise FileMissing
+            data = await asyncio.to_thread(self._open, account_id, file_id, part)
+            return part._replace(content=None), data
+
+    async def _end_of(self, account_id: str, file_id: str, end: int | None) -> int:
+        row = await self._database.read(partial(store.find, account_id, file_id))
+        return row.size if end is None else min(end, row.size)
 
     async def sha256(self, account_id: str, file_id: str) -> Sha256:
         """Returns the SHA-256 of a file as it is. Reads what was appended since the last call."""
@@ -224,6 +271,18 @@ class Files:
         if len(data) != part.size:
             raise FileMissing
         return data
+
+
+@contextmanager
+def reports_full_disk() -> Iterator[None]:
+    """Raises InsufficientStorage if a transaction in the block finds that the disk is full.
+
+    Of other transactions, it is reported as Unavailable.
+    """
+    try:
+        yield
+    except DatabaseFull as error:
+        raise InsufficientStorage from error
 
 
 def _end(account_id: str, file_id: str, tx: Transaction) -> tuple[FileRow, PartRow | None]:

@@ -19,7 +19,14 @@ MAX_STREAMS = 256
 MAX_STREAMS_OF_ACCOUNT = 32
 STREAM_RETRY_SECONDS = 5
 # Streams that only watch. They can stay open for any time.
-_WATCHES = frozenset({"OperationService.WatchOperation", "WebhookService.TailWebhookDeliveries"})
+_WATCHES = frozenset(
+    {
+        "OperationService.WatchOperation",
+        "ImportService.WatchImport",
+        "ExportService.WatchExport",
+        "WebhookService.TailWebhookDeliveries",
+    }
+)
 
 
 class ServiceStarting(Unavailable):

@@ -5,8 +5,9 @@ CPU. Further unary calls wait for up to MAX_WAIT_SECONDS; calls that would wait 
 Streams are not limited. A sign-up key, which anyone can use, always has a separate share.
 
 The cost of a call is the CPU time of its steps on the event loop, of its work in database threads,
-and of what the event loop did since the end of the last call, such as reading requests. At its
-start, a call takes the average cost of recent ones.
+and of what the event loop did since the end of the last call, such as reading requests. A canceled
+read costs the time since it began to run. At its start, a call takes the average cost of recent
+ones.
 """
 
 from __future__ import annotations
@@ -115,16 +116,13 @@ class FairShare(Interceptor):
 
     def _start(self, call: Call, use: _Use, charged: float) -> None:
         use.running += 1
-        began, work_time = self._clock(), WorkTime()
+        work_time = WorkTime()
         current.set(work_time)
         call.steps = steps = Steps()
 
         def end(_: Call) -> None:
             use.running -= 1
             cost = steps.seconds + work_time.cpu_seconds + self._overhead(steps.seconds)
-            if call.was_cancelled:
-                # The cost of an interrupted statement is not known.
-                cost = max(cost, self._clock() - began)
             use.paid_at += (cost - charged) / SHARE
             use.average += WEIGHT * (cost - use.average)
 

@@ -32,7 +32,7 @@ class WorkItem(Generic[Work]):
     """The work of one caller, its groups, who makes its changes, and the future for its outcome."""
 
     __slots__ = (
-        "_claimed",
+        "_claimed_at",
         "_claiming",
         "_interrupt",
         "_withdrawn",
@@ -67,7 +67,7 @@ class WorkItem(Generic[Work]):
         # Its shares of the time of its batch, and of the CPU time of the thread that ran it.
         self.seconds = self.cpu_seconds = 0.0
         self.settled = False
-        self._claimed = False
+        self._claimed_at: float | None = None
         self._withdrawn = False
         self._interrupt: Callable[[WorkItem[Work]], None] | None = None
 
@@ -87,9 +87,9 @@ class WorkItem(Generic[Work]):
         `interrupt` is called if the item is abandoned before `done` is called.
         """
         with self._claiming:
-            self._claimed = not self._withdrawn
+            self._claimed_at = None if self._withdrawn else time.perf_counter()
             self._interrupt = interrupt
-            return self._claimed
+            return not self._withdrawn
 
     def done(self) -> None:
         """Records that no statement runs for the item any more."""
@@ -99,13 +99,18 @@ class WorkItem(Generic[Work]):
     def withdraw(self) -> bool:
         """Cancels the item. Returns False if it was claimed, and takes effect."""
         with self._claiming:
-            self._withdrawn = not self._claimed
+            self._withdrawn = self._claimed_at is None
             return self._withdrawn
 
     def abandon(self) -> None:
-        """Cancels an item without effects, also while it runs."""
+        """Cancels an item without effects, also while it runs.
+
+        The CPU time of an interrupted statement is not known; it is at most the time since then.
+        """
         with self._claiming:
             self._withdrawn = True
+            if self._claimed_at is not None and not self.settled:
+                self.cpu_seconds = time.perf_counter() - self._claimed_at
             if self._interrupt is not None:
                 self._interrupt(self)
 

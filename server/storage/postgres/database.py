@@ -30,7 +30,7 @@ from playhouse.postgres_ext import Psycopg3Database
 from psycopg.pq import TransactionStatus
 
 from ...rpc import caller
-from ...rpc.errors import Internal, StatementTimeout, Unavailable
+from ...rpc.errors import DatabaseFull, Internal, StatementTimeout, Unavailable
 from ...values.clock import Clock, system_clock
 from ..database import AcceptKey, Result, SchemaTooNew, StorageError, Work
 from ..executor.batch_executor import BatchExecutor
@@ -55,6 +55,7 @@ from .transaction import (
     reading,
     undo,
 )
+from .vacuum import Vacuuming
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +85,7 @@ class PostgresDatabase(ExecutorDatabase):
         self._readers = connections // 2
         self._writers = connections - self._readers
         self._running = RunningTransactions()
+        self._vacuuming = Vacuuming(url)
         self._bridge = NotificationBridge(url, self._notifications)
         self._listen_task: asyncio.Task[None] | None = None
 
@@ -125,7 +127,7 @@ class PostgresDatabase(ExecutorDatabase):
 
     def _background(self) -> Sequence[Coroutine[Any, Any, None]]:
         """Returns what runs while the database is open."""
-        return [self._running.run()]
+        return [self._running.run(), self._vacuuming.run(self.read)]
 
     def _executor(
         self,
@@ -359,6 +361,8 @@ class PostgresDatabase(ExecutorDatabase):
         is_temporary = cause is not None and (is_transient(cause) or self._is_node_failure(cause))
         if isinstance(error, StorageError) or is_temporary:
             log.error("the database is unavailable: %s", cause or error)
+            if isinstance(cause, psycopg.errors.DiskFull):
+                return DatabaseFull()
             is_timeout = isinstance(cause, psycopg.errors.QueryCanceled)
             return StatementTimeout() if is_timeout else Unavailable()
         return error

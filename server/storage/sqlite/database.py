@@ -28,7 +28,7 @@ from peewee import OperationalError, PeeweeException
 from playhouse.apsw_ext import APSWDatabase
 
 from ...rpc import caller
-from ...rpc.errors import Internal, RosterError, Unavailable
+from ...rpc.errors import DatabaseFull, Internal, RosterError, Unavailable
 from ...values.clock import Clock, system_clock
 from ..database import AcceptKey, Result, Work
 from ..executor.batch_executor import BatchExecutor
@@ -44,6 +44,7 @@ from .file import (
     file_lock,
     files_folder,
     is_damage,
+    is_full,
     prepare,
     reports_damage,
     size_of,
@@ -274,7 +275,7 @@ class SqliteDatabase(ExecutorDatabase):
         if isinstance(error, apsw.ConstraintError):
             return error
         log.error("an SQL statement failed", exc_info=error)
-        return Unavailable()
+        return DatabaseFull() if is_full(error) else Unavailable()
 
     def _fail_all(
         self,
@@ -287,6 +288,8 @@ class SqliteDatabase(ExecutorDatabase):
             log.error("a batch of %d transactions was rolled back", len(items), exc_info=error)
         if not database.connection().getautocommit():
             database.rollback()
+        if error_type is Unavailable and is_full(error):
+            error_type = DatabaseFull
         for item in items:
             item.result = None
             item.error = error_type()

@@ -141,8 +141,16 @@ def unusable(path: str, error: Exception) -> StorageError:
 
 def is_damage(error: BaseException) -> bool:
     """Whether an error of SQLite or Peewee means that the content of the file is damaged."""
-    errors = (error, error.__cause__, error.__context__)
-    return any(isinstance(each, (apsw.NotADBError, apsw.CorruptError)) for each in errors)
+    return _is_any(error, apsw.NotADBError, apsw.CorruptError)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error of SQLite or Peewee means that the disk is full."""
+    return _is_any(error, apsw.FullError)
+
+
+def _is_any(error: BaseException, *types: type[apsw.Error]) -> bool:
+    return any(isinstance(each, types) for each in (error, error.__cause__, error.__context__))
 
 
 @contextmanager

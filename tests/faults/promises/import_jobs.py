@@ -14,8 +14,6 @@ import random
 import signal
 import time
 from collections import Counter
-from contextlib import closing
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from rosterd.server.storage.databases import reading
 from ...components import free_port
 from ...processes import Service, start
 from ...storage.helpers import differences, select
+from .api import TIMEOUT, call, download
 from .checker import Results
 from .contents import account_in
 
@@ -37,7 +36,6 @@ AT_LEAST: Results = {"kills in imports": 1}
 ROWS = 4_000
 # A service is killed at most so many seconds after the first step of a run or the upload.
 SECONDS = 0.3
-TIMEOUT = 120.0
 _OPTIONS = {"unknownColumns": "CREATE_FIELDS", "addTags": ["imported"]}
 _ACTIVE = ("INSPECTING", "RUNNING")
 _WEBHOOK = {"url": "https://127.0.0.1:1/", "eventTypes": ["subscriber.*"], "enabled": False}
@@ -56,7 +54,7 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
     service = start(folder, **settings)
     expected: list[Any] = []
     try:
-        _call(service, key, "POST", "/api/webhooks", _WEBHOOK)
+        call(service, key, "POST", "/api/webhooks", _WEBHOOK)
         for number in range(kills + 1):
             is_killed, is_dry_run = number > 0, number % 3 == 2
             job_id = _upload(service, key, number)
@@ -65,7 +63,7 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
                 service = _killed(service, rng, folder, settings)
             _until_settled(service, key, job_id)
             body = {"dryRun": is_dry_run}
-            _call(service, key, "POST", f"/api/imports/{job_id}/start", body)
+            call(service, key, "POST", f"/api/imports/{job_id}/start", body)
             if is_killed:
                 if not kills_inspection:
                     while not (job := _get(service, key, job_id))["processed"]:
@@ -75,7 +73,7 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
             summary = _until_settled(service, key, job_id)["summary"]
             if is_dry_run:
                 results[SUMMARIES] += _without_columns(summary) != expected[0]
-                _call(service, key, "POST", f"/api/imports/{job_id}/start", {})
+                call(service, key, "POST", f"/api/imports/{job_id}/start", {})
                 summary = _until_settled(service, key, job_id)["summary"]
             failed = _failures(service, key, job_id, number)
             expected = expected or [_without_columns(summary), failed]
@@ -106,10 +104,10 @@ def _file(number: int) -> bytes:
 def _upload(service: Service, key: str, number: int) -> str:
     content = _file(number)
     body = {"name": "people.csv", "size": len(content), "options": _OPTIONS}
-    job_id: str = _call(service, key, "POST", "/api/imports", body)["import"]["id"]
+    job_id: str = call(service, key, "POST", "/api/imports", body)["import"]["id"]
     half = len(content) // 2
     for offset, part in ((0, content[:half]), (half, content[half:])):
-        _call(service, key, "PUT", f"/api/imports/{job_id}/content?offset={offset}", raw=part)
+        call(service, key, "PUT", f"/api/imports/{job_id}/content?offset={offset}", raw=part)
     return job_id
 
 
@@ -128,10 +126,7 @@ def _without_columns(summary: dict[str, Any]) -> dict[str, Any]:
 
 def _failures(service: Service, key: str, job_id: str, number: int) -> list[Any]:
     """Returns the failed rows of an import, without the number of the file."""
-    with closing(HTTPConnection(service.http, timeout=TIMEOUT)) as connection:
-        headers = {"Authorization": f"Bearer {key}"}
-        connection.request("GET", f"/api/imports/{job_id}/failures", headers=headers)
-        text = connection.getresponse().read().decode()
+    text = download(service, key, "GET", f"/api/imports/{job_id}/failures").decode()
     return [json.loads(line.replace(f'"p{number}-', '"p-')) for line in text.splitlines() if line]
 
 
@@ -171,18 +166,5 @@ def _until_settled(service: Service, key: str, job_id: str) -> dict[str, Any]:
 
 
 def _get(service: Service, key: str, job_id: str) -> dict[str, Any]:
-    job: dict[str, Any] = _call(service, key, "GET", f"/api/imports/{job_id}")["import"]
+    job: dict[str, Any] = call(service, key, "GET", f"/api/imports/{job_id}")["import"]
     return job
-
-
-def _call(
-    service: Service, key: str, method: str, path: str, body: Any = None, *, raw: bytes = b""
-) -> Any:
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    content = raw or (json.dumps(body) if body is not None else None)
-    with closing(HTTPConnection(service.http, timeout=TIMEOUT)) as connection:
-        connection.request(method, path, content, headers)
-        response = connection.getresponse()
-        answer = json.loads(response.read())
-    assert response.status < 300, answer
-    return answer

@@ -8,13 +8,10 @@ each subscriber once.
 
 from __future__ import annotations
 
-import json
 import random
 import signal
 import time
 from collections import Counter
-from contextlib import closing
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +21,7 @@ from rosterd.server.storage.databases import reading
 from ...components import free_port
 from ...processes import Service, start
 from ...storage.helpers import differences, select
+from .api import TIMEOUT, call
 from .checker import Results
 from .contents import account_in
 
@@ -36,7 +34,6 @@ AT_LEAST: Results = {"kills in operations": 1}
 SUBSCRIBERS = 1_500
 # A service is killed at most so many seconds after the first step of its operation.
 SECONDS = 0.2
-TIMEOUT = 120.0
 
 
 def run(kills: int, folder: Path, **settings: str) -> Results:
@@ -51,8 +48,8 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
     results: Counter[str] = Counter()
     service = start(folder, **settings)
     try:
-        _call(service, key, "POST", "/api/webhooks", _WEBHOOK)
-        _call(service, key, "POST", "/api/custom-fields", {"label": "Round", "dataType": "NUMBER"})
+        call(service, key, "POST", "/api/webhooks", _WEBHOOK)
+        call(service, key, "POST", "/api/custom-fields", {"label": "Round", "dataType": "NUMBER"})
         _create_subscribers(service, key)
         operations, changes, last = [], 0, ""
         for number in range(kills):
@@ -62,7 +59,7 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
             if is_undo := number % 4 == 3:
                 _until_ended(service, key, last)
                 path, body = f"/api/operations/{last}/undo", {"dryRun": False}
-            operation = _call(service, key, "POST", path, body)["operation"]
+            operation = call(service, key, "POST", path, body)["operation"]
             operations.append(operation["id"])
             changes += not operation["dryRun"]
             if not operation["dryRun"] and not is_undo:
@@ -116,7 +113,7 @@ def _count_changes(database_url: str, operations: int) -> Counter[str]:
 def _create_subscribers(service: Service, key: str) -> None:
     for first in range(0, SUBSCRIBERS, 100):
         rows = [{"email": f"{first + number}@example.com"} for number in range(100)]
-        _call(service, key, "POST", "/api/subscribers/bulk", {"subscribers": rows})
+        call(service, key, "POST", "/api/subscribers/bulk", {"subscribers": rows})
 
 
 def _until_ended(service: Service, key: str, operation_id: str) -> dict[str, Any]:
@@ -129,16 +126,6 @@ def _until_ended(service: Service, key: str, operation_id: str) -> dict[str, Any
 
 
 def _get(service: Service, key: str, operation_id: str) -> dict[str, Any]:
-    body = _call(service, key, "GET", f"/api/operations/{operation_id}")
+    body = call(service, key, "GET", f"/api/operations/{operation_id}")
     operation: dict[str, Any] = body["operation"]
     return operation
-
-
-def _call(service: Service, key: str, method: str, path: str, body: Any = None) -> Any:
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    with closing(HTTPConnection(service.http, timeout=TIMEOUT)) as connection:
-        connection.request(method, path, json.dumps(body) if body else None, headers)
-        response = connection.getresponse()
-        content = json.loads(response.read())
-    assert response.status < 300, content
-    return content

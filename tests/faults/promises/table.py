@@ -15,6 +15,7 @@ from . import (
     connection_breaks,
     consent,
     deliveries,
+    exports,
     hostile,
     import_jobs,
     io_errors,
@@ -150,6 +151,15 @@ PROMISES = (
         50,
         import_jobs.AT_MOST,
         import_jobs.AT_LEAST,
+    ),
+    Promise("P11 exports", on_sqlite(exports.run), 8, 50, exports.AT_MOST, exports.AT_LEAST),
+    Promise(
+        "P11 exports on PostgreSQL",
+        on_postgres(exports.run),
+        4,
+        50,
+        exports.AT_MOST,
+        exports.AT_LEAST,
     ),
     # Repetitions are the seconds of each turn.
     Promise(

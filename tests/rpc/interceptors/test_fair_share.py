@@ -159,18 +159,6 @@ def test_wait_of_a_canceled_call_is_not_charged(process: Process) -> None:
     assert process.start("a") is None
 
 
-def test_interrupted_call_costs_its_time(process: Process) -> None:
-    process.run("b")
-    call = process.start("a")
-    assert call is not None
-    call.was_cancelled = True
-    process.now += 0.2
-    process.end(call, 0.0)
-    process.run("b")
-
-    assert process.start("a") is None
-
-
 def test_steps_of_a_coroutine_are_measured_without_its_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,8 +1,13 @@
 // Calls operations of the API. Paths, parameters, bodies and responses are typed by `Operations`.
 
+import { compareClocks } from "../clock.ts";
 import { base } from "../router.ts";
 import { connectionLost, connectionWorks } from "../connection.ts";
 import type { ErrorBody, ErrorDetail, Operations } from "./types.ts";
+
+/** How often a call is sent again after the status 429, and the longest wait before. */
+const RETRIES = 2;
+const MOST_SECONDS = 5;
 
 type Operation = keyof Operations;
 type Part<Name extends string, Value> = [Value] extends [undefined]
@@ -81,13 +86,14 @@ export async function callTagged<K extends Operation>(
   };
   const [method, template] = operation.split(" ") as [string, string];
   const headers: Record<string, string> = {};
-  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const isFile = body instanceof Blob;
+  if (body !== undefined && !isFile) headers["Content-Type"] = "application/json";
   if (etag) headers["If-Match"] = etag;
   if (idempotencyKey) headers["Idempotency-Key"] = idempotencyKey;
   const response = await send(url(template, path, query), {
     method,
     headers,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body: isFile ? body : JSON.stringify(body) }),
     ...(signal ? { signal } : {}),
   });
   const text = await response.text();
@@ -103,7 +109,12 @@ export async function callTagged<K extends Operation>(
   throw failure(response.status, text, template);
 }
 
-async function send(target: string, options: RequestInit): Promise<Response> {
+/** Returns a key that identifies a request. Browsers have randomUUID over HTTPS only. */
+export function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(16)).join("-");
+}
+
+async function send(target: string, options: RequestInit, retries = RETRIES): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(target, { ...options, credentials: "same-origin", cache: "no-store" });
@@ -112,9 +123,14 @@ async function send(target: string, options: RequestInit): Promise<Response> {
     connectionLost();
     throw new ConnectionError(String(error));
   }
+  compareClocks(response.headers.get("Date"));
   if (response.status < 502 || response.status > 504) connectionWorks();
   else if (options.method === "GET") connectionLost();
-  return response;
+  const seconds = Number(response.headers.get("Retry-After"));
+  // The call had no effect.
+  if (response.status !== 429 || retries === 0 || seconds > MOST_SECONDS) return response;
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  return await send(target, options, retries - 1);
 }
 
 /** Returns the URL of an operation, which is next to the console. */

@@ -1,6 +1,8 @@
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { notify } from "../announce.ts";
-import { preference, setPreference, showTheme, type Theme } from "../preferences.ts";
+import { isPhone } from "../phone.ts";
+import { chooseTheme, theme, THEMES } from "../preferences.ts";
 import { isAdmin, session, signOut, signOutEverywhere } from "../session.ts";
 import { choose, errorText, language, type Language, LANGUAGES, named, parts, t } from "../texts.ts";
 import { Dialog } from "./dialog.tsx";
@@ -9,9 +11,13 @@ import { Menu } from "./menu.tsx";
 import { Time } from "./time.tsx";
 
 /** Who is signed in, with language, theme and the ways to sign out. */
-export function AccountMenu() {
+export function AccountMenu({ children, isCurrent }: {
+  /** Links to views that have no place of their own on a phone. */
+  children: ComponentChildren;
+  /** Whether one of them is shown. */
+  isCurrent: boolean;
+}) {
   const asksForAll = useSignal(false);
-  const theme = useSignal(preference("theme") as Theme);
   const current = session.value?.session;
   if (!current) return null;
 
@@ -27,17 +33,26 @@ export function AccountMenu() {
   return (
     <>
       <Menu
-        class="account"
+        class={isCurrent ? "account current" : "account"}
         label={
-          <>
-            <Icon name="person" />
-            <span class="who">
-              <bdi dir="auto">{current.name}</bdi> <small>{named("scope", current.scope)}</small>
-            </span>
-          </>
+          isPhone.value ? (
+            <>
+              <Icon name="more" />
+              {t("navigation.more")}
+            </>
+          ) : (
+            <>
+              <Icon name="person" />
+              <span class="who">
+                <bdi dir="auto">{current.name}</bdi> <small>{named("scope", current.scope)}</small>
+              </span>
+            </>
+          )
         }
       >
+        {isPhone.value && children}
         <p class="about">
+          {isPhone.value && <bdi dir="auto">{current.name}</bdi>}
           <bdi dir="auto">{session.value?.account.displayName || session.value?.account.email}</bdi>
           <small>{parts("account.until", { time: <Time value={current.expiresAt} /> })}</small>
         </p>
@@ -58,15 +73,13 @@ export function AccountMenu() {
           {t("account.theme")}
           <select
             value={theme.value}
-            onChange={(event) => {
-              theme.value = event.currentTarget.value as Theme;
-              setPreference("theme", theme.value);
-              showTheme(theme.value);
-            }}
+            onChange={(event) => chooseTheme(event.currentTarget.value as (typeof THEMES)[number])}
           >
-            <option value="">{t("theme.system")}</option>
-            <option value="light">{t("theme.light")}</option>
-            <option value="dark">{t("theme.dark")}</option>
+            {THEMES.map((each) => (
+              <option key={each} value={each}>
+                {t(`theme.${each || "system"}`)}
+              </option>
+            ))}
           </select>
         </label>
         <hr />

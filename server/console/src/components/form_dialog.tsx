@@ -4,36 +4,38 @@ import { ApiError } from "../api/client.ts";
 import { errorText, t } from "../texts.ts";
 import { Dialog } from "./dialog.tsx";
 
-/** A dialog that does something when its button is pressed. It stays open after an error. */
+/** A dialog with fields or a question. It is closed when its action succeeds, and stays open after an error. */
 export function FormDialog({
   title,
   verb,
-  keep,
   danger = false,
+  keep = t(danger ? "keep" : "cancel"),
   disabled = false,
   onClose,
   onSubmit,
   children,
 }: {
   title: ComponentChildren;
-  /** What the button does. */
-  verb: string;
+  /** What the button does; without it, only the button that closes the dialog is shown. */
+  verb: ComponentChildren;
   /** What the other button does, which closes the dialog. */
   keep?: string;
+  /** Whether the action cannot be undone. */
   danger?: boolean;
   disabled?: boolean;
   onClose: () => void;
-  onSubmit: () => Promise<void>;
+  /** Does it, with the values of the fields that have a name. With false as its result, the dialog stays open. */
+  onSubmit: (form: FormData) => Promise<unknown>;
   children: ComponentChildren;
 }) {
   const busy = useSignal(false);
   const error = useSignal<unknown>(undefined);
 
-  async function submit(): Promise<void> {
+  async function submit(form: FormData): Promise<void> {
     busy.value = true;
     error.value = undefined;
     try {
-      await onSubmit();
+      if ((await onSubmit(form)) !== false) onClose();
     } catch (problem) {
       error.value = problem;
     }
@@ -46,28 +48,36 @@ export function FormDialog({
         class="form"
         onSubmit={(event) => {
           event.preventDefault();
-          if (!busy.value && !disabled) void submit();
+          if (!busy.value && !disabled) void submit(new FormData(event.currentTarget));
         }}
       >
         {children}
         <Problem error={error.value} />
         <div class="actions">
           <button type="button" onClick={onClose}>
-            {keep ?? t("cancel")}
+            {keep}
           </button>
-          <button class={danger ? "main danger" : "main"} disabled={busy.value || disabled}>
-            {verb}
-          </button>
+          {verb && (
+            <button class={danger ? "main danger" : "main"} disabled={busy.value || disabled}>
+              {verb}
+            </button>
+          )}
         </div>
       </form>
     </Dialog>
   );
 }
 
+/** Returns the text of a field of a form. */
+export function textOf(form: FormData, name: string): string {
+  return String(form.get(name) ?? "").trim();
+}
+
 /** Why a change failed, with the fields that the server names. */
 export function Problem({ error }: { error: unknown }) {
   if (error === undefined) return null;
-  const details = error instanceof ApiError ? error.details : [];
+  // The texts for other codes say as much as the details.
+  const details = error instanceof ApiError && error.code === "ValidationError" ? error.details : [];
   return (
     <div role="alert" class="error">
       <p>{errorText(error)}</p>

@@ -12,7 +12,7 @@ const SYMBOLS: Record<string, string> = {
 };
 
 /** Returns how keyboards label a key or several. */
-function labelOf(keys: string): string {
+export function labelOf(keys: string): string {
   return keys.replace(/\w+/g, (name) => SYMBOLS[name] ?? name).replace("+", " ");
 }
 

@@ -4,10 +4,10 @@ import { notify } from "../announce.ts";
 import { call } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { dismiss, followed, resume } from "../operations.ts";
-import { canWrite } from "../session.ts";
 import { errorText, number, t } from "../texts.ts";
 import { Icon } from "./icon.tsx";
-import { doneText, runningText } from "./operation_words.ts";
+import { what } from "./operation_text.tsx";
+import { doneText } from "./operation_words.ts";
 import { canUndo, UndoDialog } from "./undo_dialog.tsx";
 
 /** The progress and results of the operations that this person started. They stay until they are closed. */
@@ -43,8 +43,10 @@ function Line({ operation, onUndo }: { operation: Operation; onUndo: () => void 
     return (
       <div class="progress-notice">
         <div>
-          <p dir="auto">{runningText(operation)}</p>
-          <progress value={processed} max={total || 1} aria-label={runningText(operation)} />
+          <p id={id} dir="auto">
+            {what(operation)}
+          </p>
+          <progress value={processed} max={total || 1} aria-labelledby={id} />
           <small>{t("progress", { processed: number(processed), total: number(total) })}</small>
         </div>
         <button
@@ -63,7 +65,7 @@ function Line({ operation, onUndo }: { operation: Operation; onUndo: () => void 
   return (
     <div class="progress-notice">
       <p dir="auto">{doneText(operation)}</p>
-      {canWrite.value && canUndo(operation) && (
+      {canUndo(operation) && (
         <button type="button" onClick={onUndo}>
           {t("undo")}
         </button>

@@ -1,11 +1,11 @@
 // What operations on many subscribers do and did, in words.
 
-import type { Operation } from "../api/types.ts";
+import type { ImportSummary, Operation } from "../api/types.ts";
 import { named, number, plural, t } from "../texts.ts";
 
 export type Kind = "tag" | "untag" | "status" | "field" | "delete" | "undo";
 
-export function kindOf({ action, undoOf }: Operation): Kind {
+export function kindOf({ action, undoOf }: Pick<Operation, "action" | "undoOf">): Kind {
   if (undoOf) return "undo";
   if (action?.addTags?.length) return "tag";
   if (action?.removeTags?.length) return "untag";
@@ -23,15 +23,24 @@ export function jobText({ type, undoOf }: Operation): string | null {
 }
 
 /** Returns the tags, the status or the fields of an operation. */
-export function objectOf({ action }: Operation): string {
+export function objectOf({ action }: Pick<Operation, "action">): string {
   if (action?.changeStatus) return named("status", action.changeStatus);
   const names = action?.addTags ?? action?.removeTags ?? Object.keys(action?.setCustomFields ?? {});
   return names.join(", ");
 }
 
-/** Returns what an operation is doing, such as `Adding the tag vip`. */
-export function runningText(operation: Operation): string {
-  return t(`batch.running.${kindOf(operation)}`, { object: objectOf(operation) });
+/** Returns the numbers of an import that are not 0. */
+export function counts({
+  created,
+  updated,
+  skipped,
+  failed,
+}: Pick<ImportSummary, "created" | "updated" | "skipped" | "failed">): string[] {
+  return [
+    created + updated > 0 && plural("import.done", created + updated),
+    skipped > 0 && plural("import.skipped", skipped),
+    failed > 0 && plural("import.failed", failed),
+  ].filter((text) => text !== false);
 }
 
 /** Returns what an operation did, in sentences. */

@@ -1,50 +1,55 @@
 // Lists of which more pages can be added.
 
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { notify } from "../announce.ts";
+import { type Loaded, useLoaded } from "../load.ts";
 import { errorText, t } from "../texts.ts";
-import { type Loaded, useLoaded } from "./loaded.tsx";
 
 export interface Page<Item> {
   items: Item[];
   /** Token of the next page; empty on the last one. */
   nextPage: string;
 }
-export interface Paged<Item> extends Loaded<Item[]> {
+export interface Paged<Item> extends Omit<Loaded<Item[]>, "replace"> {
+  /** Whether the list of another key is shown until this one is loaded. */
+  isBusy: boolean;
   /** Adds the next page; absent after the last one. */
   more: (() => void) | undefined;
 }
 
 /** Loads the first page, as useLoaded does, and others when a person wants more. */
 export function usePaged<Item>(
-  key: string,
   load: (pageToken: string, signal?: AbortSignal) => Promise<Page<Item>>,
+  key = "",
   seconds: (items: Item[]) => number = () => 0,
 ): Paged<Item> {
   const others = useSignal<Page<Item> | null>(null);
-  const { data, ...loaded } = useLoaded(
-    key,
+  const { data, error, reload } = useLoaded(
     async (signal) => {
       const page = await load("", signal);
       others.value = null;
       return page;
     },
+    key,
     // Pages that a person added would be lost.
     (page) => (page && !others.value ? seconds(page.items) : 0),
   );
-  const next = others.value?.nextPage ?? data?.nextPage ?? "";
+  const shown = useRef<Page<Item> | undefined>(undefined);
+  shown.current = data ?? shown.current;
+  const next = others.value?.nextPage ?? shown.current?.nextPage ?? "";
 
   async function more(): Promise<void> {
     try {
       const page = await load(next);
       others.value = { ...page, items: [...(others.value?.items ?? []), ...page.items] };
-    } catch (error) {
-      notify(errorText(error));
+    } catch (problem) {
+      notify(errorText(problem));
     }
   }
 
-  const items = data && [...data.items, ...(others.value?.items ?? [])];
-  return { ...loaded, data: items, more: next ? () => void more() : undefined };
+  const items = shown.current && [...shown.current.items, ...(others.value?.items ?? [])];
+  return { data: items, error, isBusy: !data && !error, reload, more: next ? () => void more() : undefined };
 }
 
 /** The button that adds the next page. */

@@ -8,7 +8,7 @@ export function Part<Data>({
   bars = 3,
   children,
 }: {
-  of: Loaded<Data>;
+  of: Pick<Loaded<Data>, "data" | "error" | "reload">;
   bars?: number;
   children: (data: Data) => ComponentChildren;
 }) {
@@ -27,7 +27,7 @@ export function Part<Data>({
   );
 }
 
-function Bars({ count }: { count: number }) {
+export function Bars({ count }: { count: number }) {
   return (
     <div class="bars" aria-busy="true">
       {Array.from({ length: count }, (_, index) => (

@@ -1,7 +1,7 @@
 // A change of many subscribers: what it would do is counted before it is done.
 
 import { signal } from "@preact/signals";
-import { ApiError, call } from "../api/client.ts";
+import { ApiError, call, randomKey } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { follow } from "../operations.ts";
 
@@ -86,9 +86,4 @@ function isOther(error: unknown): boolean {
 
 function cancel({ id, done }: Operation): void {
   if (!done) void call("POST /api/operations/{id}/cancel", { path: { id } }).catch(() => {});
-}
-
-/** Browsers have randomUUID over HTTPS only. */
-function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(16)).join("-");
 }

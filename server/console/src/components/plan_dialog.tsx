@@ -12,11 +12,13 @@ import { Plan, type Start } from "./plan.ts";
 
 /** A pause in typing after which the numbers are counted. */
 const PAUSE = 400;
+/** From this number, it has to be typed. */
+const TYPED_FROM = 100;
 
 export interface PlanDialogProps {
   title: ComponentChildren;
-  /** What the button does, with the number of people. */
-  verb: (count: number) => string;
+  /** What the button does, with the number of people and, once there is one, the dry run. */
+  verb: (count: number, dryRun: Operation | null) => string;
   /** What the other button does, which closes the dialog. */
   keep?: string;
   danger?: boolean;
@@ -33,10 +35,10 @@ export interface PlanDialogProps {
   numbers: (dryRun: Operation) => ComponentChildren;
   /** Whether something else is missing. */
   isBlocked?: boolean;
+  /** Whether the number has to be typed if it is large. */
+  mustType?: boolean;
   children?: ComponentChildren;
-  /** What is shown after the numbers. */
-  below?: ComponentChildren;
-  onStart?: () => void;
+  onStart?: (operation: Operation) => void;
   onClose: () => void;
 }
 
@@ -49,6 +51,7 @@ export function PlanDialog(props: PlanDialogProps) {
   const main = useRef<HTMLButtonElement>(null);
   const isBusy = useSignal(false);
   const error = useSignal<unknown>(undefined);
+  const typed = useSignal("");
   // The plan for which Enter was pressed: the button gets the focus when its numbers are shown.
   const awaited = useRef("");
 
@@ -71,6 +74,9 @@ export function PlanDialog(props: PlanDialogProps) {
   const current = plan.value?.key === key ? plan.value : null;
   const counted = current?.counted ?? null;
   const isCounting = counts === "now" && !counted && !hasFailed(current);
+  const total = counted?.total ?? props.size;
+  const mustType = props.mustType && total >= TYPED_FROM;
+  const isBlocked = props.isBlocked || (mustType && typed.value.replace(/\D/g, "") !== String(total));
   const hasEffect = counted !== null && (counted.wouldChange ?? 0) > 0;
   useEffect(() => {
     if (!counted) return;
@@ -85,7 +91,7 @@ export function PlanDialog(props: PlanDialogProps) {
       awaited.current = key;
       return count();
     }
-    if (!counted || !hasEffect || props.isBlocked) {
+    if (!counted || !hasEffect || isBlocked) {
       awaited.current = counted ? "" : key;
       return;
     }
@@ -95,7 +101,7 @@ export function PlanDialog(props: PlanDialogProps) {
       const started = await current.run();
       if (started) {
         track(started);
-        props.onStart?.();
+        props.onStart?.(started);
         onClose();
       } else awaited.current = key;
     } catch (problem) {
@@ -115,7 +121,18 @@ export function PlanDialog(props: PlanDialogProps) {
       >
         {props.children}
         {current && <Numbers plan={current} words={props.numbers} />}
-        {props.below}
+        {mustType && (
+          <label class="field">
+            {t("batch.typeNumber", { count: String(total) })}
+            <input
+              autofocus
+              inputMode="numeric"
+              autocomplete="off"
+              value={typed.value}
+              onInput={(event) => (typed.value = event.currentTarget.value)}
+            />
+          </label>
+        )}
         <Problem error={error.value} />
         <div class="actions">
           <button type="button" onClick={onClose}>
@@ -124,9 +141,9 @@ export function PlanDialog(props: PlanDialogProps) {
           <button
             ref={main}
             class={props.danger ? "main danger" : "main"}
-            disabled={!key || isBusy.value || isCounting || (counted !== null && (!hasEffect || props.isBlocked))}
+            disabled={!key || isBusy.value || isCounting || (counted !== null && (!hasEffect || isBlocked))}
           >
-            {counted || isCounting ? props.verb(counted?.total ?? props.size) : t("batch.count")}
+            {counted || isCounting ? props.verb(total, counted) : t("batch.count")}
           </button>
         </div>
       </form>

@@ -1,6 +1,7 @@
 import { call } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
-import { isAdmin } from "../session.ts";
+import { now } from "../clock.ts";
+import { canWrite, isAdmin } from "../session.ts";
 import { plural, t } from "../texts.ts";
 import { kindOf, objectOf } from "./operation_words.ts";
 import { PlanDialog } from "./plan_dialog.tsx";
@@ -8,8 +9,8 @@ import { PlanDialog } from "./plan_dialog.tsx";
 /** Whether this person can undo an operation now. */
 export function canUndo(operation: Operation): boolean {
   const { undoExpiresAt, changed } = operation;
-  if (!undoExpiresAt || Date.parse(undoExpiresAt) < Date.now() || !changed) return false;
-  return kindOf(operation) !== "status" || isAdmin.value;
+  if (!undoExpiresAt || Date.parse(undoExpiresAt) < now() || !changed) return false;
+  return kindOf(operation) === "status" ? isAdmin.value : canWrite.value;
 }
 
 /** Undoes an operation, after the numbers of a dry run. */
@@ -18,15 +19,15 @@ export function UndoDialog({
   onStart,
   onClose,
 }: {
-  operation: Operation;
-  onStart: () => void;
+  operation: Pick<Operation, "id" | "type" | "action" | "undoOf" | "changed">;
+  onStart: (undo: Operation) => void;
   onClose: () => void;
 }) {
   const object = objectOf(operation);
   return (
     <PlanDialog
       title={t("undo.title")}
-      verb={(count) => plural("undo.verb", count)}
+      verb={(count, counted) => plural("undo.verb", counted?.wouldChange ?? count)}
       keep={t("undo.keep")}
       plan={operation.id}
       counts="now"
@@ -46,7 +47,11 @@ export function UndoDialog({
       onStart={onStart}
       onClose={onClose}
     >
-      <p dir="auto">{plural(`batch.done.${kindOf(operation)}`, operation.changed ?? 0, { object })}</p>
+      {operation.type === "SUBSCRIBERS_IMPORT" ? (
+        <p>{t("import.undoText")}</p>
+      ) : (
+        <p dir="auto">{plural(`batch.done.${kindOf(operation)}`, operation.changed ?? 0, { object })}</p>
+      )}
     </PlanDialog>
   );
 }

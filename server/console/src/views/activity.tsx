@@ -1,15 +1,18 @@
+import { useSignal } from "@preact/signals";
 import { callTagged } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { ActorName } from "../components/actor_name.tsx";
-import { Shown, useLoaded } from "../components/loaded.tsx";
+import { Part } from "../components/part.tsx";
+import { loadNames } from "../components/operation_names.ts";
+import { OperationLabel, operationHref, Progress, result, selection, what } from "../components/operation_text.tsx";
 import { More, usePaged } from "../components/paged.tsx";
 import { Time } from "../components/time.tsx";
-import { address, go, href, withQuery } from "../router.ts";
+import { canUndo, UndoDialog } from "../components/undo_dialog.tsx";
+import { useLoaded } from "../load.ts";
+import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { t } from "../texts.ts";
-import { loadNames } from "./activity/names.ts";
 import { OperationDetail } from "./activity/operation.tsx";
-import { OperationLabel, Progress, result, selection, what } from "./activity/words.tsx";
 
 const PAGE = 50;
 const REFRESH_RUNNING = 2;
@@ -21,16 +24,17 @@ export function Activity({ id }: Parameters) {
 }
 
 function OperationList() {
-  const names = useLoaded("", loadNames);
+  const names = useLoaded(loadNames);
   const paged = usePaged(
-    "",
     async (pageToken, signal) => {
       const query = { limit: PAGE, pageToken };
       const { body, nextPage } = await callTagged("GET /api/operations", { query, signal });
       return { items: body.operations, nextPage };
     },
+    "",
     (operations) => (operations.some(({ done }) => !done) ? REFRESH_RUNNING : REFRESH),
   );
+  const undone = useSignal<Operation | null>(null);
   const showsTrials = address.value.query.has("trials");
   return (
     <div class="page wide-page">
@@ -46,10 +50,10 @@ function OperationList() {
           {t("activity.trials")}
         </label>
       </header>
-      <Shown loaded={paged} rows={6}>
+      <Part of={paged} bars={6}>
         {(operations) => {
-          const shown = operations.filter(({ dryRun }) => showsTrials || !dryRun);
-          if (!shown.length) return <p class="nothing">{t("activity.empty")}</p>;
+          const shown = operations.filter((each) => showsTrials || !isTrial(each));
+          if (!shown.length) return <p class="muted">{t("activity.empty")}</p>;
           const known = names.data ?? new Map();
           return (
             <table class="table activities" aria-busy={paged.isBusy}>
@@ -60,13 +64,16 @@ function OperationList() {
                   <th>{t("result")}</th>
                   <th class="wide">{t("who")}</th>
                   <th class="wide">{t("started")}</th>
+                  <th class="wide">
+                    <span class="unseen">{t("actions")}</span>
+                  </th>
                 </tr>
               </thead>
               <tbody>
                 {shown.toSorted(runningFirst).map((operation) => (
                   <tr key={operation.id}>
                     <td class="name">
-                      <a class="row-link" href={href(`/activity/${operation.id}`)}>
+                      <a class="row-link" href={operationHref(operation, known)}>
                         {what(operation, known)}
                       </a>
                       <small class="below lines">{selection(operation, known)}</small>
@@ -84,16 +91,31 @@ function OperationList() {
                     <td class="wide">
                       <Time value={operation.createdAt} as="ago" />
                     </td>
+                    <td class="wide end">
+                      {canUndo(operation) && (
+                        <button type="button" class="plain" onClick={() => (undone.value = operation)}>
+                          {t("undo")}
+                        </button>
+                      )}
+                    </td>
                   </tr>
                 ))}
               </tbody>
             </table>
           );
         }}
-      </Shown>
+      </Part>
       <More paged={paged} />
+      {undone.value && (
+        <UndoDialog operation={undone.value} onStart={paged.reload} onClose={() => (undone.value = null)} />
+      )}
     </div>
   );
+}
+
+/** Whether an operation changes nothing and is a part of another one. */
+function isTrial({ dryRun, type }: Operation): boolean {
+  return dryRun || type === "IMPORT_INSPECTION";
 }
 
 function runningFirst(a: Operation, b: Operation): number {

@@ -3,7 +3,7 @@ import { notify } from "../announce.ts";
 import { call } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
 import { CopyButton } from "../components/copy_button.tsx";
-import { ActionDialog, textOf } from "../components/action_dialog.tsx";
+import { FormDialog, textOf } from "../components/form_dialog.tsx";
 import { Part } from "../components/part.tsx";
 import { UsedBy, UsesLost } from "../components/used_by.tsx";
 import { useLoaded } from "../load.ts";
@@ -47,15 +47,15 @@ export function Fields() {
           fields.length === 0 ? (
             <p class="hint">{t("fields.none")}</p>
           ) : (
-            <table class="records">
+            <table class="table records">
               <thead>
                 <tr>
                   <th scope="col">{t("column.name")}</th>
                   <th scope="col">{t("field.type")}</th>
-                  <th scope="col" class="secondary">
+                  <th scope="col" class="wide">
                     {t("field.fallback")}
                   </th>
-                  <th scope="col" class="secondary">
+                  <th scope="col" class="wide">
                     {t("usedBy")}
                   </th>
                   <th scope="col">
@@ -76,12 +76,12 @@ export function Fields() {
                       <code class="cut muted">{field.mergeTag}</code>
                     </th>
                     <td>{named("dataType", field.dataType)}</td>
-                    <td class="secondary short">
+                    <td class="wide short">
                       <bdi class="cut" dir="auto" title={field.fallback}>
                         {field.fallback}
                       </bdi>
                     </td>
-                    <td class="secondary">
+                    <td class="wide">
                       <UsedBy uses={field.usedBy} />
                     </td>
                     <td class="number">
@@ -113,11 +113,11 @@ function EditField({
   onSaved: () => void;
 }) {
   return (
-    <ActionDialog
+    <FormDialog
       title={t(field ? "field.rename" : "field.new")}
-      action={t("save")}
+      verb={t("save")}
       onClose={onClose}
-      run={async (form) => {
+      onSubmit={async (form) => {
         const body = { label: textOf(form, "label"), fallback: String(form.get("fallback") ?? "") };
         const dataType = textOf(form, "dataType") as CustomField["dataType"];
         if (field) await call("PATCH /api/custom-fields/{id}", { path: { id: field.id }, body });
@@ -149,7 +149,7 @@ function EditField({
         <input name="fallback" maxLength={1000} dir="auto" autocomplete="off" value={field?.fallback ?? ""} />
         <small>{t("field.fallbackText")}</small>
       </label>
-    </ActionDialog>
+    </FormDialog>
   );
 }
 
@@ -167,12 +167,12 @@ function DeleteField({
     return (await call("GET /api/statistics", { query, signal })).total;
   });
   return (
-    <ActionDialog
-      isRisky
+    <FormDialog
+      danger
       title={parts("field.delete", { name: <bdi dir="auto">{field.label}</bdi> })}
-      action={t("field.deleteAction")}
+      verb={t("field.deleteAction")}
       onClose={onClose}
-      run={async () => {
+      onSubmit={async () => {
         const query = { force: Boolean(field.usedBy?.some((use) => use.type === "SEGMENT")) };
         await call("DELETE /api/custom-fields/{id}", { path: { id: field.id }, query });
         notify(t("deleted"));
@@ -183,6 +183,6 @@ function DeleteField({
         {(count) => <p>{plural("field.deleteText", count)}</p>}
       </Part>
       <UsesLost uses={field.usedBy} />
-    </ActionDialog>
+    </FormDialog>
   );
 }

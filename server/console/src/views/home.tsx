@@ -41,7 +41,7 @@ export function Home() {
             <>
               <FailingWebhooks />
               <Growth />
-              <div class="pair">
+              <div class="columns-2">
                 <LargestSegments />
                 <LastOperations onEnd={totals.reload} />
               </div>

@@ -43,14 +43,14 @@ function List() {
       <Part of={loaded} bars={6}>
         {(segments) =>
           segments.length > 0 && (
-            <table class="records">
+            <table class="table records">
               <thead>
                 <tr>
                   <th scope="col">{t("column.name")}</th>
                   <th scope="col" class="number">
                     {t("people")}
                   </th>
-                  <th scope="col" class="secondary">
+                  <th scope="col" class="wide">
                     {t("usedBy")}
                   </th>
                   <th scope="col">
@@ -90,12 +90,12 @@ function Row({ segment, counts }: { segment: Segment; counts: SegmentCounts }) {
       <td class="number">
         <SegmentCount segment={segment} counts={counts} />
       </td>
-      <td class="secondary">
+      <td class="wide">
         <UsedBy uses={segment.usedBy} />
       </td>
       <td class="number">
         <a
-          class="button"
+          class="button plain"
           href={href(`/segments/${segment.id}`)}
           aria-label={t(canWrite.value ? "segment.edit" : "segment.view", { name: segment.name })}
         >

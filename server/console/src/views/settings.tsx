@@ -39,7 +39,7 @@ export function Settings({ part }: Parameters) {
       ) : isAdmin.value || current === "account" ? (
         <Shown />
       ) : (
-        <p class="nothing">
+        <p class="muted">
           <Icon name="stop" /> {t("settings.adminsOnly")}
         </p>
       )}

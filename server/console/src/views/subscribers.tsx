@@ -3,18 +3,26 @@ import { useEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../announce.ts";
 import { call } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
+import { copy } from "../copying.ts";
 import { Icon } from "../components/icon.tsx";
 import { Menu } from "../components/menu.tsx";
 import { restored } from "../connection.ts";
 import { useShortcuts } from "../keys.ts";
 import { ended } from "../operations.ts";
+import { isPhone } from "../phone.ts";
 import { preference, setPreference } from "../preferences.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { session } from "../session.ts";
 import { errorText, plural, t } from "../texts.ts";
+import { copyCurl } from "./person/copy.ts";
 import { Person } from "./person/person.tsx";
+import { panelWidth, Resizer } from "./person/resizer.tsx";
+import { type FilterField, filterFields } from "./subscribers/conditions.ts";
 import { allColumns, DEFAULT_COLUMNS, EMAIL } from "./subscribers/columns.tsx";
+import { EmptyList } from "./subscribers/empty.tsx";
+import { AddFilter, FilterChips, useFilterEditor } from "./subscribers/filter_chips.tsx";
+import { withParentheses } from "./subscribers/filter_parts.ts";
 import { Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
 import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from "./subscribers/list.ts";
 import { SearchActions } from "./subscribers/search_actions.tsx";
@@ -23,8 +31,7 @@ import { SegmentBar } from "./subscribers/segment_bar.tsx";
 import { isAddress, readSearch } from "./subscribers/search_text.ts";
 import { MOST_EXCEPTIONS, Selection } from "./subscribers/selection.ts";
 import { SelectionBar } from "./subscribers/selection_bar.tsx";
-import { Empty, StatusTabs } from "./subscribers/toolbar.tsx";
-import { useRowHeight } from "./subscribers/use_row_height.ts";
+import { StatusTabs } from "./subscribers/toolbar.tsx";
 
 /** The columns for which there is room next to a person. */
 const NEXT_TO_PANEL = ["name", "status"];
@@ -47,10 +54,14 @@ export function Subscribers({ id = "" }: Parameters) {
   const selected = useSignal(Selection.NONE);
   const anchor = useRef(0);
   const opensSingle = useRef(false);
-  const rowHeight = useRowHeight();
+  const edits = useRef(false);
+  // A row has two lines on a phone.
+  const rowHeight = isPhone.value ? 60 : 36;
   // Rises when people left the list.
   const reloads = useSignal(0);
   const text = wanted.filter || wanted.q;
+  const edited = useFilterEditor();
+  const filterable = useComputed<FilterField[]>(() => filterFields(fields.value));
 
   const key = JSON.stringify(wanted);
   useEffect(() => {
@@ -98,10 +109,16 @@ export function Subscribers({ id = "" }: Parameters) {
     else if (loaded.total) move(0);
   }
 
-  function search(value: string, entered: boolean): void {
-    const { filter, q } = readSearch(value);
-    // An expression is sent when it is complete.
-    if (filter && !entered) return;
+  /** Searches for a text, and returns the text that is searched for. */
+  function search(value: string, entered: boolean): string {
+    const read = readSearch(value);
+    if (read.filter && !entered) {
+      // An expression is sent when it is complete. Its first word was no name.
+      if (!wanted.filter) go(withQuery({ q: "" }), { replace: true });
+      return "";
+    }
+    const filter = withParentheses(read.filter);
+    const q = filter && wanted.filter ? wanted.q : read.q;
     const isSame = filter === wanted.filter && q === wanted.q;
     // A list for the previous text can still be there.
     const shown = JSON.stringify(list.value?.query) === key ? list.value : null;
@@ -109,6 +126,7 @@ export function Subscribers({ id = "" }: Parameters) {
     if (isSame && entered && error.value) reloads.value += 1;
     else if (isSame && entered && shown && !isLoading.value) openSingle(shown);
     else if (!isSame) go(withQuery({ filter, q }), { replace: !entered });
+    return filter || q;
   }
 
   function showPerson(person: string): void {
@@ -158,6 +176,10 @@ export function Subscribers({ id = "" }: Parameters) {
     else if (text || wanted.status) go("/subscribers");
   }
 
+  const activeRow = () => list.value?.row(active.value);
+  const hasActive = () => active.value >= 0;
+  // The panel has these keys itself.
+  const hasRow = () => !id && activeRow() !== undefined;
   useShortcuts([
     { keys: ["j", "ArrowDown"], text: "keys.next", run: () => move(active.value + 1) },
     { keys: ["k", "ArrowUp"], text: "keys.previous", run: () => move(active.value - 1) },
@@ -169,17 +191,28 @@ export function Subscribers({ id = "" }: Parameters) {
     { keys: ["PageUp"], text: "keys.pageUp", run: () => move(active.value - PAGE_ROWS()) },
     { keys: ["Enter"], text: "keys.open", run: () => open(Math.max(0, active.value)) },
     { keys: ["Escape"], text: "keys.escape", run: escape },
-    { keys: ["x"], text: "keys.select", run: () => active.value >= 0 && select(active.value) },
-    { keys: ["Shift+x"], run: () => active.value >= 0 && select(active.value, true) },
-    { keys: ["]"], text: "keys.nextPerson", run: () => id && move(active.value + 1) },
-    { keys: ["["], text: "keys.previousPerson", run: () => id && move(active.value - 1) },
+    { keys: ["x"], text: "keys.select", when: hasActive, run: () => select(active.value) },
+    { keys: ["Shift+x"], when: hasActive, run: () => select(active.value, true) },
+    {
+      keys: ["e"],
+      text: "keys.edit",
+      when: hasRow,
+      run: () => {
+        edits.current = true;
+        open(active.value);
+      },
+    },
+    { keys: ["c"], text: "keys.copyAddress", when: hasRow, run: () => void copy(activeRow()?.email ?? "") },
+    { keys: ["y"], text: "keys.copyCurl", when: hasRow, run: () => copyCurl(activeRow()?.id ?? "") },
+    { keys: ["]"], text: "keys.nextPerson", when: () => id !== "", run: () => move(active.value + 1) },
+    { keys: ["["], text: "keys.previousPerson", when: () => id !== "", run: () => move(active.value - 1) },
   ]);
 
   const rows = list.value;
   const openId = id;
   const isDimmed = error.value !== null || (isLoading.value && rows !== null);
   return (
-    <div class={id ? "subscribers with-panel" : "subscribers"}>
+    <div class={id ? "subscribers with-panel" : "subscribers"} style={{ "--panel": `${panelWidth.value}px` }}>
       <h1 class="unseen">{t("subscribers.title")}</h1>
       <section class="list" aria-label={t("subscribers.title")}>
         <StatusTabs counts={rows?.counts.value} status={wanted.status} />
@@ -187,24 +220,35 @@ export function Subscribers({ id = "" }: Parameters) {
           <SearchBox
             value={text}
             error={error.value}
+            fields={filterable.value}
             onType={(value) => search(value, false)}
             onEnter={(value) => search(value, true)}
             onLeave={() => move(Math.max(0, active.value))}
           />
-          <SearchActions list={rows} query={wanted} />
+          <AddFilter edited={edited} />
+          <SearchActions list={rows} query={wanted} fields={fields.value} columns={chosenColumns()} />
           <ColumnMenu fields={fields.value} />
         </div>
+        <FilterChips
+          filter={wanted.filter}
+          q={wanted.q}
+          fields={filterable.value}
+          edited={edited}
+          onFilter={(filter) => go(withQuery({ filter }))}
+          onSearch={(q) => go(withQuery({ q }))}
+        />
         {wanted.segmentId && <SegmentBar id={wanted.segmentId} />}
         <SelectionBar
           list={rows}
           selected={selected}
           fields={fields.value}
+          columns={chosenColumns()}
           selectActive={() => active.value >= 0 && select(active.value)}
         />
         {rows === null ? (
           !error.value && <Loading />
         ) : rows.total === 0 ? (
-          <Empty isFiltered={Boolean(text || wanted.status || wanted.segmentId)} address={isAddress(wanted.q) ? wanted.q : ""} />
+          <EmptyList query={rows.query} />
         ) : (
           <Grid
             list={rows}
@@ -232,12 +276,14 @@ export function Subscribers({ id = "" }: Parameters) {
           </p>
         ) : null}
       </section>
+      {id && <Resizer />}
       {id && (
         <Person
           key={id}
           id={id}
           known={rows?.row(rows.indexOf(id))}
           fields={fields.value}
+          edits={edits}
           onClose={close}
           onChange={(changed) => list.value?.replace(changed)}
           onGone={(text) => {

@@ -112,12 +112,12 @@ function short(hash: string): string {
 
 function Table({ shown, onLift }: { shown: Suppression[]; onLift: (hash: string) => void }) {
   return (
-    <table class="records">
+    <table class="table records">
       <thead>
         <tr>
           <th scope="col">{t("suppressions.reason")}</th>
           <th scope="col">{t("suppressions.date")}</th>
-          <th scope="col" class="secondary">
+          <th scope="col" class="wide">
             {t("suppressions.hash")}
           </th>
           {isAdmin.value && (
@@ -139,7 +139,7 @@ function Table({ shown, onLift }: { shown: Suppression[]; onLift: (hash: string)
             <td>
               <Time value={createdAt} as="date" />
             </td>
-            <td class="secondary">
+            <td class="wide">
               <code title={emailHash}>{short(emailHash)}</code>
               <CopyButton text={emailHash} title={t("suppressions.copyHash", { hash: short(emailHash) })} />
             </td>

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { notify } from "../announce.ts";
 import { call } from "../api/client.ts";
 import type { Tag } from "../api/types.ts";
-import { ActionDialog, textOf } from "../components/action_dialog.tsx";
+import { FormDialog, textOf } from "../components/form_dialog.tsx";
 import { Part } from "../components/part.tsx";
 import { UsedBy, UsesLost } from "../components/used_by.tsx";
 import { useLoaded } from "../load.ts";
@@ -49,14 +49,14 @@ export function Tags() {
           tags.length === 0 ? (
             <p class="hint">{t("tags.none")}</p>
           ) : (
-            <table class="records">
+            <table class="table records">
               <thead>
                 <tr>
                   <th scope="col">{t("column.name")}</th>
                   <th scope="col" class="number">
                     {t("people")}
                   </th>
-                  <th scope="col" class="secondary">
+                  <th scope="col" class="wide">
                     {t("usedBy")}
                   </th>
                   {canWrite.value && (
@@ -82,7 +82,7 @@ export function Tags() {
                     <td class="number">
                       {totals.data ? number(totals.data.get(tag.id) ?? 0) : <span class="count skeleton" />}
                     </td>
-                    <td class="secondary">
+                    <td class="wide">
                       <UsedBy uses={tag.usedBy} />
                     </td>
                     {canWrite.value && (
@@ -112,11 +112,11 @@ function tagFilter(name: string): string {
 
 function EditTag({ tag, onClose, onSaved }: { tag: Tag | undefined; onClose: () => void; onSaved: () => void }) {
   return (
-    <ActionDialog
+    <FormDialog
       title={t(tag ? "tag.rename" : "tag.new")}
       onClose={onClose}
-      action={t("save")}
-      run={async (form) => {
+      verb={t("save")}
+      onSubmit={async (form) => {
         const body = { name: textOf(form, "name"), description: textOf(form, "description") };
         if (tag) await call("PATCH /api/tags/{id}", { path: { id: tag.id }, body });
         else await call("POST /api/tags", { body });
@@ -133,7 +133,7 @@ function EditTag({ tag, onClose, onSaved }: { tag: Tag | undefined; onClose: () 
         {t("description")}
         <textarea name="description" rows={2} maxLength={500} dir="auto" value={tag?.description ?? ""} />
       </label>
-    </ActionDialog>
+    </FormDialog>
   );
 }
 
@@ -149,12 +149,12 @@ function DeleteTag({
   onDeleted: () => void;
 }) {
   return (
-    <ActionDialog
-                isRisky
+    <FormDialog
+      danger
       title={parts("tag.delete", { name: <bdi dir="auto">{tag.name}</bdi> })}
-      action={t("tag.deleteAction")}
+      verb={t("tag.deleteAction")}
       onClose={onClose}
-      run={async () => {
+      onSubmit={async () => {
         // What the person has seen is lost, and no more: without uses the server refuses.
         const query = { force: Boolean(tag.usedBy?.some((use) => use.type === "SEGMENT")) };
         await call("DELETE /api/tags/{id}", { path: { id: tag.id }, query });
@@ -164,6 +164,6 @@ function DeleteTag({
     >
       <p>{plural("tag.deleteText", total)}</p>
       <UsesLost uses={tag.usedBy} />
-    </ActionDialog>
+    </FormDialog>
   );
 }

@@ -2,7 +2,8 @@ import { useSignal } from "@preact/signals";
 import { call } from "../api/client.ts";
 import type { Webhook, WebhookHealth } from "../api/types.ts";
 import { Icon } from "../components/icon.tsx";
-import { Shown, useLoaded } from "../components/loaded.tsx";
+import { Part } from "../components/part.tsx";
+import { useLoaded } from "../load.ts";
 import { go, href } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { canWrite } from "../session.ts";
@@ -27,7 +28,7 @@ export function Webhooks({ id, part, delivery }: Parameters) {
 }
 
 function TailOfAll() {
-  const loaded = useLoaded("", loadWebhooks);
+  const loaded = useLoaded(loadWebhooks);
   return <Tail webhooks={loaded.data ?? []} />;
 }
 
@@ -44,12 +45,12 @@ function Endpoints() {
   const isAdding = useSignal(false);
   const created = useSignal<{ secret: string; id: string } | null>(null);
   const loaded = useLoaded(
-    "",
     async (signal) => {
       const webhooks = await loadWebhooks(signal);
       const health = new Map(await Promise.all(webhooks.map((each) => loadHealth(each, signal))));
       return { webhooks, health };
     },
+    "",
     () => REFRESH,
   );
   const webhooks = loaded.data?.webhooks;
@@ -70,10 +71,10 @@ function Endpoints() {
           </button>
         )}
       </header>
-      <Shown loaded={loaded}>
+      <Part of={loaded}>
         {({ webhooks, health }) => (
           <>
-            {!webhooks.length && <p class="nothing">{t("webhooks.empty")}</p>}
+            {!webhooks.length && <p class="muted">{t("webhooks.empty")}</p>}
             <ul class="cards">
               {webhooks.map((webhook) => (
                 <EndpointCard key={webhook.id} webhook={webhook} health={health.get(webhook.id)} />
@@ -81,7 +82,7 @@ function Endpoints() {
             </ul>
           </>
         )}
-      </Shown>
+      </Part>
       {Boolean(webhooks?.length) && <Deliveries webhooks={webhooks ?? []} />}
       {isAdding.value && (
         <EndpointDialog

@@ -34,7 +34,7 @@ from ....storage.transaction import Transaction
 from ....values.ids import checked_id
 from ...files import store as files_store
 from ...files.store import FileMissing, WrongOffset
-from ...files.store_content import PART_BYTES, Files
+from ...files.store_content import PART_BYTES, Files, reports_full_disk
 from ...operations import store as operations
 from ...operations.messages import operation
 from ...operations.rules import JobRequest, Type
@@ -150,7 +150,8 @@ class ImportService(WatchMethods, ImportServiceServicer):
             store.put(account, found, tx)
             return with_etag(pb.UploadImportPartResponse(import_job=import_job(found, None)))
 
-        reply = await self._database.write(attach)
+        with reports_full_disk():
+            reply = await self._database.write(attach)
         if is_last:
             self._notify([account])
         return reply

@@ -41,7 +41,7 @@ from .store_conditions import SubscriberColumns, condition_of, select_candidates
 from .store_matches import select_checked, select_count, select_ids
 from .store_orders import rows_in_order, select_range
 from .store_search import count_search, page_of_search
-from .tree import Condition, Kind, is_status, is_tag, within
+from .tree import Condition, Kind, is_bound, is_status, is_tag, within
 
 # The size of an account from which parts of a list are counted at the same time. Smaller ones take
 # a few milliseconds.
@@ -49,6 +49,9 @@ MIN_DIVIDED = 100_000
 # The parts of a list that are counted to locate a page by its number. The part in which the page
 # starts is then read again (`customFields.plan=pro, page 10,000` in `make bench-scale`).
 LOCATING_PARTS = 16
+# The most subscribers on the other side of a time of changes that are counted for the total
+# (`updated after (100 %)` in `make bench-scale`).
+MAX_OTHERS = 10_000
 # A client can send filter expressions of any number of shapes, with up to 25 KB of SQL each.
 CACHED_STATEMENTS = 200
 _WITHOUT_ALIAS = SubscriberColumns("", Subscriber, Subscriber.id)
@@ -177,12 +180,27 @@ def _counted(
     """
     if counting.up_to < maxsize:
         return _count_up_to(account_id, planned, counting.up_to, tx), []
+    changes = _count_changes(account_id, planned.tree, tx)
+    if changes is not None:
+        return changes, []
     before, others = 0, planned
     if last is not None and position.order_by is Order.CREATED:
         before = position.offset + position.limit
         others = plan_of(after(planned.tree, position._replace(after=last)))
     parts = [] if any(planned.plan.ids) else _parts(account_id, others, 2, tx)
     return before if parts else before + count_part(account_id, others, tx), parts
+
+
+def _count_changes(account_id: str, tree: Any, tx: Transaction) -> int | None:
+    """Returns the number of changes since or before a time, if few are on the other side of it.
+
+    A client that reads all changes begins with those of nearly all subscribers.
+    """
+    if not is_bound(tree) or tree.column != "revision":
+        return None
+    others = tree._replace(operator="<" if tree.operator == ">=" else ">=")
+    count = _count_up_to(account_id, plan_of(others), MAX_OTHERS, tx)
+    return None if count == MAX_OTHERS else total(account_id, tx) - count
 
 
 def _number(account_id: str, tx: Transaction, condition: Condition, limit: int) -> int:

@@ -1,16 +1,11 @@
-import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-import { call, callStream } from "../../api/client.ts";
-import type { BatchChangeSubscribersRequest, Operation, WatchOperationResponse } from "../../api/types.ts";
+import { call, randomKey } from "../../api/client.ts";
+import type { BatchChangeSubscribersRequest, Operation } from "../../api/types.ts";
 import { FormDialog } from "../../components/form_dialog.tsx";
-import { Shown, useLoaded } from "../../components/loaded.tsx";
+import { type Names, selection, what } from "../../components/operation_text.tsx";
+import { PlanDialog } from "../../components/plan_dialog.tsx";
 import { apiCommand } from "../../copying.ts";
 import { go } from "../../router.ts";
 import { number, parts, plural, t } from "../../texts.ts";
-import { Failures, type Names, selection, what } from "./words.tsx";
-
-/** The number of people from which a deletion is confirmed by typing it. */
-const TYPED = 100;
 
 /** Whether the same request can be sent again: the API returns no identifiers of it. */
 export function isRepeatable(operation: Operation): boolean {
@@ -48,145 +43,55 @@ export function operationCommand(operation: Operation): string {
   return apiCommand("GET", `/api/operations/${id}`);
 }
 
-/** Returns an operation when it has ended. */
-export async function ended(operation: Operation, signal: AbortSignal): Promise<Operation> {
-  let latest = operation;
-  const request = { path: { id: operation.id }, signal };
-  if (!operation.done) {
-    await callStream<WatchOperationResponse>("GET /api/operations/{id}/watch", request, (record) => {
-      latest = record.operation;
-    });
-  }
-  return latest;
+interface Props {
+  operation: Operation;
+  names: Names;
+  onClose: () => void;
 }
 
-/** Undoes an operation, after a trial run stated what that changes. */
-export function UndoDialog({ operation, onClose }: { operation: Operation; onClose: () => void }) {
-  const path = { id: operation.id };
-  const trial = useLoaded(operation.id, async (signal) => {
-    const body = { dryRun: true };
-    const started = await call("POST /api/operations/{id}/undo", { path, body, signal });
-    return ended(started.operation, signal);
-  });
-  const count = trial.data?.wouldChange ?? 0;
-  return (
-    <FormDialog
-      title={t("undo.title")}
-      verb={plural("undo.verb", count)}
-      keep={t("undo.keep")}
-      disabled={!count}
-      onClose={onClose}
-      onSubmit={async () => {
-        const body = {};
-        const idempotencyKey = crypto.randomUUID();
-        const undo = await call("POST /api/operations/{id}/undo", { path, body, idempotencyKey });
-        onClose();
-        go(`/activity/${undo.operation.id}`);
-      }}
-    >
-      <Shown loaded={trial} rows={2}>
-        {(tried) => (
-          <>
-            <p>{plural("undo.text", count)}</p>
-            {tried.failed.length > 0 && (
-              <div>
-                <p>{t("undo.stays")}</p>
-                <Failures failed={tried.failed} />
-              </div>
-            )}
-          </>
-        )}
-      </Shown>
-    </FormDialog>
-  );
-}
-
-/** Starts the same operation again, after a trial run stated what that changes today. */
-export function RepeatDialog(props: { operation: Operation; names: Names; onClose: () => void }) {
+/** Starts the same operation again, after a dry run stated what that changes today. */
+export function RepeatDialog(props: Props) {
   return props.operation.replay ? <RepeatReplay {...props} /> : <RepeatChange {...props} />;
 }
 
-function RepeatChange({
-  operation,
-  names,
-  onClose,
-}: {
-  operation: Operation;
-  names: Names;
-  onClose: () => void;
-}) {
-  const typed = useSignal("");
-  const request = requestOf(operation);
-  const trial = useLoaded(operation.id, async (signal) => {
-    const started = await call("POST /api/subscribers/batch", {
-      body: { ...request, dryRun: true },
-      signal,
-    });
-    return ended(started.operation, signal);
-  });
-  const { action } = operation;
-  const count = trial.data?.wouldChange ?? 0;
-  const mustType = Boolean(action?.delete) && count >= TYPED;
-  const isRisky = Boolean(action?.delete || action?.changeStatus);
-  const warning = isRisky && count > 0 && t(action?.delete ? "repeat.delete" : "repeat.optOut");
+function RepeatChange({ operation, names, onClose }: Props) {
+  const isDeletion = Boolean(operation.action?.delete);
+  const isRisky = isDeletion || Boolean(operation.action?.changeStatus);
   return (
-    <FormDialog
+    <PlanDialog
       title={what(operation, names)}
-      verb={plural(action?.delete ? "repeat.verbDelete" : "repeat.verb", count)}
+      verb={(count, counted) =>
+        plural(isDeletion ? "batch.button.delete" : "batch.button.field", counted?.wouldChange ?? count)
+      }
       keep={t("repeat.keep")}
       danger={isRisky}
-      disabled={!count || (mustType && typed.value.trim() !== String(count))}
-      onClose={onClose}
-      onSubmit={async () => {
-        const started = await call("POST /api/subscribers/batch", {
-          // The people who matched in the trial run.
-          body: { ...request, expectedTotal: trial.data?.total ?? 0 },
-          idempotencyKey: crypto.randomUUID(),
-        });
-        onClose();
-        go(`/activity/${started.operation.id}`);
+      mustType={isDeletion}
+      plan={operation.id}
+      counts="now"
+      size={operation.total}
+      isExact={false}
+      start={async ({ idempotencyKey, ...options }) => {
+        const body = { ...requestOf(operation), ...options };
+        return (await call("POST /api/subscribers/batch", { body, idempotencyKey })).operation;
       }}
-    >
-      <Shown loaded={trial} rows={2}>
-        {({ total, unchanged }) => (
-          <>
-            <p>
-              {parts("repeat.text", {
-                total: <b>{number(total)}</b>,
-                selection: <i>{selection(operation, names)}</i>,
-                count: <b>{number(count)}</b>,
-              })}{" "}
-              {Boolean(unchanged) && plural("repeat.unchanged", unchanged ?? 0)} {warning}
-            </p>
-            <Failures failed={trial.data?.failed ?? []} />
-            {mustType && (
-              <label class="field">
-                {t("repeat.type", { count: String(count) })}
-                <input
-                  inputMode="numeric"
-                  autocomplete="off"
-                  value={typed.value}
-                  onInput={(event) => (typed.value = event.currentTarget.value)}
-                />
-              </label>
-            )}
-          </>
-        )}
-      </Shown>
-    </FormDialog>
+      numbers={({ total, wouldChange = 0, unchanged = 0 }) => (
+        <p>
+          {parts("repeat.text", {
+            total: <b>{number(total)}</b>,
+            selection: <i>{selection(operation, names)}</i>,
+            count: <b>{number(wouldChange)}</b>,
+          })}{" "}
+          {unchanged > 0 && plural("repeat.unchanged", unchanged)}{" "}
+          {isRisky && wouldChange > 0 && t(isDeletion ? "batch.deleteText" : "batch.noMail")}
+        </p>
+      )}
+      onStart={(started) => go(`/activity/${started.id}`)}
+      onClose={onClose}
+    />
   );
 }
 
-function RepeatReplay({
-  operation,
-  names,
-  onClose,
-}: {
-  operation: Operation;
-  names: Names;
-  onClose: () => void;
-}) {
-  const events: ComponentChildren = selection(operation, names);
+function RepeatReplay({ operation, names, onClose }: Props) {
   return (
     <FormDialog
       title={what(operation, names)}
@@ -196,14 +101,13 @@ function RepeatReplay({
         const started = await call("POST /api/webhooks/{id}/replay", {
           path: { id: operation.replay?.webhookId ?? "" },
           body: replayOf(operation),
-          idempotencyKey: crypto.randomUUID(),
+          idempotencyKey: randomKey(),
         });
-        onClose();
         go(`/activity/${started.operation.id}`);
       }}
     >
       <p>{t("replay.text")}</p>
-      <p>{events}</p>
+      <p>{selection(operation, names)}</p>
     </FormDialog>
   );
 }

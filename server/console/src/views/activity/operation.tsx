@@ -1,59 +1,44 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../../announce.ts";
-import { call, callStream } from "../../api/client.ts";
-import type { Operation, WatchOperationResponse } from "../../api/types.ts";
+import { call } from "../../api/client.ts";
 import { ActorName } from "../../components/actor_name.tsx";
 import { Icon } from "../../components/icon.tsx";
-import { Shown, useLoaded } from "../../components/loaded.tsx";
+import { loadNames } from "../../components/operation_names.ts";
+import { Failures, OperationLabel, Progress, result, selection, what } from "../../components/operation_text.tsx";
+import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
+import { canUndo, UndoDialog } from "../../components/undo_dialog.tsx";
 import { copy } from "../../copying.ts";
-import { href } from "../../router.ts";
-import { canWrite, isAdmin } from "../../session.ts";
+import { useLoaded } from "../../load.ts";
+import { go, href } from "../../router.ts";
+import { canWrite } from "../../session.ts";
 import { errorText, number, plural, t } from "../../texts.ts";
-import { isRepeatable, operationCommand, RepeatDialog, UndoDialog } from "./dialogs.tsx";
-import { loadNames } from "./names.ts";
-import { Failures, OperationLabel, Progress, result, selection, what } from "./words.tsx";
+import { Reasons } from "../import/reasons.tsx";
+import { isRepeatable, operationCommand, RepeatDialog } from "./dialogs.tsx";
+import { ExportFile } from "./export_file.tsx";
 
-const RETRY = 2_000;
+const REFRESH = 1;
 
 /** One operation: its progress while it runs, and what it did. */
 export function OperationDetail({ id }: { id: string }) {
   const question = useSignal<"" | "undo" | "repeat">("");
-  const latest = useSignal<Operation | null>(null);
-  const names = useLoaded("", loadNames);
-  const loaded = useLoaded(id, async (signal) => {
-    const { operation } = await call("GET /api/operations/{id}", { path: { id }, signal });
-    latest.value = operation;
-    return operation;
-  });
-  const isRunning = latest.value?.done === false;
-
+  const names = useLoaded(loadNames);
+  const loaded = useLoaded(
+    async (signal) => (await call("GET /api/operations/{id}", { path: { id }, signal })).operation,
+    id,
+    (operation) => (operation?.done === false ? REFRESH : 0),
+  );
+  const current = loaded.data;
+  const wasRunning = useRef(false);
   useEffect(() => {
-    if (!isRunning) return undefined;
-    const controller = new AbortController();
-    const { signal } = controller;
-    async function watch(): Promise<void> {
-      while (!signal.aborted) {
-        try {
-          const request = { path: { id }, signal };
-          await callStream<WatchOperationResponse>("GET /api/operations/{id}/watch", request, (record) => {
-            latest.value = record.operation;
-            if (record.operation.done) announce(result(record.operation));
-          });
-        } catch {
-          // The connection is shown elsewhere, and tried again here.
-        }
-        await new Promise((resolve) => setTimeout(resolve, RETRY));
-      }
-    }
-    void watch();
-    return () => controller.abort();
-  }, [id, isRunning]);
+    if (wasRunning.current && current?.done) announce(result(current));
+    wasRunning.current = current?.done === false;
+  }, [current]);
 
   async function cancel(): Promise<void> {
     try {
-      latest.value = (await call("POST /api/operations/{id}/cancel", { path: { id } })).operation;
+      loaded.replace((await call("POST /api/operations/{id}/cancel", { path: { id } })).operation);
     } catch (error) {
       notify(errorText(error));
     }
@@ -67,15 +52,10 @@ export function OperationDetail({ id }: { id: string }) {
           {t("activity.title")}
         </a>
       </p>
-      <Shown loaded={loaded}>
-        {(first) => {
-          const operation = latest.value ?? first;
+      <Part of={loaded}>
+        {(operation) => {
           const known = names.data ?? new Map();
           const { undoOf, undoneBy, undoExpiresAt } = operation;
-          const canUndo =
-            undoExpiresAt &&
-            Date.parse(undoExpiresAt) > Date.now() &&
-            (operation.action?.changeStatus ? isAdmin.value : canWrite.value);
           return (
             <>
               <header class="page-head">
@@ -88,7 +68,7 @@ export function OperationDetail({ id }: { id: string }) {
                     {t("operation.cancel")}
                   </button>
                 )}
-                {canUndo && (
+                {canUndo(operation) && (
                   <button type="button" onClick={() => (question.value = "undo")}>
                     {t("operation.undo")}…
                   </button>
@@ -106,9 +86,13 @@ export function OperationDetail({ id }: { id: string }) {
               <Progress operation={operation} />
               <p class="result">{result(operation)}</p>
               {operation.state === "FAILED" && <p class="error">{t("operation.endedEarly")}</p>}
-              <Failures failed={operation.failed} />
+              {operation.importId ? <Reasons reasons={operation.failed} /> : <Failures failed={operation.failed} />}
+              {operation.importId && known.has(operation.importId) && (
+                <a href={href(`/import/${operation.importId}`)}>{t("import.open")}</a>
+              )}
+              {operation.type === "SUBSCRIBERS_EXPORT" && <ExportFile operation={operation} />}
               <dl class="facts">
-                {!undoOf && (
+                {!undoOf && !operation.importId && (
                   <>
                     <dt>{t(operation.replay ? "events" : "selection")}</dt>
                     <dd>
@@ -159,7 +143,11 @@ export function OperationDetail({ id }: { id: string }) {
                 )}
               </dl>
               {question.value === "undo" && (
-                <UndoDialog operation={operation} onClose={() => (question.value = "")} />
+                <UndoDialog
+                  operation={operation}
+                  onStart={(undo) => go(`/activity/${undo.id}`)}
+                  onClose={() => (question.value = "")}
+                />
               )}
               {question.value === "repeat" && (
                 <RepeatDialog
@@ -171,7 +159,7 @@ export function OperationDetail({ id }: { id: string }) {
             </>
           );
         }}
-      </Shown>
+      </Part>
     </div>
   );
 }

@@ -2,41 +2,32 @@ import { useEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { Operation } from "../../api/types.ts";
-import { Icon, type IconName } from "../../components/icon.tsx";
-import { OperationTitle, operationResult } from "../../components/operation_text.tsx";
+import { OperationLabel, Progress, result, what } from "../../components/operation_text.tsx";
 import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
 import { useLoaded } from "../../load.ts";
 import { href } from "../../router.ts";
-import { named, t } from "../../texts.ts";
-import { hasView } from "../../views.ts";
+import { t } from "../../texts.ts";
 
 const SHOWN = 5;
-const INTERVAL = 2_000;
-const ICONS: Record<Operation["state"], IconName> = {
-  RUNNING: "clock",
-  SUCCEEDED: "check",
-  CANCELLED: "stop",
-  FAILED: "warning",
-};
+const REFRESH = 2;
 
 /** The operations that run or ended last. Those that run are read again until they end. */
 export function LastOperations({ onEnd }: { onEnd: () => void }) {
-  const loaded = useLoaded(async (signal) => {
-    return (await call("GET /api/operations", { query: { limit: SHOWN }, signal })).operations;
-  });
+  const loaded = useLoaded(
+    async (signal) => (await call("GET /api/operations", { query: { limit: SHOWN }, signal })).operations,
+    "",
+    (operations) => (operations?.some((each) => !each.done) ? REFRESH : 0),
+  );
   const running = loaded.data?.filter((each) => !each.done).length ?? 0;
   const before = useRef(0);
   useEffect(() => {
     if (running < before.current) {
-      announce(t("doing.ended"));
+      announce(t("operations.ended"));
       onEnd();
     }
     before.current = running;
-    if (!running) return;
-    const timer = setTimeout(loaded.reload, INTERVAL);
-    return () => clearTimeout(timer);
-  }, [loaded.data]);
+  }, [running]);
   return (
     <section class="block" aria-labelledby="operations">
       <header>
@@ -60,23 +51,17 @@ export function LastOperations({ onEnd }: { onEnd: () => void }) {
 }
 
 function Line({ operation }: { operation: Operation }) {
-  const title = <OperationTitle operation={operation} />;
-  const { state, processed, total } = operation;
   return (
     <li class="operation">
-      <span class={`outcome ${state.toLowerCase()}`} title={named("state", state)}>
-        <Icon name={ICONS[state]} />
-        <span class="unseen">{named("state", state)}</span>
-      </span>
       <div>
-        {hasView("/activity/1") ? <a href={href(`/activity/${operation.id}`)}>{title}</a> : <span>{title}</span>}
-        {state === "RUNNING" && (
-          <progress value={processed} max={Math.max(1, total)} aria-label={named("state", state)} />
-        )}
+        <a href={href(`/activity/${operation.id}`)}>{what(operation)}</a>
+        {!operation.done && <Progress operation={operation} />}
         <small>
-          {operationResult(operation)} · <Time value={operation.endedAt ?? operation.createdAt} as="ago" />
+          {operation.done && `${result(operation)} · `}
+          <Time value={operation.endedAt ?? operation.createdAt} as="ago" />
         </small>
       </div>
+      <OperationLabel operation={operation} />
     </li>
   );
 }

@@ -1,26 +1,18 @@
 // Copies texts about a person to the clipboard.
 
 import { notify } from "../../announce.ts";
-import { url } from "../../api/client.ts";
-import { errorText, t } from "../../texts.ts";
-
-export function copyText(text: string): void {
-  navigator.clipboard.writeText(text).then(
-    () => notify(t("copied")),
-    () => notify(t("copyFailed")),
-  );
-}
+import { apiCommand, copy } from "../../copying.ts";
+import { errorText } from "../../texts.ts";
 
 /** Copies a command that reads the person. Its key is a variable. */
 export function copyCurl(id: string): void {
-  const target = location.origin + url("/api/subscribers/{id}", { id }, { view: "FULL" });
-  copyText(`curl '${target}' -H "Authorization: Bearer $ROSTER_API_KEY"`);
+  void copy(apiCommand("GET", `/api/subscribers/${encodeURIComponent(id)}?view=FULL`));
 }
 
 /** Copies a text that is requested first. */
 export async function copyLater(read: () => Promise<string>): Promise<void> {
   try {
-    copyText(await read());
+    await copy(await read());
   } catch (error) {
     notify(errorText(error));
   }

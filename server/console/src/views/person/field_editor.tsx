@@ -99,7 +99,7 @@ function Editor({
   }, [value]);
 
   async function store(changed: string): Promise<void> {
-    if (changed === value && theirs.value === null) return;
+    if (isBusy.value || (changed === value && theirs.value === null)) return;
     isBusy.value = true;
     error.value = "";
     theirs.value = null;
@@ -123,7 +123,6 @@ function Editor({
 
   const common = {
     id,
-    disabled: isBusy.value,
     "aria-invalid": error.value ? ("true" as const) : undefined,
     "aria-describedby": error.value ? `${id}-error` : undefined,
   };
@@ -152,6 +151,8 @@ function Editor({
       ) : (
         <input
           {...common}
+          // A disabled one would lose the focus.
+          readOnly={isBusy.value}
           // The types of Preact want one type of input per element.
           type={type as "text"}
           step={type === "number" ? "any" : undefined}

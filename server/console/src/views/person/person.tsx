@@ -1,17 +1,21 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { CustomField, Subscriber } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { StatusLabel } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { restored } from "../../connection.ts";
+import { copy } from "../../copying.ts";
 import { useShortcuts } from "../../keys.ts";
 import { ended } from "../../operations.ts";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, parts, t } from "../../texts.ts";
-import { copyText, copyCurl } from "./copy.ts";
-import { DeleteDialog, EraseDialog, LiftDialog } from "./ending_dialogs.tsx";
+import { LiftDialog } from "../suppressions/lift_dialog.tsx";
+import { copyCurl } from "./copy.ts";
+import { PersonDeliveries } from "./deliveries.tsx";
+import { DeleteDialog, EraseDialog } from "./ending_dialogs.tsx";
 import { CustomFieldEditor, FieldEditor } from "./field_editor.tsx";
 import { PersonData } from "./person_data.ts";
 import { PersonMenu } from "./person_menu.tsx";
@@ -29,6 +33,7 @@ export function Person({
   id,
   known,
   fields,
+  edits,
   onClose,
   onChange,
   onGone,
@@ -37,6 +42,8 @@ export function Person({
   /** The person as the list shows it. */
   known: Subscriber | undefined;
   fields: CustomField[];
+  /** Whether the first field gets the focus when it can be changed. */
+  edits: RefObject<boolean>;
   onClose: () => void;
   onChange: (subscriber: Subscriber) => void;
   /** The person was deleted. */
@@ -57,11 +64,16 @@ export function Person({
     // On a phone the panel replaces the list.
     if (!document.getElementById("grid")?.offsetParent) panel.current?.focus();
   }, []);
+  const editFirst = () => panel.current?.querySelector("input")?.focus();
+  useLayoutEffect(() => {
+    if (isChangeable && edits.current) editFirst();
+    if (isChangeable) edits.current = false;
+  }, [isChangeable]);
   useShortcuts([
     { keys: ["u"], text: "keys.status", run: () => isChangeable && (dialog.value = "status") },
-    { keys: ["e"], text: "keys.edit", run: () => panel.current?.querySelector("input")?.focus() },
+    { keys: ["e"], text: "keys.edit", run: editFirst },
     { keys: ["t"], text: "keys.tag", run: () => panel.current?.querySelector<HTMLElement>("#new-tag")?.focus() },
-    { keys: ["c"], text: "keys.copyAddress", run: () => email && copyText(email) },
+    { keys: ["c"], text: "keys.copyAddress", run: () => void (email && copy(email)) },
     { keys: ["y"], text: "keys.copyCurl", run: () => copyCurl(subscriber?.id ?? id) },
     { keys: ["."], text: "keys.more", run: () => panel.current?.querySelector<HTMLElement>(".more")?.click() },
   ]);
@@ -98,6 +110,7 @@ export function Person({
           <Fields data={data} subscriber={subscriber} fields={fields} isReadOnly={!isChangeable} />
           <TagEditor data={data} tags={subscriber.tags} isReadOnly={!isChangeable} />
           <Segments data={data} />
+          <PersonDeliveries id={subscriber.id} version={subscriber.updatedAt ?? ""} />
           <Timeline data={data} fields={fields} />
           <p class="hint">
             {parts("person.created", { time: <Time value={subscriber.createdAt} /> })}{" "}
@@ -110,7 +123,14 @@ export function Person({
       {dialog.value === "status" && subscriber && mailability && (
         <StatusDialog data={data} subscriber={subscriber} mailability={mailability} onClose={() => (dialog.value = "")} />
       )}
-      {dialog.value === "lift" && <LiftDialog data={data} email={email} onClose={() => (dialog.value = "")} />}
+      {dialog.value === "lift" && (
+        <LiftDialog
+          id={email}
+          name={<bdi dir="auto">{email}</bdi>}
+          onClose={() => (dialog.value = "")}
+          onLifted={() => void data.load()}
+        />
+      )}
       {dialog.value === "delete" && subscriber && (
         <DeleteDialog data={data} subscriber={subscriber} onClose={() => (dialog.value = "")} onGone={onGone} />
       )}

@@ -86,15 +86,21 @@ export class PersonData {
 
   /** Changes one field. Raises Conflict if it is not `before` anymore, or ApiError. */
   async change(changes: Changes, read: (subscriber: Subscriber) => unknown, before: unknown): Promise<void> {
+    const send = () => call("PATCH /api/subscribers/{id}", { ...this.#path, body: changes, etag: this.#etag });
+    await this.#send(send, read, before);
+  }
+
+  async #send(send: () => Promise<unknown>, read: (subscriber: Subscriber) => unknown, before: unknown): Promise<void> {
     try {
-      await call("PATCH /api/subscribers/{id}", { ...this.#path, body: changes, etag: this.#etag });
+      await send();
     } catch (error) {
       if (!(error instanceof ApiError && error.code === "PreconditionFailed")) throw error;
       await this.load();
       const theirs = this.subscriber.value ? read(this.subscriber.value) : undefined;
+      if (this.subscriber.value) this.#onChange(this.subscriber.value);
       if (theirs !== before) throw new Conflict(theirs);
       // Another field changed: this change does not affect it.
-      await call("PATCH /api/subscribers/{id}", { ...this.#path, body: changes, etag: this.#etag });
+      await send();
     }
     await this.#changed();
   }
@@ -109,15 +115,11 @@ export class PersonData {
     await this.#changed();
   }
 
+  /** Changes the status. Raises Conflict if it changed meanwhile, or ApiError. */
   async changeStatus(status: Subscriber["status"], consentSource: string): Promise<void> {
     const body = { status, ...(consentSource ? { consentSource } : {}) };
-    await call("PUT /api/subscribers/{id}/status", { ...this.#path, body, etag: this.#etag });
-    await this.#changed();
-  }
-
-  async liftSuppression(email: string, reason: string): Promise<void> {
-    await call("DELETE /api/suppressions/{id}", { path: { id: email }, query: { reason } });
-    await this.load();
+    const send = () => call("PUT /api/subscribers/{id}/status", { ...this.#path, body, etag: this.#etag });
+    await this.#send(send, (subscriber) => subscriber.status, this.subscriber.value?.status);
   }
 
   async link(purpose: "CONFIRM" | "UNSUBSCRIBE"): Promise<string> {

@@ -1,9 +1,11 @@
 import { notify } from "../../announce.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Menu } from "../../components/menu.tsx";
+import { copy } from "../../copying.ts";
+import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, t } from "../../texts.ts";
-import { copyCurl, copyLater, copyText, saveJson } from "./copy.ts";
+import { copyCurl, copyLater, saveJson } from "./copy.ts";
 import type { DialogName } from "./person.tsx";
 import type { PersonData } from "./person_data.ts";
 
@@ -29,10 +31,10 @@ export function PersonMenu({
 
   return (
     <Menu class="plain more" title={t("person.more")} label={<Icon name="more" />}>
-      <button type="button" onClick={() => copyText(email)}>
+      <button type="button" data-key="c" onClick={() => void copy(email)}>
         {t("keys.copyAddress")}
       </button>
-      <button type="button" onClick={() => copyCurl(subscriber?.id ?? data.id)}>
+      <button type="button" data-key="y" onClick={() => copyCurl(subscriber?.id ?? data.id)}>
         {t("keys.copyCurl")}
       </button>
       {subscriber && canWrite.value && (
@@ -48,17 +50,22 @@ export function PersonMenu({
         </>
       )}
       {subscriber && (
-        <button type="button" onClick={() => void savePersonalData()}>
-          {t("person.data")}
-        </button>
+        <>
+          <button type="button" data-key="p" onClick={() => void savePersonalData()}>
+            {t("person.data")}
+          </button>
+          <a data-key="r" href={href(`/subscribers/${subscriber.id}/consent`)}>
+            {t("consent.title")}
+          </a>
+        </>
       )}
       {subscriber && canWrite.value && (
         <>
           <hr />
-          <button type="button" onClick={() => onDialog("delete")}>
+          <button type="button" data-key="d" onClick={() => onDialog("delete")}>
             {t("delete.button")}…
           </button>
-          <button type="button" class="danger" onClick={() => onDialog("erase")}>
+          <button type="button" data-key="e" class="danger" onClick={() => onDialog("erase")}>
             {t("erase.button")}…
           </button>
         </>

@@ -1,9 +1,9 @@
 import type { GetSubscriberMailabilityResponse, Subscriber } from "../../api/types.ts";
+import { ActorName } from "../../components/actor_name.tsx";
 import { Icon, type IconName } from "../../components/icon.tsx";
 import { Time } from "../../components/time.tsx";
 import { canWrite, isAdmin } from "../../session.ts";
 import { named, parts, t } from "../../texts.ts";
-import { actorText } from "./actor.tsx";
 import { copyLater } from "./copy.ts";
 import type { PersonData } from "./person_data.ts";
 
@@ -31,7 +31,7 @@ export function Sentence({
           <strong>{isGone ? t("mail.blocked") : t(`mail.${kind as "yes" | "wait" | "no" | "none"}`)}</strong>{" "}
           {isGone ? named("blockedWhy", reason) : named("why", reason)}
           {since && <> {parts(kind === "wait" ? "why.since" : "why.on", { date: <Time value={since} as="date" /> })}</>}
-          {actor && <> {parts("why.by", { actor: actorText(actor) })}</>}.
+          {actor && <> {parts("why.by", { actor: <ActorName actor={actor} /> })}</>}.
         </p>
         {subscriber && suppressed && reason !== "SUPPRESSED" && <p>{t("mail.alsoBlocked")}</p>}
         <div class="actions start">

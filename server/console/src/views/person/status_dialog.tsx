@@ -2,11 +2,12 @@ import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { notify } from "../../announce.ts";
 import type { GetSubscriberMailabilityResponse, Subscriber } from "../../api/types.ts";
-import { Dialog } from "../../components/dialog.tsx";
+import { ActorName } from "../../components/actor_name.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
 import { StatusLabel } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
-import { errorText, named, parts, t } from "../../texts.ts";
-import type { PersonData } from "./person_data.ts";
+import { named, parts, t } from "../../texts.ts";
+import { Conflict, type PersonData } from "./person_data.ts";
 
 type Status = Subscriber["status"];
 const SUBSCRIBED: readonly Status[] = ["CONFIRMED", "UNCONFIRMED"];
@@ -30,83 +31,85 @@ export function StatusDialog({
   const allowed = USUAL.filter((status) => mailability.allowedStatuses.includes(status));
   const chosen = useSignal<Status | undefined>(allowed[0]);
   const source = useSignal("");
-  const error = useSignal("");
-  const isBusy = useSignal(false);
+  // The status that was stored meanwhile.
+  const theirs = useSignal<Status | null>(null);
+  const status = chosen.value;
   const hasOptedOut = OPTED_OUT.includes(subscriber.status);
-  const subscribes = chosen.value !== undefined && SUBSCRIBED.includes(chosen.value);
+  const subscribes = status !== undefined && SUBSCRIBED.includes(status);
   const needsConsent = hasOptedOut && subscribes;
-
-  async function submit(event: Event): Promise<void> {
-    event.preventDefault();
-    if (!chosen.value) return;
-    isBusy.value = true;
-    try {
-      await data.changeStatus(chosen.value, source.value.trim());
-      notify(t("status.changed", { status: named("status", chosen.value) }));
-      onClose();
-    } catch (problem) {
-      error.value = errorText(problem);
-    }
-    isBusy.value = false;
-  }
-
+  const date = mailability.since && <Time value={mailability.since} as="date" />;
   return (
-    <Dialog title={t("status.change")} onClose={onClose}>
-      <form class="dialog-form" onSubmit={(event) => void submit(event)}>
+    <FormDialog
+      title={t("status.change")}
+      verb={status && (needsConsent ? t("status.recordConsent") : parts(`status.do.${status}`, {}))}
+      danger={!subscribes}
+      keep={t("cancel")}
+      onClose={onClose}
+      onSubmit={async () => {
+        if (!status) return false;
+        theirs.value = null;
+        try {
+          await data.changeStatus(status, source.value.trim());
+        } catch (problem) {
+          if (!(problem instanceof Conflict)) throw problem;
+          theirs.value = problem.theirs as Status;
+          return false;
+        }
+        notify(t("status.changed", { status: named("status", status) }));
+        return true;
+      }}
+    >
+      <p>
+        <bdi dir="auto">{subscriber.email}</bdi>
+      </p>
+      {hasOptedOut && (
         <p>
-          <bdi dir="auto">{subscriber.email}</bdi>
+          {subscriber.status === "UNSUBSCRIBED" && mailability.actor?.type === "PERSON" ? (
+            parts("status.optedOutSelf", { name: <bdi>{subscriber.firstName || t("person.title")}</bdi>, date })
+          ) : (
+            <>
+              {named("status.optedOut", subscriber.status)} {date}
+              {mailability.actor && <> {parts("why.by", { actor: <ActorName actor={mailability.actor} /> })}</>}.
+            </>
+          )}{" "}
+          {t("status.onlyIfAsked")}
         </p>
-        {hasOptedOut && (
-          <p>
-            {named("status.optedOut", subscriber.status)}{" "}
-            {mailability.since && <Time value={mailability.since} as="date" />}. {t("status.onlyIfAsked")}
-          </p>
-        )}
-        {!allowed.length && <p>{t("status.noneAllowed")}</p>}
-        <div class="options" role="radiogroup" aria-label={t("column.status")}>
-          {allowed.map((status) => (
-            <label class="option" key={status}>
-              <input
-                type="radio"
-                name={id}
-                value={status}
-                checked={chosen.value === status}
-                onChange={() => (chosen.value = status)}
-              />
-              <StatusLabel status={status} />
-              <small>{named("statusMeaning", status)}</small>
-            </label>
-          ))}
-        </div>
-        {allowed.length > 0 && (
-          <label class="field">
-            {t("status.source")} {!needsConsent && <small>{t("optional")}</small>}
+      )}
+      {!allowed.length && <p>{t("status.noneAllowed")}</p>}
+      <div class="options" role="radiogroup" aria-label={t("column.status")}>
+        {allowed.map((status) => (
+          <label class="option" key={status}>
             <input
-              dir="auto"
-              maxLength={200}
-              required={needsConsent}
-              placeholder={t("status.sourceExample")}
-              value={source.value}
-              onInput={(event) => (source.value = event.currentTarget.value)}
+              type="radio"
+              name={id}
+              value={status}
+              checked={chosen.value === status}
+              onChange={() => (chosen.value = status)}
             />
+            <StatusLabel status={status} />
+            <small>{named("statusMeaning", status)}</small>
           </label>
-        )}
-        {error.value && (
-          <p class="error" role="alert">
-            {error.value}
-          </p>
-        )}
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            {t("cancel")}
-          </button>
-          {chosen.value && (
-            <button class={subscribes ? "main" : "main danger"} disabled={isBusy.value}>
-              {needsConsent ? t("status.recordConsent") : parts(`status.do.${chosen.value}`, {})}
-            </button>
-          )}
-        </div>
-      </form>
-    </Dialog>
+        ))}
+      </div>
+      {allowed.length > 0 && (
+        <label class="field">
+          {t("status.source")} {!needsConsent && <small>{t("optional")}</small>}
+          <input
+            dir="auto"
+            autofocus={needsConsent}
+            maxLength={200}
+            required={needsConsent}
+            placeholder={t("status.sourceExample")}
+            value={source.value}
+            onInput={(event) => (source.value = event.currentTarget.value)}
+          />
+        </label>
+      )}
+      {theirs.value && status && (
+        <p class="changed" role="alert">
+          {t("field.conflict", { theirs: named("status", theirs.value), mine: named("status", status) })}
+        </p>
+      )}
+    </FormDialog>
   );
 }

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { notify } from "../../announce.ts";
 import type { CustomField, SubscriberHistoryEntry } from "../../api/types.ts";
+import { ActorName } from "../../components/actor_name.tsx";
 import { StatusLabel } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { errorText, named, parts, t } from "../../texts.ts";
-import { actorText } from "./actor.tsx";
 import type { PersonData } from "./person_data.ts";
 
 /** The changes of a person, newest first: when, who, and the values before and after. */
@@ -60,9 +60,10 @@ function what(entry: SubscriberHistoryEntry): string {
 }
 
 function who(entry: SubscriberHistoryEntry): ComponentChildren {
-  if (entry.source === "IMPORT") return parts("history.byImport", { actor: actorText(entry.actor) });
-  if (entry.source === "EMAIL_CHANGED") return parts("history.byAddress", { actor: actorText(entry.actor) });
-  return actorText(entry.actor);
+  const actor = entry.actor ? <ActorName actor={entry.actor} /> : t("actor.unknown");
+  if (entry.source === "IMPORT") return parts("history.byImport", { actor });
+  if (entry.source === "EMAIL_CHANGED") return parts("history.byAddress", { actor });
+  return actor;
 }
 
 function Values({ entry, fields }: { entry: SubscriberHistoryEntry; fields: CustomField[] }) {

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { notify } from "../../announce.ts";
 import { ApiError, call, callTagged } from "../../api/client.ts";
 import type { Segment } from "../../api/types.ts";
-import { ActionDialog } from "../../components/action_dialog.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
 import { FilterField } from "../../components/filter_field.tsx";
 import { Part } from "../../components/part.tsx";
 import { UsesLost } from "../../components/used_by.tsx";
@@ -75,12 +75,12 @@ export function EditSegment({ id }: { id: string }) {
               </button>
             </Form>
             {deletes.value && (
-              <ActionDialog
-                isRisky
+              <FormDialog
+                danger
                 title={parts("segment.delete", { name: <bdi dir="auto">{segment.name}</bdi> })}
-                action={t("segment.deleteAction")}
+                verb={t("segment.deleteAction")}
                 onClose={() => (deletes.value = false)}
-                run={async () => {
+                onSubmit={async () => {
                   await call("DELETE /api/segments/{id}", { path });
                   notify(t("deleted"));
                   go("/segments");
@@ -88,7 +88,7 @@ export function EditSegment({ id }: { id: string }) {
               >
                 <p>{t("segment.deleteText")}</p>
                 <UsesLost uses={segment.usedBy} />
-              </ActionDialog>
+              </FormDialog>
             )}
           </>
         )}

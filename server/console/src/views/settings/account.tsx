@@ -4,7 +4,8 @@ import { callTagged } from "../../api/client.ts";
 import type { Account } from "../../api/types.ts";
 import { Problem } from "../../components/form_dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
-import { Shown, useLoaded } from "../../components/loaded.tsx";
+import { Part } from "../../components/part.tsx";
+import { useLoaded } from "../../load.ts";
 import { isAdmin, load } from "../../session.ts";
 import { t } from "../../texts.ts";
 
@@ -13,13 +14,13 @@ const MAX_LOGO = 65_536;
 
 /** How the sender appears on the pages that links open. */
 export function AccountSettings() {
-  const loaded = useLoaded("", async (signal) => callTagged("GET /api/account", { signal }));
+  const loaded = useLoaded((signal) => callTagged("GET /api/account", { signal }));
   return (
-    <Shown loaded={loaded}>
+    <Part of={loaded}>
       {({ body, etag }) => (
         <AccountForm key={etag} account={body.account} etag={etag} onSaved={loaded.reload} />
       )}
-    </Shown>
+    </Part>
   );
 }
 

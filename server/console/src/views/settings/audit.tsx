@@ -1,9 +1,10 @@
 import { call, callTagged, url } from "../../api/client.ts";
 import type { AuditEntry, Operations } from "../../api/types.ts";
 import { ActorName } from "../../components/actor_name.tsx";
-import { Shown, useLoaded } from "../../components/loaded.tsx";
+import { Part } from "../../components/part.tsx";
 import { More, usePaged } from "../../components/paged.tsx";
 import { Time } from "../../components/time.tsx";
+import { useLoaded } from "../../load.ts";
 import { address, go, href, withQuery } from "../../router.ts";
 import { named, t } from "../../texts.ts";
 
@@ -46,13 +47,13 @@ export function AuditLog() {
     createdAfter: dayStart(value("from"), 0),
     createdBefore: dayStart(value("to"), 1),
   };
-  const paged = usePaged(JSON.stringify(filters), async (pageToken, signal) => {
+  const paged = usePaged(async (pageToken, signal) => {
     const { body, nextPage } = await callTagged("GET /api/audit", {
       query: { ...filters, limit: PAGE, pageToken },
       signal,
     });
     return { items: body.entries, nextPage };
-  });
+  }, JSON.stringify(filters));
   const isFiltered = ["type", "action", "actor", "resource", "from", "to"].some((name) => query.has(name));
   return (
     <>
@@ -107,10 +108,10 @@ export function AuditLog() {
           <a href={href(address.value.path)}>{t("filters.clear")}</a>
         </p>
       )}
-      <Shown loaded={paged} rows={6}>
+      <Part of={paged} bars={6}>
         {(entries) =>
           entries.length ? (
-            <table class="table entries" aria-busy={paged.isBusy}>
+            <table class="table audit" aria-busy={paged.isBusy}>
               <thead>
                 <tr>
                   <th>{t("time")}</th>
@@ -141,10 +142,10 @@ export function AuditLog() {
               </tbody>
             </table>
           ) : (
-            <p class="nothing">{t("audit.none")}</p>
+            <p class="muted">{t("audit.none")}</p>
           )
         }
-      </Shown>
+      </Part>
       <More paged={paged} />
     </>
   );
@@ -164,7 +165,7 @@ function dayStart(day: string, later: number): string {
 
 /** The choice of who acted: keys and sessions that exist, and those of the shown entries. */
 function Actors({ value, entries }: { value: string; entries: AuditEntry[] }) {
-  const loaded = useLoaded("", async (signal) => {
+  const loaded = useLoaded(async (signal) => {
     const query = { limit: NAMES };
     const [{ apiKeys }, { sessions }] = await Promise.all([
       call("GET /api/keys", { query, signal }),

@@ -1,14 +1,16 @@
 import { useSignal } from "@preact/signals";
-import { call, callTagged } from "../../api/client.ts";
+import { call, callTagged, randomKey } from "../../api/client.ts";
 import type { ApiKey, CreateApiKeyRequest } from "../../api/types.ts";
+import { now } from "../../clock.ts";
 import { ActorName } from "../../components/actor_name.tsx";
 import { Choices, FormDialog } from "../../components/form_dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
-import { Shown, useLoaded } from "../../components/loaded.tsx";
+import { Part } from "../../components/part.tsx";
 import { Menu } from "../../components/menu.tsx";
 import { More, usePaged } from "../../components/paged.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
 import { Time } from "../../components/time.tsx";
+import { useLoaded } from "../../load.ts";
 import { named, parts, plural, t } from "../../texts.ts";
 import { ScopeChoices } from "./scopes.tsx";
 
@@ -23,14 +25,13 @@ type Question = { type: "create" } | { type: "rotate" | "revoke"; key: ApiKey };
 export function Keys() {
   const question = useSignal<Question | null>(null);
   const created = useSignal<{ secret: string; name: string } | null>(null);
-  const keys = usePaged("", async (pageToken, signal) => {
+  const keys = usePaged(async (pageToken, signal) => {
     const query = { limit: PAGE, pageToken };
     const { body, nextPage } = await callTagged("GET /api/keys", { query, signal });
     return { items: body.apiKeys, nextPage };
   });
   const close = () => (question.value = null);
   const done = (secret?: string, name = "") => {
-    close();
     keys.reload();
     if (secret) created.value = { secret, name };
   };
@@ -45,7 +46,7 @@ export function Keys() {
           {t("key.create")}
         </button>
       </header>
-      <Shown loaded={keys}>
+      <Part of={keys}>
         {(items) =>
           items.length ? (
             <table class="table">
@@ -111,10 +112,10 @@ export function Keys() {
               </tbody>
             </table>
           ) : (
-            <p class="nothing">{t("apiKeys.empty")}</p>
+            <p class="muted">{t("apiKeys.empty")}</p>
           )
         }
-      </Shown>
+      </Part>
       <More paged={keys} />
       {asked?.type === "create" && <CreateDialog onClose={close} onDone={done} />}
       {asked?.type === "rotate" && <RotateDialog apiKey={asked.key} onClose={close} onDone={done} />}
@@ -132,7 +133,7 @@ export function Keys() {
 }
 
 function OldSecret({ until }: { until: string | undefined }) {
-  if (!until || Date.parse(until) < Date.now()) return null;
+  if (!until || Date.parse(until) < now()) return null;
   return (
     <small class="below">
       {parts("key.oldSecret", { time: <Time value={until} as="ago" /> })}
@@ -141,7 +142,7 @@ function OldSecret({ until }: { until: string | undefined }) {
 }
 
 function Expiry({ at }: { at: string }) {
-  if (Date.parse(at) > Date.now()) return <Time value={at} as="date" />;
+  if (Date.parse(at) > now()) return <Time value={at} as="date" />;
   return <span class="error">{parts("key.expired", { time: <Time value={at} as="date" /> })}</span>;
 }
 
@@ -152,7 +153,7 @@ function LastUse({ at }: { at: string | undefined }) {
 }
 
 function isToday(at: string): boolean {
-  return at.slice(0, 10) === new Date().toISOString().slice(0, 10);
+  return at.slice(0, 10) === new Date(now()).toISOString().slice(0, 10);
 }
 
 function CreateDialog({
@@ -171,10 +172,10 @@ function CreateDialog({
       verb={t("key.create")}
       onClose={onClose}
       onSubmit={async () => {
-        const expiresAt = days.value && new Date(Date.now() + Number(days.value) * DAY).toISOString();
+        const expiresAt = days.value && new Date(now() + Number(days.value) * DAY).toISOString();
         const { apiKey, secret } = await call("POST /api/keys", {
           body: { name: name.value, scope: scope.value, ...(expiresAt ? { expiresAt } : {}) },
-          idempotencyKey: crypto.randomUUID(),
+          idempotencyKey: randomKey(),
         });
         onDone(secret, apiKey.name);
       }}
@@ -232,7 +233,7 @@ function RotateDialog({
         const { secret } = await call("POST /api/keys/{id}/rotate", {
           path: { id: apiKey.id },
           body: { graceSeconds: Number(grace.value) },
-          idempotencyKey: crypto.randomUUID(),
+          idempotencyKey: randomKey(),
         });
         onDone(secret, apiKey.name);
       }}
@@ -261,7 +262,7 @@ function RevokeDialog({
   onDone: () => void;
 }) {
   // Sessions that began with the key end with it.
-  const sessions = useLoaded(apiKey.id, async (signal) => {
+  const sessions = useLoaded(async (signal) => {
     const found = await call("GET /api/sessions", { query: { limit: PAGE }, signal });
     return found.sessions.filter((each) => each.apiKeyId === apiKey.id).length;
   });

@@ -4,7 +4,7 @@ import { call, callTagged } from "../../api/client.ts";
 import type { CreateSignInLinkRequest, Session, SignInLink } from "../../api/types.ts";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
-import { Shown } from "../../components/loaded.tsx";
+import { Part } from "../../components/part.tsx";
 import { More, usePaged } from "../../components/paged.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
 import { Time } from "../../components/time.tsx";
@@ -25,12 +25,12 @@ type Question =
 export function Sessions() {
   const question = useSignal<Question | null>(null);
   const url = useSignal("");
-  const sessions = usePaged("", async (pageToken, signal) => {
+  const sessions = usePaged(async (pageToken, signal) => {
     const query = { limit: PAGE, pageToken };
     const { body, nextPage } = await callTagged("GET /api/sessions", { query, signal });
     return { items: body.sessions, nextPage };
   });
-  const links = usePaged("", async (pageToken, signal) => {
+  const links = usePaged(async (pageToken, signal) => {
     const query = { limit: PAGE, pageToken };
     const { body, nextPage } = await callTagged("GET /api/sign-in-links", { query, signal });
     return { items: body.signInLinks, nextPage };
@@ -54,7 +54,7 @@ export function Sessions() {
       </header>
       <section aria-labelledby="sessions">
         <h2 id="sessions">{t("sessions.title")}</h2>
-        <Shown loaded={sessions}>
+        <Part of={sessions}>
           {(items) =>
             items.length ? (
               <table class="table">
@@ -105,15 +105,15 @@ export function Sessions() {
                 </tbody>
               </table>
             ) : (
-              <p class="nothing">{t("sessions.empty")}</p>
+              <p class="muted">{t("sessions.empty")}</p>
             )
           }
-        </Shown>
+        </Part>
         <More paged={sessions} />
       </section>
       <section aria-labelledby="links">
         <h2 id="links">{t("links.title")}</h2>
-        <Shown loaded={links} rows={1}>
+        <Part of={links} bars={1}>
           {(items) =>
             items.length ? (
               <table class="table">
@@ -158,17 +158,16 @@ export function Sessions() {
                 </tbody>
               </table>
             ) : (
-              <p class="nothing">{t("links.empty")}</p>
+              <p class="muted">{t("links.empty")}</p>
             )
           }
-        </Shown>
+        </Part>
         <More paged={links} />
       </section>
       {asked?.type === "link" && (
         <LinkDialog
           onClose={close}
           onDone={(created) => {
-            close();
             links.reload();
             url.value = created;
           }}
@@ -206,7 +205,6 @@ export function Sessions() {
           onSubmit={async () => {
             if (asked.session.id === own) return signOut();
             await call("DELETE /api/sessions/{id}", { path: { id: asked.session.id } });
-            close();
             sessions.reload();
             notify(t("session.ended", { name: asked.session.name }));
           }}
@@ -228,7 +226,6 @@ export function Sessions() {
           onClose={close}
           onSubmit={async () => {
             await call("DELETE /api/sign-in-links/{id}", { path: { id: asked.link.id } });
-            close();
             links.reload();
           }}
         >

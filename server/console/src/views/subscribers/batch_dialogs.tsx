@@ -2,7 +2,6 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
-import { call } from "../../api/client.ts";
 import type { BatchAction, CustomField, Operation } from "../../api/types.ts";
 import type { Kind } from "../../components/operation_words.ts";
 import { PlanDialog } from "../../components/plan_dialog.tsx";
@@ -11,10 +10,7 @@ import { isAdmin } from "../../session.ts";
 import { named, plural, t } from "../../texts.ts";
 import { type Group, starter, Who } from "./group.tsx";
 import type { Status } from "./list.ts";
-
-/** From this number, it has to be typed before people are deleted. */
-const TYPED_FROM = 100;
-const MOST_TAGS = 1_000;
+import { allTags } from "./suggestions.ts";
 
 interface Props {
   group: Group;
@@ -83,16 +79,6 @@ function Usual({ kind, dryRun }: { kind: Exclude<Kind, "undo">; dryRun: Operatio
       {wouldChange > 0 && kind !== "delete" && (kind !== "status" || isAdmin.value) && <p>{t("batch.undoable")}</p>}
     </>
   );
-}
-
-async function allTags(): Promise<string[]> {
-  const names: string[] = [];
-  for (let page = 1; names.length < MOST_TAGS; page += 1) {
-    const { tags, total } = await call("GET /api/tags", { query: { limit: 100, page } });
-    names.push(...tags.map((tag) => tag.name));
-    if (!tags.length || names.length >= (total ?? 0)) break;
-  }
-  return names;
 }
 
 const STATUSES: readonly Status[] = ["UNSUBSCRIBED", "CONFIRMED", "UNCONFIRMED", "BOUNCED", "COMPLAINED"];
@@ -284,45 +270,22 @@ function valueOf(text: string, type: CustomField["dataType"] | undefined): unkno
 
 /** Deletes people. Their number has to be typed if there are many. */
 export function DeleteDialog({ group, ...props }: Props) {
-  const typed = useSignal("");
-  const total = useSignal(group.size);
-  const isTyped = total.value < TYPED_FROM || typed.value.replace(/\D/g, "") === String(total.value);
   return (
     <PlanDialog
       {...props}
-      title={plural("batch.title.delete", total.value)}
+      title={plural("batch.title.delete", group.size)}
       verb={(count) => plural("batch.button.delete", count)}
       keep={t("batch.keep")}
       danger
+      mustType
       plan="delete"
       counts="now"
       start={starter(group, { delete: true })}
       size={group.size}
-      isBlocked={!isTyped}
-      numbers={(dryRun) => <Counted total={dryRun.total} onTotal={(count) => (total.value = count)} />}
-      below={
-        total.value >= TYPED_FROM && (
-          <label class="field">
-            {t("batch.typeNumber", { count: String(total.value) })}
-            <input
-              autofocus
-              inputMode="numeric"
-              autocomplete="off"
-              value={typed.value}
-              onInput={(event) => (typed.value = event.currentTarget.value)}
-            />
-          </label>
-        )
-      }
+      numbers={({ total }) => <p>{plural("batch.would.delete", total)}</p>}
     >
       <Who group={group} />
       <p>{t("batch.deleteText")}</p>
     </PlanDialog>
   );
-}
-
-/** Hands the number of the dry run to the dialog. */
-function Counted({ total, onTotal }: { total: number; onTotal: (count: number) => void }) {
-  useEffect(() => onTotal(total), [total]);
-  return <p>{plural("batch.would.delete", total)}</p>;
 }

@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { url } from "../../api/client.ts";
-import type { Operations } from "../../api/types.ts";
+import type { CustomField, Operations } from "../../api/types.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Choices } from "../../components/form_dialog.tsx";
-import { plural, t } from "../../texts.ts";
+import { named, plural, t } from "../../texts.ts";
 import { Who } from "./group.tsx";
 import type { Query } from "./list.ts";
 import { Selection, searched } from "./selection.ts";
@@ -11,26 +11,57 @@ import { Selection, searched } from "./selection.ts";
 type Parameters = Operations["GET /api/subscribers/export"]["query"];
 type Format = "csv" | "excel" | "ndjson";
 
+/** The columns of exports, in their usual order. */
+const COLUMNS = [
+  "email",
+  "firstName",
+  "lastName",
+  "status",
+  "tags",
+  "createdAt",
+  "updatedAt",
+  "statusChangedAt",
+  "confirmedAt",
+  "unsubscribedAt",
+  "consentSource",
+  "consentIp",
+  "consentAt",
+  "id",
+] as const;
+/** Those of columns of the list. */
+const OF_LIST: Record<string, string[]> = { name: ["firstName", "lastName"], created: ["createdAt"] };
+
 /** Downloads all who match as a file. */
 export function ExportDialog({
   query,
   total,
   size = total,
+  fields,
+  shown,
   onClose,
 }: {
   query: Query;
   total: number;
   /** The number of selected people: exports cannot select single ones. */
   size?: number;
+  fields: CustomField[];
+  /** The columns of the list, which come first. */
+  shown: string[];
   onClose: () => void;
 }) {
   const format = useSignal<Format>("csv");
-  const view = useSignal<"BASIC" | "FULL">("BASIC");
+  const first = ["email", ...shown.flatMap((each) => OF_LIST[each] ?? [each])];
+  const titles = new Map<string, string>([
+    ...COLUMNS.map((each): [string, string] => [each, named("exported", each)]),
+    ...fields.map((field): [string, string] => [`customFields.${field.key}`, field.label]),
+  ]);
+  const all = [...first, ...[...titles.keys()].filter((each) => !first.includes(each))].filter((each) => titles.has(each));
+  const chosen = useSignal(first);
   const isCsv = format.value !== "ndjson";
   const parameters: Parameters = {
     ...searched(query),
     format: isCsv ? "CSV" : "NDJSON",
-    view: view.value,
+    columns: all.filter((each) => chosen.value.includes(each)),
     ...(format.value === "excel" ? { bom: true } : {}),
   };
   const name = `subscribers-${new Date().toISOString().slice(0, 10)}.${isCsv ? "csv" : "ndjson"}`;
@@ -48,24 +79,44 @@ export function ExportDialog({
         ]}
         onChoose={(chosen) => (format.value = chosen as Format)}
       />
-      <Choices
-        legend={t("export.columns")}
-        value={view.value}
-        choices={[
-          { value: "BASIC", text: t("export.basic"), hint: t("export.basicHint") },
-          { value: "FULL", text: t("export.full"), hint: t("export.fullHint") },
-        ]}
-        onChoose={(chosen) => (view.value = chosen as "BASIC" | "FULL")}
-      />
+      <fieldset class="choices">
+        <legend>{t("export.columns")}</legend>
+        <div class="export-columns">
+          {all.map((each) => (
+            <label key={each}>
+              <input
+                type="checkbox"
+                checked={chosen.value.includes(each)}
+                onChange={(event) => {
+                  const others = chosen.value.filter((name) => name !== each);
+                  chosen.value = event.currentTarget.checked ? [...others, each] : others;
+                }}
+              />
+              <bdi class="cut">{titles.get(each)}</bdi>
+            </label>
+          ))}
+        </div>
+        <button
+          type="button"
+          class="link"
+          onClick={() => (chosen.value = chosen.value.length < all.length ? all : first)}
+        >
+          {t(chosen.value.length < all.length ? "export.allColumns" : "export.shownColumns")}
+        </button>
+      </fieldset>
       <div class="actions">
         <button type="button" onClick={onClose}>
           {t("cancel")}
         </button>
         <a
           class="main button"
+          aria-disabled={chosen.value.length ? undefined : true}
           href={url("/api/subscribers/export", {}, parameters)}
           download={name}
-          onClick={() => setTimeout(onClose)}
+          onClick={(event) => {
+            if (chosen.value.length) setTimeout(onClose);
+            else event.preventDefault();
+          }}
         >
           {t("export.download")}
         </a>

@@ -3,8 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { call } from "../../api/client.ts";
 import type { BatchAction } from "../../api/types.ts";
-import { useLoaded } from "../../components/loaded.tsx";
 import type { Start } from "../../components/plan.ts";
+import { useLoaded } from "../../load.ts";
 import { named, parts, plural, t } from "../../texts.ts";
 import type { Query, Status } from "./list.ts";
 import { type Selection, target } from "./selection.ts";
@@ -53,6 +53,6 @@ export function Criteria({ query: { filter, q, status, segmentId } }: { query: Q
 }
 
 function SegmentName({ id }: { id: string }) {
-  const { data } = useLoaded(id, async (signal) => call("GET /api/segments/{id}", { path: { id }, signal }));
+  const { data } = useLoaded((signal) => call("GET /api/segments/{id}", { path: { id }, signal }), id);
   return <bdi dir="auto">{data?.segment.name ?? t("batch.segment")}</bdi>;
 }

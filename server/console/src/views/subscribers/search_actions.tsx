@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
+import type { CustomField } from "../../api/types.ts";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { canWrite } from "../../session.ts";
@@ -11,7 +12,17 @@ import type { Query, SubscriberList } from "./list.ts";
 import { filterOf } from "./selection.ts";
 
 /** What can be done with all who match a search: save it as a segment, or export them. */
-export function SearchActions({ list, query }: { list: SubscriberList | null; query: Query }) {
+export function SearchActions({
+  list,
+  query,
+  fields,
+  columns,
+}: {
+  list: SubscriberList | null;
+  query: Query;
+  fields: CustomField[];
+  columns: string[];
+}) {
   const action = useSignal<"save" | "export" | null>(null);
   const close = () => (action.value = null);
   // Segments have a filter, and no search for the beginning of a name.
@@ -35,7 +46,9 @@ export function SearchActions({ list, query }: { list: SubscriberList | null; qu
         <span>{t("export")}</span>
       </button>
       {action.value === "save" && <SaveDialog query={query} filter={filter} onClose={close} />}
-      {action.value === "export" && list && <ExportDialog query={list.query} total={list.total} onClose={close} />}
+      {action.value === "export" && list && (
+        <ExportDialog query={list.query} total={list.total} fields={fields} shown={columns} onClose={close} />
+      )}
     </>
   );
 }
@@ -51,7 +64,6 @@ function SaveDialog({ query, filter, onClose }: { query: Query; filter: string; 
       onSubmit={async () => {
         const { segment } = await call("POST /api/segments", { body: { name: name.value.trim(), filter } });
         notify(t("segment.saved", { name: segment.name }));
-        onClose();
       }}
     >
       <p>

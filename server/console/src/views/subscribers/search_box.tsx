@@ -3,7 +3,10 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "../../api/client.ts";
 import type { ErrorDetail } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
+import { useListbox } from "../../components/listbox.tsx";
 import { errorText, language, named, t } from "../../texts.ts";
+import { useCompletions } from "./completions.tsx";
+import type { FilterField } from "./conditions.ts";
 import { columnOf } from "./search_text.ts";
 
 const TYPING = 250;
@@ -16,15 +19,18 @@ export const wantsSearch = signal(false);
 export function SearchBox({
   value,
   error,
+  fields,
   onType,
   onEnter,
   onLeave,
 }: {
   value: string;
   error: unknown;
-  /** A pause in typing. */
-  onType: (text: string) => void;
-  onEnter: (text: string) => void;
+  /** The fields that can be in an expression. */
+  fields: readonly FilterField[];
+  /** A pause in typing. Like Enter, it returns the text that is searched for then. */
+  onType: (text: string) => string;
+  onEnter: (text: string) => string;
   onLeave: () => void;
 }) {
   const input = useRef<HTMLInputElement>(null);
@@ -36,7 +42,7 @@ export function SearchBox({
 
   useEffect(() => {
     // Typing goes on while a search for its beginning is shown.
-    if (value !== sent.current?.trim()) text.value = value;
+    if (value !== sent.current) text.value = value;
     sent.current = value;
   }, [value]);
   // Enter can follow at once.
@@ -45,10 +51,13 @@ export function SearchBox({
     wantsSearch.value = false;
   }, []);
 
-  function run(action: (text: string) => void): void {
+  const completions = useCompletions(text, input, fields);
+  const listbox = useListbox(completions.options, { label: t("search.completions"), startsActive: false });
+
+  function run(action: (text: string) => string): void {
     clearTimeout(typing.current);
-    sent.current = text.value;
-    action(text.value);
+    sent.current = action(text.value);
+    if (action === onEnter) text.value = sent.current;
   }
 
   return (
@@ -56,10 +65,10 @@ export function SearchBox({
       <Icon name="search" />
       <input
         ref={input}
+        {...listbox.input}
         id="search"
         type="text"
         dir="auto"
-        autocomplete="off"
         spellcheck={false}
         maxLength={4000}
         aria-label={t("search.label")}
@@ -69,11 +78,18 @@ export function SearchBox({
         value={text.value}
         onInput={(event) => {
           text.value = event.currentTarget.value;
+          completions.open();
           clearTimeout(typing.current);
           typing.current = setTimeout(() => run(onType), TYPING);
         }}
+        onBlur={completions.close}
         onKeyDown={(event) => {
-          if (event.key === "Enter") run(onEnter);
+          if (listbox.onKeyDown(event)) return;
+          if (event.key === "Escape" && completions.options.length) completions.close();
+          else if (event.key === "Enter") {
+            completions.close();
+            run(onEnter);
+          }
           else if (event.key === "Escape" && text.value) {
             text.value = "";
             run(onEnter);
@@ -82,6 +98,7 @@ export function SearchBox({
           event.preventDefault();
         }}
       />
+      {listbox.list}
       {text.value && (
         <button
           type="button"

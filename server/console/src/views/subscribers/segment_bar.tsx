@@ -18,13 +18,13 @@ export function SegmentBar({ id }: { id: string }) {
         {segment.name}
       </bdi>
       <a
-        class="button"
+        class="button plain"
         href={href(`/segments/${id}`)}
         aria-label={t(canWrite.value ? "segment.edit" : "segment.view", { name: segment.name })}
       >
         <Icon name="edit" />
       </a>
-      <a class="button" href={href(withQuery({ segment: "" }, "/subscribers"))} aria-label={t("segment.leave")}>
+      <a class="button plain" href={href(withQuery({ segment: "" }, "/subscribers"))} aria-label={t("segment.leave")}>
         <Icon name="close" />
       </a>
     </p>

@@ -1,8 +1,9 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { announce, notify } from "../../announce.ts";
+import { announce } from "../../announce.ts";
 import type { CustomField } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Menu } from "../../components/menu.tsx";
+import { copy } from "../../copying.ts";
 import { useShortcuts } from "../../keys.ts";
 import { canWrite } from "../../session.ts";
 import { number, plural, t } from "../../texts.ts";
@@ -20,11 +21,13 @@ export function SelectionBar({
   list,
   selected,
   fields,
+  columns,
   selectActive,
 }: {
   list: SubscriberList | null;
   selected: Signal<Selection>;
   fields: CustomField[];
+  columns: string[];
   /** Selects the row with the focus. */
   selectActive: () => void;
 }) {
@@ -105,7 +108,16 @@ export function SelectionBar({
       {action.value === "status" && <StatusDialog {...common} />}
       {action.value === "field" && <FieldDialog {...common} fields={fields} />}
       {action.value === "delete" && <DeleteDialog {...common} />}
-      {action.value === "export" && <ExportDialog query={list.query} total={list.total} size={size} onClose={close} />}
+      {action.value === "export" && (
+        <ExportDialog
+          query={list.query}
+          total={list.total}
+          size={size}
+          fields={fields}
+          shown={columns}
+          onClose={close}
+        />
+      )}
     </>
   );
 }
@@ -117,9 +129,7 @@ function CopyAddresses({ list, selection }: { list: SubscriberList; selection: S
       class="plain"
       onClick={() => {
         const copied = list.loaded().filter((each) => selection.has(each.id));
-        void navigator.clipboard
-          .writeText(copied.map((each) => each.email).join("\n"))
-          .then(() => notify(plural("selection.copied", copied.length)));
+        void copy(copied.map((each) => each.email).join("\n"), plural("selection.copied", copied.length));
       }}
     >
       <Icon name="copy" />

@@ -36,29 +36,3 @@ function Tab({
     </a>
   );
 }
-
-/** What an empty list says: how to begin, or how to see people again. */
-export function Empty({ isFiltered, address }: { isFiltered: boolean; address: string }) {
-  if (!isFiltered) {
-    return (
-      <div class="empty">
-        <h2>{t("empty.title")}</h2>
-        <p>{t("empty.text")}</p>
-        <a href={`${href("/")}../docs/guides/imports`} target="_blank" rel="noreferrer">
-          {t("empty.guide")}
-        </a>
-      </div>
-    );
-  }
-  return (
-    <div class="empty">
-      <h2>{t("noMatch.title")}</h2>
-      {address && (
-        <p>
-          <a href={href(`/subscribers/${encodeURIComponent(address)}`)}>{t("noMatch.address")}</a>
-        </p>
-      )}
-      <a href={href("/subscribers")}>{t("noMatch.all")}</a>
-    </div>
-  );
-}

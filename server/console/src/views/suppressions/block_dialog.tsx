@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { Suppression } from "../../api/types.ts";
-import { ActionDialog } from "../../components/action_dialog.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
 import { named, plural, t } from "../../texts.ts";
 import { addressesIn } from "./addresses.ts";
 
@@ -37,12 +37,12 @@ export function BlockDialog({ start, onClose, onBlocked }: { start: string; onCl
   }
 
   return (
-    <ActionDialog
-      isRisky
+    <FormDialog
+      danger
       title={t("block.title")}
-      action={addresses.length ? plural("block.button", addresses.length) : t("block.title")}
-      leave={t("cancel")}
-      run={block}
+      verb={addresses.length ? plural("block.button", addresses.length) : t("block.title")}
+      keep={t("cancel")}
+      onSubmit={block}
       onClose={onClose}
     >
       <p>{t("block.text")}</p>
@@ -76,6 +76,6 @@ export function BlockDialog({ start, onClose, onBlocked }: { start: string; onCl
           ))}
         </select>
       </label>
-    </ActionDialog>
+    </FormDialog>
   );
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
-import { ActionDialog, textOf } from "../../components/action_dialog.tsx";
+import { FormDialog, textOf } from "../../components/form_dialog.tsx";
 import { parts, t } from "../../texts.ts";
 
 /** Lifts a suppression, which is given by address or hash, with the reason for it. */
@@ -17,12 +17,12 @@ export function LiftDialog({
   onLifted: () => void;
 }) {
   return (
-    <ActionDialog
-      isRisky
+    <FormDialog
+      danger
       title={parts("lift.title", { email: name })}
-      action={t("lift.button")}
+      verb={t("lift.button")}
       onClose={onClose}
-      run={async (form) => {
+      onSubmit={async (form) => {
         const query = { reason: textOf(form, "reason") };
         await call("DELETE /api/suppressions/{id}", { path: { id }, query });
         notify(t("lift.done"));
@@ -34,6 +34,6 @@ export function LiftDialog({
         {t("lift.reason")}
         <input name="reason" required maxLength={200} dir="auto" autocomplete="off" />
       </label>
-    </ActionDialog>
+    </FormDialog>
   );
 }

@@ -1,7 +1,7 @@
 import { callTagged } from "../../api/client.ts";
 import type { Operations, Webhook, WebhookDelivery } from "../../api/types.ts";
 import { Icon, type IconName } from "../../components/icon.tsx";
-import { Shown } from "../../components/loaded.tsx";
+import { Part } from "../../components/part.tsx";
 import { More, usePaged } from "../../components/paged.tsx";
 import { Time } from "../../components/time.tsx";
 import { address, go, href, withQuery } from "../../router.ts";
@@ -47,7 +47,6 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
     ...(value("status") ? { httpStatus: Number(value("status")) } : {}),
   };
   const paged = usePaged(
-    JSON.stringify(request),
     async (pageToken, signal) => {
       const { body, nextPage } = await callTagged("GET /api/webhook-deliveries", {
         query: { ...request, pageToken },
@@ -55,6 +54,7 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
       });
       return { items: body.deliveries, nextPage };
     },
+    JSON.stringify(request),
     () => REFRESH,
   );
   const isFiltered = ["state", "type", "event", "person", "status"].some((name) => query.has(name));
@@ -78,11 +78,11 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
         <Filter name="person" label={t("person")} placeholder="ada@example.com" />
         <Filter name="status" label={t("http.status")} placeholder="503" pattern="[1-5][0-9][0-9]" />
       </div>
-      <Shown loaded={paged} rows={6}>
+      <Part of={paged} bars={6}>
         {(deliveries) => {
           if (!deliveries.length && !paged.more) {
             return (
-              <p class="nothing">
+              <p class="muted">
                 {t(isFiltered ? "deliveries.none" : "deliveries.empty")}{" "}
                 {isFiltered && <a href={href(address.value.path)}>{t("filters.clear")}</a>}
               </p>
@@ -129,7 +129,7 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
             </table>
           );
         }}
-      </Shown>
+      </Part>
       <More paged={paged} />
     </section>
   );

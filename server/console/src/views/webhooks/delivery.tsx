@@ -3,9 +3,10 @@ import { announce, notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { Event, Webhook, WebhookAttempt } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
-import { Shown, useLoaded } from "../../components/loaded.tsx";
+import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
 import { copy } from "../../copying.ts";
+import { useLoaded } from "../../load.ts";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, number, parts, t } from "../../texts.ts";
@@ -16,7 +17,6 @@ import { deliveryCommand, findEvent } from "./requests.ts";
 /** One delivery: its request, and what came back in each attempt. */
 export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
   const loaded = useLoaded(
-    id,
     async (signal) => {
       const [found, { webhook }] = await Promise.all([
         call("GET /api/webhook-deliveries/{id}", { path: { id }, signal }),
@@ -24,11 +24,13 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
       ]);
       return { ...found, webhook };
     },
+    id,
     (data) => (data && ["PENDING", "SENDING"].includes(data.delivery.state) ? 2 : 0),
   );
   const delivery = loaded.data?.delivery;
-  const event = useLoaded(delivery?.eventId ?? "", async (signal) =>
-    delivery ? findEvent(delivery.eventId, delivery.eventType, signal) : undefined,
+  const event = useLoaded(
+    async (signal) => (delivery ? findEvent(delivery.eventId, delivery.eventType, signal) : undefined),
+    delivery?.eventId,
   );
   const isBusy = useSignal(false);
 
@@ -52,7 +54,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
           <bdi dir="auto">{loaded.data?.webhook.url ?? t("webhooks.title")}</bdi>
         </a>
       </p>
-      <Shown loaded={loaded} rows={6}>
+      <Part of={loaded} bars={6}>
         {({ delivery, attempts, webhook }) => (
           <>
             <header class="page-head">
@@ -99,28 +101,28 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
             </dl>
             <section aria-labelledby="attempts">
               <h2 id="attempts">{t("attempts")}</h2>
-              {!attempts.length && <p class="nothing">{t("attempts.none")}</p>}
+              {!attempts.length && <p class="muted">{t("attempts.none")}</p>}
               {attempts.toReversed().map((attempt, index) => (
                 <Attempt key={attempt.number} attempt={attempt} isOpen={index === 0} />
               ))}
             </section>
             <section aria-labelledby="body">
               <h2 id="body">{t("request.body")}</h2>
-              <Shown loaded={event}>
+              <Part of={event}>
                 {(found) =>
                   found ? (
                     <pre dir="auto" tabIndex={0} aria-labelledby="body">
                       {JSON.stringify(found, null, 2)}
                     </pre>
                   ) : found === null ? (
-                    <p class="nothing">{t("request.notStored")}</p>
+                    <p class="muted">{t("request.notStored")}</p>
                   ) : null
                 }
-              </Shown>
+              </Part>
             </section>
           </>
         )}
-      </Shown>
+      </Part>
     </div>
   );
 }
@@ -176,7 +178,7 @@ function Attempt({ attempt, isOpen }: { attempt: WebhookAttempt; isOpen: boolean
           {attempt.responseBody}
         </pre>
       ) : (
-        <p class="nothing">{t("response.none")}</p>
+        <p class="muted">{t("response.none")}</p>
       )}
       <h3>{t("request.headers")}</h3>
       {headers.length ? (
@@ -189,7 +191,7 @@ function Attempt({ attempt, isOpen }: { attempt: WebhookAttempt; isOpen: boolean
           ))}
         </dl>
       ) : (
-        <p class="nothing">{t("request.noHeaders")}</p>
+        <p class="muted">{t("request.noHeaders")}</p>
       )}
     </details>
   );

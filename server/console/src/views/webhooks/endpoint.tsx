@@ -3,10 +3,11 @@ import { notify } from "../../announce.ts";
 import { call, callTagged } from "../../api/client.ts";
 import type { Webhook } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
-import { Shown, useLoaded } from "../../components/loaded.tsx";
+import { Part } from "../../components/part.tsx";
 import { Menu } from "../../components/menu.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
 import { Time } from "../../components/time.tsx";
+import { useLoaded } from "../../load.ts";
 import { go, href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, t } from "../../texts.ts";
@@ -22,7 +23,6 @@ export function Endpoint({ id }: { id: string }) {
   const question = useSignal<Question>("");
   const secret = useSignal("");
   const loaded = useLoaded(
-    id,
     async (signal) => {
       const [{ body, etag }, { health }] = await Promise.all([
         callTagged("GET /api/webhooks/{id}", { path: { id }, signal }),
@@ -30,6 +30,7 @@ export function Endpoint({ id }: { id: string }) {
       ]);
       return { webhook: body.webhook, etag, health };
     },
+    id,
     () => REFRESH,
   );
   const close = () => (question.value = "");
@@ -52,7 +53,7 @@ export function Endpoint({ id }: { id: string }) {
           {t("webhooks.title")}
         </a>
       </p>
-      <Shown loaded={loaded} rows={4}>
+      <Part of={loaded} bars={4}>
         {({ webhook, health }) => (
           <>
             <header class="page-head">
@@ -115,7 +116,7 @@ export function Endpoint({ id }: { id: string }) {
             </dl>
           </>
         )}
-      </Shown>
+      </Part>
       {data && <Deliveries webhooks={[data.webhook]} webhookId={id} />}
       {data && question.value === "edit" && (
         <EndpointDialog

@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
-import { call } from "../../api/client.ts";
+import { call, randomKey } from "../../api/client.ts";
 import type { EventPayload, Webhook } from "../../api/types.ts";
+import { now } from "../../clock.ts";
 import { Choices, FormDialog } from "../../components/form_dialog.tsx";
 import { go } from "../../router.ts";
 import { number, parts, t } from "../../texts.ts";
@@ -56,7 +57,7 @@ export function EndpointDialog({
       });
       onDone();
     } else {
-      const created = await call("POST /api/webhooks", { body, idempotencyKey: crypto.randomUUID() });
+      const created = await call("POST /api/webhooks", { body, idempotencyKey: randomKey() });
       onDone(created.secret, created.webhook);
     }
   }
@@ -177,7 +178,7 @@ export function RotateDialog({
       onClose={onClose}
       onSubmit={async () => {
         const path = { id: webhook.id };
-        const idempotencyKey = crypto.randomUUID();
+        const idempotencyKey = randomKey();
         const { secret } = await call("POST /api/webhooks/{id}/rotate-secret", { path, idempotencyKey });
         onDone(secret);
       }}
@@ -189,7 +190,7 @@ export function RotateDialog({
 
 /** Delivers the events of a time range again. */
 export function ReplayDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
-  const since = useSignal(localTime(Date.now() - 86_400_000));
+  const since = useSignal(localTime(now() - 86_400_000));
   const until = useSignal("");
   const onlyFailed = useSignal(true);
   const type = useSignal("");
@@ -203,9 +204,8 @@ export function ReplayDialog({ webhook, onClose }: { webhook: Webhook; onClose: 
         ...(type.value ? { eventTypes: [type.value] } : {}),
         onlyFailed: onlyFailed.value,
       },
-      idempotencyKey: crypto.randomUUID(),
+      idempotencyKey: randomKey(),
     });
-    onClose();
     notify(t("replay.started", { count: number(operation.total) }), {
       text: t("show"),
       run: () => go(`/activity/${operation.id}`),

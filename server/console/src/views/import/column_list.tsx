@@ -1,0 +1,194 @@
+import { useSignal } from "@preact/signals";
+import { useId } from "preact/hooks";
+import type { CustomField, ImportJob, ImportOptions } from "../../api/types.ts";
+import { Icon } from "../../components/icon.tsx";
+import { number, t } from "../../texts.ts";
+import {
+  CONSENT_CHOICES,
+  CONSENT_TARGETS,
+  type Choice,
+  type Decided,
+  hasProblem,
+  IGNORE,
+  NEW,
+  NEW_TEXT,
+  TARGETS,
+  typeOf,
+} from "./columns.ts";
+import { targetText } from "./words.tsx";
+
+/** The number of columns that are shown at first; those without a decision are always shown. */
+const SHOWN = 12;
+
+/** The columns of a file, with what becomes of them. */
+export function ColumnList({
+  job,
+  order,
+  decisions,
+  options,
+  texts,
+  fields,
+  onChoose,
+  onChooseRest,
+}: {
+  job: ImportJob;
+  /** The columns in the order in which they are shown, which stays while choices are made. */
+  order: number[];
+  decisions: Decided[];
+  options: ImportOptions;
+  texts: ReadonlySet<string>;
+  fields: CustomField[];
+  onChoose: (index: number, choice: Choice) => void;
+  onChooseRest: (choice: Choice) => void;
+}) {
+  const showsAll = useSignal(false);
+  const undecided = decisions.filter(({ choice }) => choice === "").length;
+  const labels = new Map(fields.map(({ key, label }) => [`customFields.${key}`, label]));
+  const shown = showsAll.value ? order : order.filter((index, at) => at < SHOWN || decisions[index]?.choice === "");
+  return (
+    <div class="column-list">
+      {undecided > 1 && (
+        <div class="line">
+          <button type="button" onClick={() => onChooseRest(IGNORE)}>
+            {t("import.ignoreAll")}
+          </button>
+          <button type="button" onClick={() => onChooseRest(NEW)}>
+            {t("import.newForAll")}
+          </button>
+        </div>
+      )}
+      <ul>
+        {shown.map((index) => {
+          const one = decisions[index];
+          return (
+            one && (
+              <Column
+                key={index}
+                one={one}
+                type={typeOf(one.column, options).dataType}
+                isText={texts.has(String(index + 1))}
+                isJson={job.format === "json"}
+                isWrong={hasProblem(job, one.column)}
+                fields={fields}
+                labels={labels}
+                onChoose={(choice) => onChoose(index, choice)}
+              />
+            )
+          );
+        })}
+      </ul>
+      {shown.length < order.length && (
+        <button type="button" onClick={() => (showsAll.value = true)}>
+          {t("import.allColumns", { count: number(order.length) })}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Column({
+  one: { column, index, choice },
+  type,
+  isText,
+  isJson,
+  isWrong,
+  fields,
+  labels,
+  onChoose,
+}: {
+  one: Decided;
+  type: CustomField["dataType"];
+  isText: boolean;
+  isJson: boolean;
+  isWrong: boolean;
+  fields: CustomField[];
+  labels: ReadonlyMap<string, string>;
+  onChoose: (choice: Choice) => void;
+}) {
+  const id = useId();
+  const isOpen = choice === "" || isWrong;
+  const kind = isOpen ? "open" : choice === IGNORE ? "ignored" : "known";
+  const value = choice === NEW && isText ? NEW_TEXT : choice;
+  // Of JSON, only unknown fields can be decided.
+  const isFixed = isJson && !["", IGNORE, NEW].includes(choice);
+  return (
+    <li class={kind}>
+      <span class="mark" title={t(`import.mark.${kind}`)}>
+        <Icon name={isOpen ? "warning" : choice === IGNORE ? "stop" : "check"} />
+        <span class="unseen">{t(`import.mark.${kind}`)}</span>
+      </span>
+      <div class="what" id={id}>
+        <span class="column-name">
+          <bdi dir="auto">{column.name || t("import.column", { number: number(index + 1) })}</bdi>
+        </span>
+        <small>
+          {column.looksLikeConsent && isOpen && <b class="amber">{t("import.consentColumn")} </b>}
+          {column.examples.length ? (
+            <bdi dir="auto">{column.examples.join(" · ")}</bdi>
+          ) : (
+            t("import.emptyColumn")
+          )}
+        </small>
+      </div>
+      {isFixed ? (
+        <span class="target">{targetText(choice, labels)}</span>
+      ) : (
+        <select aria-labelledby={id} value={value} onChange={(event) => onChoose(event.currentTarget.value)}>
+          {choice === "" && (
+            <option value="" disabled>
+              {t("import.choosePlease")}
+            </option>
+          )}
+          {column.looksLikeConsent && !isJson ? (
+            <>
+              {CONSENT_CHOICES.map((target) => (
+                <Target key={target} target={target} labels={labels} />
+              ))}
+              <option value={IGNORE}>{t("import.notConsent")}</option>
+            </>
+          ) : (
+            <>
+              <option value={IGNORE}>{t("import.ignore")}</option>
+              <option value={NEW}>{t("import.newField", { type: t(`dataType.${type}`) })}</option>
+              {!isJson && (
+                <>
+                  {type !== "TEXT" && (
+                    <option value={NEW_TEXT}>{t("import.newField", { type: t("dataType.TEXT") })}</option>
+                  )}
+                  <optgroup label={t("import.fields")}>
+                    {TARGETS.map((target) => (
+                      <Target key={target} target={target} labels={labels} />
+                    ))}
+                    {fields.map(({ key, label }) => (
+                      <option key={key} value={`customFields.${key}`}>
+                        {label}
+                      </option>
+                    ))}
+                  </optgroup>
+                  <optgroup label={t("import.consent")}>
+                    {CONSENT_TARGETS.map((target) => (
+                      <Target key={target} target={target} labels={labels} />
+                    ))}
+                  </optgroup>
+                </>
+              )}
+            </>
+          )}
+          {!isListed(choice, column.looksLikeConsent, fields) && <Target target={choice} labels={labels} />}
+        </select>
+      )}
+    </li>
+  );
+}
+
+function Target({ target, labels }: { target: string; labels: ReadonlyMap<string, string> }) {
+  return <option value={target}>{targetText(target, labels)}</option>;
+}
+
+/** Whether a choice is one of those that are listed. */
+function isListed(choice: Choice, isConsent: boolean, fields: CustomField[]): boolean {
+  if (["", IGNORE].includes(choice)) return true;
+  if (isConsent) return (CONSENT_CHOICES as readonly string[]).includes(choice);
+  const targets: readonly string[] = [NEW, ...TARGETS, ...CONSENT_TARGETS];
+  return targets.includes(choice) || fields.some(({ key }) => choice === `customFields.${key}`);
+}

@@ -1,0 +1,172 @@
+// What is done with the columns of a file, as options of the import, without I/O.
+
+import type { CustomField, ImportJob, ImportJobColumn, ImportOptions } from "../../api/types.ts";
+
+/** What is done with a column: a field, or one of the words below; empty if it is not decided. */
+export type Choice = string;
+export const IGNORE = "ignore";
+/** A new field, of the type that the server proposes. */
+export const NEW = "new";
+/** A new field of the type TEXT. */
+export const NEW_TEXT = "text";
+
+/** The fields that a person can choose. */
+export const TARGETS = [
+  "email",
+  "firstName",
+  "lastName",
+  "firstName+lastName",
+  "tags",
+  "createdAt",
+] as const;
+/** The fields that state consent. */
+export const CONSENT_TARGETS = [
+  "status",
+  "optedIn",
+  "optedOut",
+  "confirmedAt",
+  "unsubscribedAt",
+  "consentSource",
+  "consentIp",
+  "consentAt",
+] as const;
+/** The fields that a column sets if it has the name of consent. */
+export const CONSENT_CHOICES = ["status", "optedIn", "optedOut", "confirmedAt", "unsubscribedAt"] as const;
+
+const CUSTOM = "customFields.";
+const KNOWN = new Set([...TARGETS, ...CONSENT_TARGETS, "isConfirmed", "statusChangedAt"].map(key));
+/** Names that cannot be those of new fields. */
+const RESERVED = new Set([...KNOWN, "emailaddress", "id", "name", "updatedat"]);
+const MOST_CHARACTERS = 80;
+
+/** A column with what is done with it. */
+export interface Decided {
+  column: ImportJobColumn;
+  index: number;
+  choice: Choice;
+}
+
+type Fields = readonly Pick<CustomField, "key">[];
+type File = Pick<ImportJob, "columns" | "problems" | "format">;
+
+/** Returns what the options do with each column. */
+export function decisions(file: File, options: ImportOptions, fields: Fields): Decided[] {
+  return file.columns.map((column, index) => {
+    const choice = file.format === "json"
+      ? choiceOfJson(column, options, fields)
+      : choiceOf(column, index, options, fields, hasProblem(file, column));
+    return { column, index, choice };
+  });
+}
+
+/** Whether the file cannot be imported because of a column. */
+export function hasProblem({ problems }: Pick<File, "problems">, { name }: ImportJobColumn): boolean {
+  return problems.some(({ field }) => field === name);
+}
+
+function choiceOf(
+  column: ImportJobColumn,
+  index: number,
+  options: ImportOptions,
+  fields: Fields,
+  isProblem: boolean,
+): Choice {
+  const { target } = column;
+  const mapped = mappedTo(options, index);
+  if (mapped === "" || options.ignoreColumns?.some((name) => [position(index), column.name].includes(name))) {
+    return IGNORE;
+  }
+  const isNew = isNewField(target, fields);
+  if (mapped !== undefined) {
+    if (mapped.startsWith(CUSTOM) || KNOWN.has(key(mapped))) return mapped;
+    return target.startsWith(CUSTOM) && !isNew ? target : NEW;
+  }
+  if (isNew) return "";
+  if (target) return target;
+  return column.unknown || isProblem ? "" : IGNORE;
+}
+
+function choiceOfJson({ name, target }: ImportJobColumn, options: ImportOptions, fields: Fields): Choice {
+  if (!isNewField(target, fields)) return target;
+  if (options.ignoreColumns?.includes(name.replace(CUSTOM, ""))) return IGNORE;
+  return { CREATE_FIELDS: NEW, IGNORE: IGNORE, FAIL: "" }[options.unknownColumns ?? "FAIL"];
+}
+
+function isNewField(target: string, fields: Fields): boolean {
+  return target.startsWith(CUSTOM) && !fields.some((field) => CUSTOM + field.key === target);
+}
+
+/** Returns options that do with a column what was chosen. */
+export function decided(
+  options: ImportOptions,
+  { column, index }: Pick<Decided, "column" | "index">,
+  choice: Choice,
+  format: string,
+): ImportOptions {
+  if (format === "json") return decidedJson(options, column.name.replace(CUSTOM, ""), choice);
+  const isOther = (entry: string) => !entry.startsWith(`${position(index)}=`) && entryName(entry) !== column.name;
+  const columnMap = (options.columnMap ?? []).filter(isOther);
+  const ignoreColumns = (options.ignoreColumns ?? []).filter(
+    (name) => name !== position(index) && name !== column.name,
+  );
+  let { unknownColumns } = options;
+  if (choice === IGNORE) ignoreColumns.push(position(index));
+  else if (choice === NEW || choice === NEW_TEXT) {
+    columnMap.push(`${position(index)}=${labelOf(column, index)}`);
+    unknownColumns = "CREATE_FIELDS";
+  } else if (choice) columnMap.push(`${position(index)}=${choice}`);
+  return { ...options, columnMap, ignoreColumns, unknownColumns };
+}
+
+/** Of JSON, the action for unknown fields is the same for all that are not ignored. */
+function decidedJson(options: ImportOptions, name: string, choice: Choice): ImportOptions {
+  const ignoreColumns = (options.ignoreColumns ?? []).filter((each) => each !== name);
+  if (choice === IGNORE) return { ...options, ignoreColumns: [...ignoreColumns, name] };
+  return { ...options, ignoreColumns, unknownColumns: choice === NEW ? "CREATE_FIELDS" : null };
+}
+
+/** Returns the label of the new field for a column. */
+export function labelOf(column: ImportJobColumn, index: number): string {
+  const label = column.name
+    .replaceAll(/[\p{C}=+]+/gu, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+    .slice(0, MOST_CHARACTERS - 2);
+  if (!label || label.startsWith("#")) return `Column ${index + 1}`;
+  return RESERVED.has(key(label)) ? `${label} 2` : label;
+}
+
+/** Returns the type of the new field for a column, and the order of its dates if the file needs one. */
+export function typeOf(
+  { proposedType, examples }: ImportJobColumn,
+  { dateFormat }: ImportOptions,
+): { dataType: CustomField["dataType"]; order?: "DMY" | "MDY" } {
+  const numeric = examples.map((text) => /^(\d{1,2})\D(\d{1,2})\D\d+/.exec(text.trim())).filter((found) => found !== null);
+  if (proposedType !== "DATE" || dateFormat || !numeric.length) return { dataType: proposedType };
+  if (numeric.some(([, first]) => Number(first) > 12)) return { dataType: "DATE", order: "DMY" };
+  if (numeric.some(([, , second]) => Number(second) > 12)) return { dataType: "DATE", order: "MDY" };
+  return { dataType: "TEXT" };
+}
+
+/** Whether the columns state who may be mailed. */
+export function statesConsent(columns: readonly ImportJobColumn[]): boolean {
+  const stating: readonly string[] = ["status", "optedIn", "optedOut", "isConfirmed", "confirmedAt"];
+  return columns.some(({ target }) => target.split("+").some((field) => stating.includes(field)));
+}
+
+function mappedTo(options: ImportOptions, index: number): string | undefined {
+  const start = `${position(index)}=`;
+  return options.columnMap?.find((entry) => entry.startsWith(start))?.slice(start.length);
+}
+
+function entryName(entry: string): string {
+  return entry.slice(0, Math.max(0, entry.lastIndexOf("=")));
+}
+
+function position(index: number): string {
+  return `#${index + 1}`;
+}
+
+function key(text: string): string {
+  return text.toLowerCase().replaceAll(/[\s_-]/g, "");
+}

@@ -1,0 +1,243 @@
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { announce } from "../../announce.ts";
+import { call } from "../../api/client.ts";
+import type { CustomField, ImportOptions } from "../../api/types.ts";
+import { Problem } from "../../components/form_dialog.tsx";
+import { address, go, withQuery } from "../../router.ts";
+import { parts, plural, t } from "../../texts.ts";
+import { ColumnList } from "./column_list.tsx";
+import { decided, decisions, hasProblem, labelOf, NEW, NEW_TEXT, typeOf } from "./columns.ts";
+import { Sample } from "./sample.tsx";
+import { goTo, type StepProps } from "./wizard.tsx";
+import { SERVICES } from "./words.tsx";
+
+const CHARSETS: Record<string, string> = {
+  "": "Unicode (UTF-8)",
+  "windows-1252": "Western European",
+  "windows-1250": "Central European",
+  "windows-1251": "Cyrillic",
+  "windows-1253": "Greek",
+  "windows-1254": "Turkish",
+  "windows-1255": "Hebrew",
+  "windows-1256": "Arabic",
+  shift_jis: "Japanese",
+  gb18030: "Chinese",
+  "mac-roman": "Mac OS Roman",
+};
+
+/** The first step: what the columns of the file become. */
+export function ColumnsStep({
+  model,
+  job,
+  fields,
+  reload,
+}: StepProps & { fields: CustomField[]; reload: () => void }) {
+  const isBusy = useSignal(false);
+  const error = useSignal<unknown>(undefined);
+  const options = model.options.value;
+  const all = decisions(job, options, fields);
+  const undecided = all.filter(({ choice }) => choice === "");
+  // New fields that remain text although all values are numbers, for example.
+  const texts = new Set((address.value.query.get("text") ?? "").split(".").filter(Boolean));
+  const order = useRef<number[] | null>(null);
+  const isFirstRead = order.current === null || order.current.length !== all.length;
+  if (isFirstRead) {
+    const needsAnswer = (index: number) => all[index]?.choice === "" || hasProblem(job, job.columns[index] as never);
+    order.current = all
+      .map(({ index }) => index)
+      .toSorted((a, b) => Number(needsAnswer(b)) - Number(needsAnswer(a)) || a - b);
+  }
+
+  function choose(changes: ImportOptions): void {
+    void model.choose(changes);
+  }
+
+  function chooseColumn(index: number, choice: string): void {
+    const one = all[index];
+    if (!one) return;
+    const next = new Set(texts);
+    if (choice === NEW_TEXT) next.add(String(index + 1));
+    else next.delete(String(index + 1));
+    go(withQuery({ text: [...next].join(".") }), { replace: true });
+    choose(decided(options, one, choice, job.format));
+  }
+
+  function chooseRest(choice: string): void {
+    choose(
+      undecided
+        // Opt-outs would be lost.
+        .filter(({ column }) => !column.looksLikeConsent)
+        .reduce((changed, one) => decided(changed, one, choice, job.format), options),
+    );
+  }
+
+  async function proceed(): Promise<void> {
+    isBusy.value = true;
+    error.value = undefined;
+    try {
+      await createFields();
+      if (await model.settled()) goTo(2);
+      else announce(t("import.notReady"));
+    } catch (problem) {
+      error.value = problem;
+    }
+    isBusy.value = false;
+  }
+
+  /** Creates the new fields that are not text: the import creates the others. */
+  async function createFields(): Promise<void> {
+    let changed = options;
+    for (const one of all) {
+      const { column, index, choice } = one;
+      const { dataType, order } = typeOf(column, options);
+      if (choice !== NEW || job.format === "json" || dataType === "TEXT" || texts.has(String(index + 1))) continue;
+      const body = { label: labelOf(column, index), dataType };
+      const { key } = (await call("POST /api/custom-fields", { body })).customField;
+      changed = decided(changed, one, `customFields.${key}`, job.format);
+      if (order) changed = { ...changed, dateFormat: order };
+    }
+    if (changed === options) return;
+    reload();
+    await model.choose(changed);
+  }
+
+  const others = job.problems.filter(
+    (problem) => !job.columns.some(({ name }) => name === problem.field) && problem.code !== "REQUIRED",
+  );
+  const lacksHeader = job.columns.some(({ name }) => /^\S+@\S+\.\S+$/.test(name.trim()));
+  const lacksEmail = job.problems.some(({ field, code }) => field === "email" && code === "REQUIRED");
+  return (
+    <form
+      class="step"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void proceed();
+      }}
+    >
+      <h2 id="step" tabIndex={-1}>
+        <FileWords job={job} />
+      </h2>
+      <Reading options={options} onChoose={choose} isOpen={others.length > 0} />
+      {others.map(({ field, message }) => (
+        <p key={`${field} ${message}`} class="part-error" role="alert">
+          {/UTF-8/.test(message) ? t("import.charsetWrong") : t("import.unreadable", { message: `${field} ${message}`.trim() })}
+        </p>
+      ))}
+      {lacksEmail && (
+        <p class="warning" role="alert">
+          {t(lacksHeader ? "import.noHeader" : "import.noEmail")}
+        </p>
+      )}
+      {job.sample.length > 0 && <Sample job={job} fields={fields} isOld={model.isSaving.value} />}
+      {job.columns.length > 0 && (
+        <ColumnList
+          job={job}
+          order={order.current ?? []}
+          decisions={all}
+          options={options}
+          texts={texts}
+          fields={fields}
+          onChoose={chooseColumn}
+          onChooseRest={chooseRest}
+        />
+      )}
+      <Problem error={error.value} />
+      <div class="step-actions">
+        {undecided.length > 0 && <span class="amber">{plural("import.undecided", undecided.length)}</span>}
+        <button
+          class="main"
+          disabled={isBusy.value || undecided.length > 0 || (!model.isSaving.value && job.problems.length > 0)}
+        >
+          {t(isBusy.value ? "import.reading" : "import.continue")}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** What the file is: its format, or the service that it comes from and the people in it. */
+function FileWords({ job }: Pick<StepProps, "job">) {
+  const { preset, statuses, rows, format, delimiter } = job;
+  const [only] = statuses;
+  const count = <b>{plural("import.rows", rows)}</b>;
+  if (preset) {
+    const service = SERVICES[preset];
+    if (statuses.length === 1 && only) {
+      return <>{parts("import.looksLikeOf", { service, status: <b>{t(`status.${only.status}`)}</b>, count })}</>;
+    }
+    return <>{parts("import.looksLike", { service, count })}</>;
+  }
+  if (format === "json") return <>{parts("import.json", { count })}</>;
+  if (!rows) return <>{t("import.noRows")}</>;
+  const separator = { ";": "semicolon", "\t": "tab", ",": "comma" }[delimiter];
+  return separator ? <>{parts(`import.csv.${separator}` as "import.csv.comma", { count })}</> : <>{t("import.noRows")}</>;
+}
+
+/** How the file is read, if that was not recognized. */
+function Reading({
+  options,
+  onChoose,
+  isOpen,
+}: {
+  options: ImportOptions;
+  onChoose: (options: ImportOptions) => void;
+  isOpen: boolean;
+}) {
+  const charset = options.charset ?? "";
+  const known = charset in CHARSETS ? CHARSETS : { ...CHARSETS, [charset]: charset };
+  return (
+    <details class="reading" open={isOpen}>
+      <summary>
+        {t("import.charsetIs", { charset: known[charset] ?? charset })} <span class="amend">{t("import.amend")}</span>
+      </summary>
+      <div class="filters">
+        <label class="field">
+          {t("import.charset")}
+          <select
+            value={charset}
+            onChange={(event) => onChoose({ ...options, charset: event.currentTarget.value })}
+          >
+            {Object.entries(known).map(([name, text]) => (
+              <option key={name} value={name}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="field">
+          {t("import.service")}
+          <select
+            value={options.preset ?? ""}
+            onChange={(event) => {
+              const preset = (event.currentTarget.value || null) as ImportOptions["preset"];
+              onChoose({ ...options, preset });
+            }}
+          >
+            <option value="">{t("import.recognize")}</option>
+            {Object.entries(SERVICES).map(([name, text]) => (
+              <option key={name} value={name}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="field">
+          {t("import.dates")}
+          <select
+            value={options.dateFormat ?? ""}
+            onChange={(event) => {
+              const dateFormat = (event.currentTarget.value || null) as ImportOptions["dateFormat"];
+              onChoose({ ...options, dateFormat });
+            }}
+          >
+            <option value="">2024-12-31</option>
+            <option value="DMY">{t("import.dates.DMY")}</option>
+            <option value="MDY">{t("import.dates.MDY")}</option>
+            <option value="YMD">{t("import.dates.YMD")}</option>
+          </select>
+        </label>
+      </div>
+    </details>
+  );
+}

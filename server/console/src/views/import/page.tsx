@@ -1,0 +1,197 @@
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { announce } from "../../announce.ts";
+import { ApiError, ConnectionError } from "../../api/client.ts";
+import type { ImportJob } from "../../api/types.ts";
+import { Icon } from "../../components/icon.tsx";
+import { Bars } from "../../components/part.tsx";
+import { restored } from "../../connection.ts";
+import { href } from "../../router.ts";
+import { canWrite } from "../../session.ts";
+import { errorText, number, t } from "../../texts.ts";
+import { FileButton } from "./files.tsx";
+import { ImportModel } from "./model.ts";
+import { Ended, Running } from "./result.tsx";
+import { forget, resume, retry, uploadOf, warn } from "./upload.ts";
+import { Waits } from "./waits.tsx";
+import { Wizard } from "./wizard.tsx";
+import { bytes, fileErrorText, JobState } from "./words.tsx";
+import { useSignal } from "@preact/signals";
+
+/** One import, from its upload to its result. */
+export function ImportPage({ id }: { id: string }) {
+  const model = useMemo(() => new ImportModel(id), [id]);
+  const job = model.job.value;
+  const error = model.error.value;
+  const isUploading = Boolean(uploadOf(id));
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isOver = false;
+    async function run(): Promise<void> {
+      await model.read();
+      if (!isOver) timer = setTimeout(again, model.interval);
+    }
+    function again(): void {
+      if (document.hidden) document.addEventListener("visibilitychange", again, { once: true });
+      else void run();
+    }
+    void run();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", again);
+    };
+  }, [model, restored.value, isUploading, job?.state]);
+  const isDraft = model.draft.value !== null;
+  useEffect(() => {
+    // A choice is stored after the file has been read with the one before.
+    if (!isDraft) return;
+    addEventListener("beforeunload", warn);
+    return () => removeEventListener("beforeunload", warn);
+  }, [isDraft]);
+  const { state } = job ?? {};
+  const upload = uploadOf(id);
+  useEffect(() => {
+    // The import was canceled in another tab, for example.
+    if (state && state !== "UPLOADING" && upload?.error) forget(id);
+  }, [state, upload]);
+  const isMissing = error instanceof ApiError && error.status === 404;
+  return (
+    <div class="page wide-page import">
+      <p class="back">
+        <a href={href("/import")}>
+          <Icon name="left" />
+          {t("import.title")}
+        </a>
+      </p>
+      {isMissing ? (
+        <>
+          <h1>{t("import.missing")}</h1>
+          <p>{t("import.missingText")}</p>
+        </>
+      ) : (
+        <>
+          {job && (
+            <header class="page-head">
+              <h1>
+                <bdi dir="auto" class="lines">{job.name}</bdi>
+              </h1>
+              <JobState job={job} />
+              {state === "READY" && canWrite.value && (
+                <>
+                  <span class="space" />
+                  <button type="button" class="plain" onClick={() => void model.cancel().catch(() => {})}>
+                    {t("import.cancel")}
+                  </button>
+                </>
+              )}
+            </header>
+          )}
+          {error && !(error instanceof ConnectionError) ? (
+            <p class="part-error" role="alert">
+              <span>{errorText(error)}</span>
+              <button
+                type="button"
+                onClick={() => {
+                  model.error.value = null;
+                  void (model.draft.value ? model.choose(model.draft.value) : model.read());
+                }}
+              >
+                {t("retry")}
+              </button>
+            </p>
+          ) : null}
+          {job ? <State model={model} job={job} /> : !error && <Bars count={3} />}
+        </>
+      )}
+    </div>
+  );
+}
+
+function State({ model, job }: { model: ImportModel; job: ImportJob }) {
+  const { state } = job;
+  const before = useRef(state);
+  useEffect(() => {
+    if (before.current !== state) announce(t(`import.state.${state}`));
+    before.current = state;
+  }, [state]);
+  if (state === "UPLOADING") return <Uploading model={model} job={job} />;
+  if (state === "RUNNING" && !job.dryRun) return <Running model={model} job={job} />;
+  if (["SUCCEEDED", "CANCELLED", "FAILED"].includes(state)) return <Ended model={model} job={job} />;
+  if (!job.rows && !job.problems.length && state === "INSPECTING") return <Inspecting job={job} />;
+  if (!canWrite.value) return <p class="warning">{t("import.readOnly")}</p>;
+  return <Wizard model={model} job={job} />;
+}
+
+/** The first time that the file is read. */
+function Inspecting({ job }: { job: ImportJob }) {
+  return (
+    <div class="work" role="group" aria-label={t("import.reading")}>
+      <p>{t("import.reading")}</p>
+      <progress
+        value={Number(job.processedBytes) || undefined}
+        max={Number(job.size)}
+        aria-label={t("import.reading")}
+      />
+      {!job.processed && <Waits job={job} />}
+      <small>{job.processed > 0 && t("import.readRows", { count: number(job.processed) })}</small>
+    </div>
+  );
+}
+
+function Uploading({ model, job }: { model: ImportModel; job: ImportJob }) {
+  const upload = uploadOf(job.id);
+  const problem = useSignal<unknown>(null);
+  const isBusy = useSignal(false);
+  const sent = upload?.sent ?? Number(job.received);
+  const total = Number(job.size);
+  const text = t("progress", { processed: bytes(sent), total: bytes(total) });
+  return (
+    <div class="work">
+      <progress value={sent} max={total} aria-label={t("import.state.UPLOADING")} />
+      <small>{text}</small>
+      {upload?.error ? (
+        <p class="part-error" role="alert">
+          <span>{fileErrorText(upload.error)}</span>
+          <button type="button" onClick={() => retry(job.id)}>
+            {t("retry")}
+          </button>
+        </p>
+      ) : upload ? (
+        <p class={upload.isWaiting ? "warning" : "hint"}>{t(upload.isWaiting ? "import.waiting" : "import.keepOpen")}</p>
+      ) : (
+        canWrite.value && (
+          <>
+            <p>{t("import.chooseAgain")}</p>
+            {problem.value ? (
+              <p class="error" role="alert">
+                {fileErrorText(problem.value)}
+              </p>
+            ) : null}
+            <FileButton
+              class="main"
+              isBusy={isBusy.value}
+              onFile={(file) => {
+                problem.value = null;
+                isBusy.value = true;
+                resume(job, file)
+                  .catch((error: unknown) => (problem.value = error))
+                  .finally(() => (isBusy.value = false));
+              }}
+            />
+          </>
+        )
+      )}
+      {canWrite.value && (
+        <button
+          type="button"
+          onClick={() => {
+            forget(job.id);
+            void model.cancel().catch(() => {});
+          }}
+        >
+          {t("import.cancel")}
+        </button>
+      )}
+    </div>
+  );
+}

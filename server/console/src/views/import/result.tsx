@@ -1,0 +1,171 @@
+import { useSignal } from "@preact/signals";
+import { url } from "../../api/client.ts";
+import type { ImportJob, ImportSummary } from "../../api/types.ts";
+import { Icon } from "../../components/icon.tsx";
+import { ActorName } from "../../components/actor_name.tsx";
+import { Time } from "../../components/time.tsx";
+import { UndoDialog } from "../../components/undo_dialog.tsx";
+import { href } from "../../router.ts";
+import { canWrite } from "../../session.ts";
+import { number, plural, t } from "../../texts.ts";
+import { Reasons } from "./reasons.tsx";
+import type { ImportModel } from "./model.ts";
+import { Waits } from "./waits.tsx";
+import type { StepProps } from "./wizard.tsx";
+
+/** How far an import or its dry run is, and a button that ends it. */
+export function Work({ job, onCancel }: { job: ImportJob; onCancel: () => void }) {
+  const { processed, rows } = job;
+  const text = t("progress", { processed: number(processed), total: number(rows) });
+  return (
+    <div class="work">
+      <progress value={processed} max={rows || 1} aria-label={text} />
+      <small>{text}</small>
+      {!processed && <Waits job={job} />}
+      {canWrite.value && (
+        <button type="button" onClick={onCancel}>
+          {t("operation.cancel")}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** An import that runs. */
+export function Running({ model, job }: StepProps) {
+  return (
+    <>
+      <p>{t("import.mayClose")}</p>
+      <Work job={job} onCancel={() => void model.cancel().catch(() => {})} />
+      {job.summary && job.processed > 0 && <Numbers summary={job.summary} />}
+    </>
+  );
+}
+
+/** What an import did. */
+export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
+  const undoes = useSignal(false);
+  const { state, summary, error, undoneBy, undoExpiresAt } = job;
+  const isDone = summary !== undefined && !job.dryRun;
+  const hasFailures = isDone && summary.failed + summary.rowsWithDroppedCells > 0;
+  const canUndo =
+    canWrite.value && isDone && undoExpiresAt && Date.parse(undoExpiresAt) > Date.now() && summary.created + summary.updated > 0;
+  const people = isDone ? summary.created + summary.updated : 0;
+  return (
+    <>
+      {state === "CANCELLED" && <p>{t(isDone ? "import.canceledText" : "import.canceledEarly")}</p>}
+      {state === "FAILED" && (
+        <p class="error">
+          {t("import.failedText")} <bdi dir="auto">{error?.message}</bdi>
+        </p>
+      )}
+      {isDone && (
+        <div role="status">
+          <Numbers summary={summary} />
+        </div>
+      )}
+      {undoneBy && (
+        <p class="warning">
+          {t("import.undone")} <a href={href(`/activity/${undoneBy}`)}>{t("show")}</a>
+        </p>
+      )}
+      <div class="line">
+        {hasFailures && (
+          <a
+            class="button"
+            href={url("/api/imports/{id}/failures", { id: job.id }, { format: "CSV" })}
+            download={`${job.name.replace(/\.\w+$/, "")}.failures.csv`}
+          >
+            <Icon name="download" />
+            {t("import.failedRows")}
+          </a>
+        )}
+        {people > 0 && (
+          <a class="button" href={href("/subscribers")}>
+            {t("import.showPeople")}
+          </a>
+        )}
+        {canUndo && (
+          <button type="button" onClick={() => (undoes.value = true)}>
+            {t("undo")}
+          </button>
+        )}
+      </div>
+      {isDone && <Reasons reasons={summary.reasons} />}
+      {hasFailures && <p class="hint">{t("import.failedRowsHint")}</p>}
+      <dl class="facts">
+        <dt>{t("who")}</dt>
+        <dd>
+          <ActorName actor={job.actor} />
+        </dd>
+        {job.startedAt && (
+          <>
+            <dt>{t("started")}</dt>
+            <dd>
+              <Time value={job.startedAt} />
+            </dd>
+          </>
+        )}
+        {job.endedAt && (
+          <>
+            <dt>{t("ended")}</dt>
+            <dd>
+              <Time value={job.endedAt} />
+            </dd>
+          </>
+        )}
+        {canUndo && (
+          <>
+            <dt>{t("operation.undoUntil")}</dt>
+            <dd>
+              <Time value={undoExpiresAt} />
+            </dd>
+          </>
+        )}
+        <dt>{t("import.keptUntil")}</dt>
+        <dd>
+          <Time value={job.expiresAt} />
+        </dd>
+      </dl>
+      {undoes.value && (
+        <UndoDialog
+          operation={{ id: job.operationId, type: "SUBSCRIBERS_IMPORT", changed: people }}
+          onStart={() => void model.read()}
+          onClose={() => (undoes.value = false)}
+        />
+      )}
+    </>
+  );
+}
+
+/** What an import did or would do, in numbers. */
+export function Numbers({ summary }: { summary: ImportSummary }) {
+  const suppressed = totalOf(summary, "SUPPRESSED");
+  const filtered = totalOf(summary, "FILTERED");
+  const { created, updated, failed, skipped, statusesKept } = summary;
+  const lines = [
+    ["created", created, "good"],
+    ["updated", updated, ""],
+    ["kept", statusesKept, "part"],
+    ["suppressed", suppressed, "bad"],
+    ["filtered", filtered, ""],
+    ["existing", skipped - filtered, ""],
+    ["failed", failed - suppressed, "bad"],
+  ] as const;
+  return (
+    <ul class="import-numbers">
+      {lines
+        .filter(([, count]) => count > 0)
+        .map(([name, count, kind]) => (
+          <li key={name} class={kind}>
+            <b>{number(count)}</b> <span>{plural(`import.number.${name}`, count)}</span>
+          </li>
+        ))}
+      {created + updated === 0 && <li>{t("import.nothing")}</li>}
+    </ul>
+  );
+}
+
+function totalOf({ reasons }: ImportSummary, reason: string): number {
+  return reasons.find((each) => each.reason === reason)?.total ?? 0;
+}

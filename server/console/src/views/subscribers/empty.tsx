@@ -1,0 +1,78 @@
+import type { ComponentChildren } from "preact";
+import { call } from "../../api/client.ts";
+import { useLoaded } from "../../load.ts";
+import { href, withQuery } from "../../router.ts";
+import { named, pluralParts, number, t } from "../../texts.ts";
+import { joined, partsOf } from "./filter_parts.ts";
+import { pageQuery, type Query } from "./list.ts";
+import { isAddress } from "./search_text.ts";
+
+/** What an empty list says: how to begin, or how to see people again. */
+export function EmptyList({ query }: { query: Query }) {
+  const { filter, q, status, segmentId } = query;
+  if (!filter && !q && !status && !segmentId) {
+    return (
+      <div class="empty">
+        <h2>{t("empty.title")}</h2>
+        <p>{t("empty.text")}</p>
+        <a href={`${href("/")}../docs/guides/import`} target="_blank" rel="noreferrer">
+          {t("empty.guide")}
+        </a>
+      </div>
+    );
+  }
+  return (
+    <div class="empty">
+      <h2>{t("noMatch.title")}</h2>
+      {isAddress(q) && (
+        <p>
+          <a href={href(`/subscribers/${encodeURIComponent(q)}`)}>{t("noMatch.address")}</a>
+        </p>
+      )}
+      <Fewer query={query} />
+      <a href={href("/subscribers")}>{t("noMatch.all")}</a>
+    </div>
+  );
+}
+
+/** A condition, and the search without it. */
+interface Wider {
+  without: ComponentChildren;
+  changes: { filter?: string; q?: string; status?: "" };
+}
+
+/** The first condition without which people match, and how many. */
+function Fewer({ query }: { query: Query }) {
+  const found = useLoaded((signal) => firstWider(query, signal), JSON.stringify(query)).data;
+  if (!found) return null;
+  const { without: condition, changes, total } = found;
+  return (
+    <p>
+      <a href={href(withQuery(changes, "/subscribers"))}>
+        {pluralParts("noMatch.without", total, { count: number(total), condition })}
+      </a>
+    </p>
+  );
+}
+
+async function firstWider(query: Query, signal: AbortSignal): Promise<(Wider & { total: number }) | null> {
+  for (const wider of widerSearches(query)) {
+    const search = { ...pageQuery({ ...query, ...wider.changes }, 0, "EXACT"), limit: 1 };
+    const { total } = await call("GET /api/subscribers", { query: search, signal });
+    if (total) return { ...wider, total };
+  }
+  return null;
+}
+
+/** The status, and then the condition that was added last, are left out first. */
+function widerSearches({ filter, q, status, segmentId }: Query): Wider[] {
+  const parts = partsOf(filter) ?? [filter];
+  const all: Wider[] = parts.map((part, index) => ({
+    without: <code dir="ltr">{part}</code>,
+    changes: { filter: joined(parts.toSpliced(index, 1)) },
+  }));
+  if (q) all.unshift({ without: <bdi>“{q}”</bdi>, changes: { q: "" } });
+  if (status) all.push({ without: `“${named("status", status)}”`, changes: { status: "" } });
+  // Without its only condition, a search has everyone.
+  return all.length > 1 || segmentId ? all.toReversed() : [];
+}

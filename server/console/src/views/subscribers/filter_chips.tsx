@@ -1,0 +1,142 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { Icon } from "../../components/icon.tsx";
+import { useShortcuts } from "../../keys.ts";
+import { t } from "../../texts.ts";
+import { partWords } from "./condition_words.ts";
+import { conditionOf, type FilterField } from "./conditions.ts";
+import { FilterEditor } from "./filter_editor.tsx";
+import { joined, partsOf } from "./filter_parts.ts";
+
+/** The part of the filter that is changed, and the element that the editor is next to. */
+interface Edited {
+  /** -1 for a new part. */
+  index: number;
+  anchor: HTMLElement | null;
+}
+
+export function useFilterEditor(): Signal<Edited | null> {
+  return useSignal<Edited | null>(null);
+}
+
+/** The button that adds a part to the filter. */
+export function AddFilter({ edited }: { edited: Signal<Edited | null> }) {
+  return (
+    <button
+      id="add-filter"
+      type="button"
+      aria-haspopup="dialog"
+      aria-label={t("filter.add")}
+      title={t("filter.add")}
+      onClick={(event) => (edited.value = { index: -1, anchor: event.currentTarget })}
+    >
+      <Icon name="filter" />
+      <span>{t("filter.short")}</span>
+    </button>
+  );
+}
+
+/** The parts of a filter, each of which can be changed and removed. */
+export function FilterChips({
+  filter,
+  q,
+  fields,
+  edited,
+  onFilter,
+  onSearch,
+}: {
+  filter: string;
+  /** A search for the beginning of a text next to the filter. */
+  q: string;
+  fields: readonly FilterField[];
+  edited: Signal<Edited | null>;
+  onFilter: (filter: string) => void;
+  onSearch: (q: string) => void;
+}) {
+  const parts = partsOf(filter);
+  const current = edited.value;
+  useShortcuts([
+    {
+      keys: ["f"],
+      text: "filter.add",
+      run: () => (edited.value = { index: -1, anchor: document.getElementById("add-filter") }),
+    },
+  ]);
+
+  function change(index: number, part: string): void {
+    const changed = [...(parts ?? [`(${filter})`])];
+    if (index < 0) changed.push(part);
+    else changed.splice(index, 1, ...(part ? [part] : []));
+    onFilter(joined(changed));
+  }
+
+  return (
+    <>
+      {(Boolean(parts?.length) || (filter && q)) && (
+        <ul class="chips" aria-label={t("filter.label")}>
+          {filter && q && (
+            <Chip words={["", `“${q}”`]} onRemove={() => onSearch("")} />
+          )}
+          {parts?.map((part, index) => (
+            <Chip
+              key={`${index} ${part}`}
+              words={partWords(part, fields)}
+              {...(conditionOf(part, fields)
+                ? { onEdit: (anchor: HTMLElement) => (edited.value = { index, anchor }) }
+                : {})}
+              onRemove={() => change(index, "")}
+            />
+          ))}
+        </ul>
+      )}
+      {current && (
+        <FilterEditor
+          key={current.index}
+          fields={fields}
+          condition={conditionOf(parts?.[current.index] ?? "", fields)}
+          anchor={current.anchor}
+          onApply={(part) => change(current.index, part)}
+          onClose={() => (edited.value = null)}
+        />
+      )}
+    </>
+  );
+}
+
+function Chip({
+  words: [title, rest],
+  onEdit,
+  onRemove,
+}: {
+  words: [string, string];
+  onEdit?: (anchor: HTMLElement) => void;
+  onRemove: () => void;
+}) {
+  const text = (
+    <bdi class="cut" dir="auto" title={`${title} ${rest}`}>
+      {title && <strong>{title}</strong>} {rest}
+    </bdi>
+  );
+  return (
+    <li class="chip">
+      {onEdit ? (
+        <button type="button" class="plain" aria-haspopup="dialog" onClick={(event) => onEdit(event.currentTarget)}>
+          {text}
+        </button>
+      ) : (
+        <span>{text}</span>
+      )}
+      <button
+        type="button"
+        class="plain"
+        aria-label={t("filter.remove", { condition: `${title} ${rest}`.trim() })}
+        onClick={() => {
+          // The button is removed with its chip.
+          document.getElementById("add-filter")?.focus();
+          onRemove();
+        }}
+      >
+        <Icon name="close" />
+      </button>
+    </li>
+  );
+}

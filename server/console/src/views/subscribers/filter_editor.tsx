@@ -1,0 +1,176 @@
+import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { Icon } from "../../components/icon.tsx";
+import { type Option, useListbox } from "../../components/listbox.tsx";
+import { place } from "../../components/menu.tsx";
+import { t } from "../../texts.ts";
+import { fieldTitle, operatorTitle, valueTitle } from "./condition_words.ts";
+import { type Condition, type FilterField, operatorsOf, type Type, written } from "./conditions.ts";
+import { useSuggestions } from "./suggestions.ts";
+
+/** The types whose values are chosen from a list. */
+const CHOSEN: readonly Type[] = ["status", "tags", "boolean"];
+
+/** Chooses a field, an operator and a value, next to the button that opened it. */
+export function FilterEditor({
+  fields,
+  condition,
+  anchor,
+  onApply,
+  onClose,
+}: {
+  fields: readonly FilterField[];
+  /** The condition that is changed; a new one if it is absent. */
+  condition: Condition | null;
+  anchor: HTMLElement | null;
+  onApply: (part: string) => void;
+  onClose: () => void;
+}) {
+  const popover = useRef<HTMLDivElement>(null);
+  const name = useSignal(condition?.field ?? "");
+  const field = fields.find((each) => each.name === name.value);
+  useLayoutEffect(() => {
+    popover.current?.showPopover();
+  }, []);
+  useLayoutEffect(() => {
+    if (anchor && popover.current) place(anchor, popover.current);
+    popover.current?.querySelector<HTMLElement>(".value, input")?.focus();
+  }, [name.value]);
+  return (
+    <div
+      ref={popover}
+      popover="auto"
+      class="menu filter-editor"
+      role="dialog"
+      aria-label={t("filter.add")}
+      onToggle={(event) => event.newState === "closed" && onClose()}
+    >
+      {field ? (
+        <ValueStep
+          field={field}
+          condition={condition?.field === field.name ? condition : null}
+          onBack={() => (name.value = "")}
+          onApply={(part) => {
+            onApply(part);
+            popover.current?.hidePopover();
+          }}
+        />
+      ) : (
+        <FieldStep fields={fields} onChoose={(chosen) => (name.value = chosen.name)} />
+      )}
+    </div>
+  );
+}
+
+function FieldStep({ fields, onChoose }: { fields: readonly FilterField[]; onChoose: (field: FilterField) => void }) {
+  const text = useSignal("");
+  const wanted = text.value.trim().toLowerCase();
+  const options: Option[] = fields
+    .filter((field) => `${fieldTitle(field)} ${field.name}`.toLowerCase().includes(wanted))
+    .map((field) => ({
+      key: field.name,
+      text: field.label ? <bdi>{field.label}</bdi> : fieldTitle(field),
+      run: () => onChoose(field),
+    }));
+  const listbox = useListbox(options, { label: t("filter.field") });
+  return (
+    <>
+      <input
+        {...listbox.input}
+        aria-label={t("filter.field")}
+        placeholder={t("filter.field")}
+        value={text.value}
+        onInput={(event) => (text.value = event.currentTarget.value)}
+        onKeyDown={listbox.onKeyDown}
+      />
+      {listbox.list || <p class="hint">{t("filter.noField")}</p>}
+    </>
+  );
+}
+
+function ValueStep({
+  field,
+  condition,
+  onBack,
+  onApply,
+}: {
+  field: FilterField;
+  condition: Condition | null;
+  onBack: () => void;
+  onApply: (part: string) => void;
+}) {
+  const operators = operatorsOf(field.type);
+  const name = useSignal(condition?.operator.name ?? operators[0]?.name);
+  const operator = operators.find((each) => each.name === name.value) ?? operators[0];
+  const value = useSignal(condition?.value ?? (operator?.form === "days" ? "30" : ""));
+  const hasList = operator?.form === "plain" && ["status", "tags", "boolean", "text"].includes(field.type);
+  const found = useSuggestions(hasList ? field : undefined, value.value === condition?.value ? "" : value.value);
+
+  function apply(chosen = value.value): void {
+    if (!operator || (!chosen && operator.form !== "any")) return;
+    const isUnknown = ["status", "boolean"].includes(field.type) && !found.includes(chosen);
+    if (operator.form === "plain" && isUnknown) return;
+    onApply(written({ field: field.name, operator, value: chosen }, field.type));
+  }
+
+  const options: Option[] = hasList
+    ? found.map((each) => ({ key: each, text: <bdi>{valueTitle(field, each)}</bdi>, run: () => apply(each) }))
+    : [];
+  const listbox = useListbox(options, { label: t("filter.value"), startsActive: CHOSEN.includes(field.type) });
+  const isNumber = operator?.form === "days" || ["count", "number"].includes(field.type);
+  const isDate = !isNumber && field.type === "date" && !/^.{11}/.test(value.value);
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        apply();
+      }}
+    >
+      <div class="heading">
+        <button type="button" class="plain" aria-label={t("filter.back")} onClick={onBack}>
+          <Icon name="left" />
+        </button>
+        <bdi class="cut">{fieldTitle(field)}</bdi>
+        <select
+          aria-label={t("filter.operator")}
+          value={operator?.name}
+          onChange={(event) => {
+            const before = operator?.form;
+            name.value = event.currentTarget.value as Condition["operator"]["name"];
+            const after = operators.find((each) => each.name === name.value)?.form;
+            if (before !== after && (before === "days" || after === "days")) value.value = after === "days" ? "30" : "";
+          }}
+        >
+          {operators.map((each) => (
+            <option key={each.name} value={each.name}>
+              {operatorTitle(each.name, field)}
+            </option>
+          ))}
+        </select>
+      </div>
+      {operator?.form !== "any" && (
+        <input
+          {...(hasList ? listbox.input : {})}
+          key={isDate ? "date" : "text"}
+          class="value"
+          // The types of Preact want one type of input per element.
+          type={(isNumber ? "number" : isDate ? "date" : "text") as "text"}
+          step={isNumber && operator?.form !== "days" && field.type === "number" ? "any" : undefined}
+          min={operator?.form === "days" ? 1 : undefined}
+          required
+          dir={isNumber || isDate ? undefined : "auto"}
+          autocomplete="off"
+          spellcheck={false}
+          maxLength={1000}
+          aria-label={t("filter.value")}
+          placeholder={t("filter.value")}
+          value={value.value}
+          onInput={(event) => (value.value = event.currentTarget.value)}
+          onKeyDown={hasList ? listbox.onKeyDown : undefined}
+        />
+      )}
+      {listbox.list}
+      <button class="main">{t("filter.apply")}</button>
+    </form>
+  );
+}

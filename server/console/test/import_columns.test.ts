@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ImportJobColumn, ImportOptions } from "../src/api/types.ts";
+import { decided, decisions, IGNORE, labelOf, NEW, typeOf } from "../src/views/import/columns.ts";
+
+function column(name: string, changes: Partial<ImportJobColumn> = {}): ImportJobColumn {
+  return {
+    name,
+    target: "",
+    filled: 1,
+    examples: [],
+    proposedType: "TEXT",
+    looksLikeConsent: false,
+    unknown: false,
+    ...changes,
+  };
+}
+
+const FIELDS = [{ key: "town" }];
+
+function choices(columns: ImportJobColumn[], options: ImportOptions = {}, format = "csv"): string[] {
+  return decisions({ columns, problems: [], format }, options, FIELDS).map(({ choice }) => choice);
+}
+
+test("a column that the server does not know needs a decision, and one of a preset is ignored", () => {
+  const columns = [column("email", { target: "email" }), column("Age", { unknown: true }), column("LEID")];
+  assert.deepEqual(choices(columns), ["email", "", IGNORE]);
+});
+
+test("a choice is stored by position, and replaces earlier ones of the column", () => {
+  const age = { column: column("Age", { unknown: true }), index: 1 };
+  let options: ImportOptions = { columnMap: ["Age=tags", "#1=email"], ignoreColumns: ["Age"] };
+  options = decided(options, age, "firstName", "csv");
+  assert.deepEqual(options.columnMap, ["#1=email", "#2=firstName"]);
+  assert.deepEqual(options.ignoreColumns, []);
+  options = decided(options, age, IGNORE, "csv");
+  assert.deepEqual(options.columnMap, ["#1=email"]);
+  assert.deepEqual(options.ignoreColumns, ["#2"]);
+});
+
+test("choices are read from the options, also before the server has applied them", () => {
+  const before = [column("email", { target: "email" }), column("Age", { unknown: true })];
+  const options = decided({}, { column: before[1] as ImportJobColumn, index: 1 }, NEW, "csv");
+  assert.deepEqual(choices(before, options), ["email", NEW]);
+  const after = [column("email", { target: "email" }), column("Age", { target: "customFields.age" })];
+  assert.deepEqual(choices(after, options), ["email", NEW]);
+});
+
+test("a column that becomes a field only because another one does still needs a decision", () => {
+  const columns = [column("Age", { target: "customFields.age" }), column("Town", { target: "customFields.town" })];
+  assert.deepEqual(choices(columns, { unknownColumns: "CREATE_FIELDS" }), ["", "customFields.town"]);
+});
+
+test("an unknown field of JSON can be ignored or created", () => {
+  const columns = [column("email", { target: "email" }), column("customFields.age", { target: "customFields.age" })];
+  const age = { column: columns[1] as ImportJobColumn, index: 1 };
+  assert.deepEqual(choices(columns, {}, "json"), ["email", ""]);
+  assert.deepEqual(choices(columns, decided({}, age, NEW, "json"), "json"), ["email", NEW]);
+  assert.deepEqual(choices(columns, decided({}, age, IGNORE, "json"), "json"), ["email", IGNORE]);
+});
+
+test("the label of a new field has no characters that options give a meaning", () => {
+  assert.equal(labelOf(column(" a=b\n+ c "), 0), "a b c");
+  assert.equal(labelOf(column(""), 2), "Column 3");
+  assert.equal(labelOf(column("Email"), 1), "Email 2");
+  assert.equal(labelOf(column("x".repeat(1_000)), 0).length, 78);
+});
+
+test("a date whose order is not certain stays text", () => {
+  const dates = (...examples: string[]) => column("Since", { proposedType: "DATE", examples });
+  assert.deepEqual(typeOf(dates("2024-12-31"), {}), { dataType: "DATE" });
+  assert.deepEqual(typeOf(dates("01.02.2024", "31.12.2024"), {}), { dataType: "DATE", order: "DMY" });
+  assert.deepEqual(typeOf(dates("12/31/2024"), {}), { dataType: "DATE", order: "MDY" });
+  assert.deepEqual(typeOf(dates("01.02.2024"), {}), { dataType: "TEXT" });
+  assert.deepEqual(typeOf(dates("01.02.2024"), { dateFormat: "DMY" }), { dataType: "DATE" });
+});

@@ -1,0 +1,676 @@
+"""Imports in the console: steps, interrupted uploads, results, failed rows and undo."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+from ..behavior import import_jobs
+from ..conftest import new_account
+from ..fronts import HttpFront
+from ..processes import Service, start
+from .actions import Actions
+from .conftest import Person
+from .files import drop, large, mailchimp, payload
+from .people import add_person
+
+pytestmark = pytest.mark.verify
+MARKUP = "<img src=x onerror=alert(1)>"
+RIGHT_TO_LEFT = "\u05d0\u05d1\u05d2"
+
+
+def button(page: Page, name: str) -> Locator:
+    return page.get_by_role("button", name=name)
+
+
+def choose_file(page: Page, content: str | bytes, name: str = "members.csv") -> None:
+    page.locator("input[type=file]").set_input_files(payload(content, name))
+
+
+def check_view(person: Person) -> None:
+    """Checks the accessibility, and that a narrow page does not scroll to the side."""
+    person.check_accessibility()
+    size = person.page.viewport_size
+    assert size is not None
+    person.page.set_viewport_size({"width": 320, "height": 640})
+    assert person.page.evaluate("document.querySelector('main').scrollWidth <= innerWidth")
+    person.page.set_viewport_size(size)
+
+
+def state(page: Page) -> Locator:
+    return page.locator(".page-head .state")
+
+
+def go_through(page: Page) -> None:
+    """Goes from the first step to the result."""
+    button(page, "Continue").click()
+    button(page, "Check the file").click()
+    page.get_by_role("button", name=re.compile("^Import .* pe")).click()
+    expect(state(page)).to_have_text("Imported")
+
+
+def test_file_of_a_former_provider_is_imported_in_four_actions(person: Person) -> None:
+    page, actions = person.page, Actions(person.page)
+    person.sign_in()
+
+    drop(page, mailchimp(1204))
+    actions.count += 1
+    expect(page.get_by_text("This looks like a Mailchimp export with 1,204 rows")).to_be_visible()
+    actions.click(button(page, "Continue"))
+    expect(page.get_by_role("heading", name="1,204 people in the file")).to_be_visible()
+    actions.click(button(page, "Check the file"))
+    actions.click(button(page, "Import 1,204 people"))
+
+    expect(state(page)).to_have_text("Imported")
+    expect(page.get_by_text("1,204 new people")).to_be_visible()
+    assert actions.count <= 4
+    assert person.account.ok("ListSubscribers", filter="status = CONFIRMED")["total"] == 1204
+
+
+def test_failed_rows_are_fetched_in_three_actions(person: Person) -> None:
+    page, actions = person.page, Actions(person.page)
+    import_jobs.run_file(person.account, "email,firstName\nada@example.com,Ada\nbob@,Bob\n")
+    person.sign_in()
+
+    actions.click(page.get_by_role("link", name="Activity"))
+    actions.click(page.get_by_role("link", name="members.csv"))
+    expect(page.get_by_text("1 address is not valid line 3")).to_be_visible()
+    with page.expect_download() as download:
+        actions.click(page.get_by_role("link", name="Failed rows (CSV)"))
+
+    assert download.value.suggested_filename == "members.failures.csv"
+    text = Path(download.value.path()).read_text().splitlines()
+    assert text == [
+        "email,firstName,line,reason,field",
+        "bob@,Bob,3,INVALID_EMAIL,email",
+    ]
+    assert actions.count <= 3
+
+
+def test_import_works_with_the_keyboard_only(person: Person) -> None:
+    page, account = person.page, person.account
+    # With a listener, the browser shows no dialog, which takes effect after a while.
+    page.on("filechooser", lambda _: None)
+    person.sign_in()
+    page.keyboard.press("g")
+    page.keyboard.press("i")
+    expect(page.get_by_role("heading", name="Import", exact=True)).to_be_visible()
+    button(page, "Choose a file").focus()
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Enter")
+    chooser.value.set_files(payload("email,Town\nada@example.com,Bath\n"))
+
+    town = page.get_by_role("combobox", name="Town")
+    expect(town).to_be_visible()
+    town.focus()
+    # Ignore is the first choice, and a new field the next one.
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(town).to_have_value("new")
+    expect(town).to_be_focused()
+    for name in ("Continue", "Check the file"):
+        button(page, name).focus()
+        page.keyboard.press("Enter")
+    expect(button(page, "Import 1 person")).to_be_focused()
+    page.keyboard.press("Enter")
+
+    expect(state(page)).to_have_text("Imported")
+    ada = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
+    assert ada["customFields"] == {"town": "Bath"}
+
+
+def test_unknown_columns_become_tags_fields_of_their_type_or_nothing(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    rows = "ada@example.com,vip,36,31.12.2024,Bath\nbob@example.com,,41,30.11.2024,Ely\n"
+    drop(page, "email,Group,Age,Since,Town\n" + rows)
+    expect(page.get_by_text("4 columns are not known.")).to_be_visible()
+    expect(button(page, "Continue")).to_be_disabled()
+
+    page.get_by_role("combobox", name="Group").select_option("Tags")
+    page.get_by_role("combobox", name="Town").select_option("Ignore")
+    button(page, "A new field for each").click()
+    expect(page.get_by_role("combobox", name="Age")).to_have_value("new")
+    sample = page.get_by_role("region", name="The first rows")
+    expect(sample.get_by_role("row").nth(1)).to_contain_text("vip")
+    expect(sample).to_have_attribute("aria-busy", "false")
+    page.reload()
+    expect(page.get_by_role("combobox", name="Town")).to_have_value("ignore")
+    go_through(page)
+
+    fields = {
+        each["key"]: each["dataType"] for each in account.ok("ListCustomFields")["customFields"]
+    }
+    assert fields == {"age": "NUMBER", "since": "DATE"}
+    ada = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
+    assert (ada["tags"], ada["customFields"]) == (["vip"], {"age": 36, "since": "2024-12-31"})
+
+
+def test_column_that_looks_like_consent_needs_an_answer(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    drop(page, "email,Newsletter,Town,Plan\nada@example.com,yes,,\nbob@example.com,no,,\n")
+    newsletter = page.get_by_role("combobox", name="Newsletter")
+    expect(newsletter).to_be_visible()
+    expect(page.get_by_text("Looks like consent.")).to_be_visible()
+    assert "New field" not in newsletter.inner_text()
+    # It is not ignored with the others, because opt-outs would be lost.
+    button(page, "Ignore all of them").click()
+    expect(page.get_by_text("1 column is not known.")).to_be_visible()
+
+    newsletter.select_option("Wants mail: yes or no")
+    button(page, "Continue").click()
+    expect(page.get_by_text("1 person in the file opted out elsewhere")).to_be_visible()
+    expect(page.get_by_label("Take them over as opted out (recommended)")).to_be_checked()
+    button(page, "Check the file").click()
+    button(page, "Import 2 people").click()
+
+    expect(state(page)).to_have_text("Imported")
+    people = account.ok("ListSubscribers")["subscribers"]
+    assert {each["email"]: each["status"] for each in people} == {
+        "ada@example.com": "CONFIRMED",
+        "bob@example.com": "UNSUBSCRIBED",
+    }
+
+
+def test_people_who_opted_out_stay_opted_out(person: Person) -> None:
+    page, account = person.page, person.account
+    add_person(account, email="ada@example.com", isConfirmed=True)
+    account.ok("ChangeSubscriberStatus", id="ada@example.com", status="UNSUBSCRIBED")
+    add_person(account, email="gone@example.com", isConfirmed=True)
+    account.ok("ChangeSubscriberStatus", id="gone@example.com", status="UNSUBSCRIBED")
+    account.ok("DeleteSubscriber", id="gone@example.com")
+    person.sign_in()
+    rows = "ada@example.com,CONFIRMED\ngone@example.com,CONFIRMED\nnew@example.com,CONFIRMED\n"
+    drop(page, "email,status\n" + rows)
+
+    button(page, "Continue").click()
+    button(page, "Check the file").click()
+
+    numbers = page.locator("#numbers")
+    expect(numbers).to_contain_text("1 of them keeps the status here: opt-outs stay opted out")
+    expect(numbers).to_contain_text("1 opted out before or blocked: stays out")
+    button(page, "Import 2 people").click()
+    expect(state(page)).to_have_text("Imported")
+    ada = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
+    assert ada["status"] == "UNSUBSCRIBED"
+    account.fails("SubscriberNotFound", "GetSubscriber", id="gone@example.com")
+
+
+def test_people_without_consent_are_tagged_and_opt_outs_left_out(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    drop(page, "email,unsubscribedAt\nada@example.com,\nbob@example.com,2024-01-01\n")
+    button(page, "Continue").click()
+
+    page.get_by_label("Leave them out").check()
+    page.get_by_label("I don't know").check()
+    page.get_by_label("Tag for everyone in the file").fill("from the shop")
+    with page.expect_response(
+        lambda response: "from the shop" in (response.request.post_data or "")
+    ):
+        page.get_by_label("Tag for everyone in the file").press("Tab")
+    page.reload()
+    expect(page.get_by_label("Leave them out")).to_be_checked()
+    expect(page.get_by_label("I don't know")).to_be_checked()
+    button(page, "Check the file").click()
+    expect(page.get_by_text("1 left out, as chosen")).to_be_visible()
+    button(page, "Import 1 person").click()
+
+    expect(state(page)).to_have_text("Imported")
+    (ada,) = account.ok("ListSubscribers")["subscribers"]
+    assert (ada["status"], sorted(ada["tags"])) == (
+        "UNCONFIRMED",
+        ["from the shop", "needs-consent"],
+    )
+
+
+def test_words_for_a_status_are_explained_after_the_check(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    drop(page, "email,status\nada@example.com,CONFIRMED\nbob@example.com,paused\n")
+    button(page, "Continue").click()
+    button(page, "Check the file").click()
+
+    expect(page.get_by_text("1 row with an error")).to_be_visible()
+    page.get_by_role("combobox", name="paused means").select_option("Unsubscribed")
+    button(page, "Import 2 people").click()
+
+    expect(state(page)).to_have_text("Imported")
+    bob = account.ok("GetSubscriber", id="bob@example.com")["subscriber"]
+    assert bob["status"] == "UNSUBSCRIBED"
+
+
+def test_other_encoding_is_recognized_and_can_be_changed(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    person.open("/import")
+    choose_file(page, "email,firstName\nj@example.com,J\u00fcrg\n".encode("windows-1252"))
+
+    expect(page.get_by_text("Characters: Western European.")).to_be_visible()
+    sample = page.get_by_role("region", name="The first rows")
+    expect(sample).to_contain_text("J\u00fcrg")
+    page.get_by_text("Not right?").click()
+    page.get_by_label("Characters").select_option("Cyrillic")
+    expect(sample).to_contain_text("J\u044crg")
+    page.get_by_label("Characters").select_option("Unicode (UTF-8)")
+    expect(page.get_by_text("The characters are not UTF-8.")).to_be_visible()
+    expect(button(page, "Continue")).to_be_disabled()
+
+
+def test_hostile_content_is_text(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    long = "v" * 1000
+    name = f"{MARKUP} {RIGHT_TO_LEFT}.csv"
+    header = f'email,firstName,"{MARKUP}",{"x" * 1000},{RIGHT_TO_LEFT}\n'
+    drop(page, header + f'ada@example.com,"{MARKUP}",{MARKUP},{long},{RIGHT_TO_LEFT}\n', name)
+
+    button(page, "A new field for each").click()
+    region = page.get_by_role("region", name="The first rows")
+    expect(region).to_contain_text(long)
+    expect(page.get_by_role("heading", name=name)).to_be_visible()
+    check_view(person)
+    go_through(page)
+
+    ada = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
+    assert ada["firstName"] == MARKUP
+    assert set(ada["customFields"].values()) == {MARKUP, long, RIGHT_TO_LEFT}
+
+
+def test_file_with_100_columns_is_decided_at_once(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    names = [f"Question {number}" for number in range(99)]
+    drop(page, ",".join(["email", *names]) + "\nada@example.com" + ",1" * 99 + "\n")
+
+    expect(page.get_by_text("99 columns are not known.")).to_be_visible()
+    button(page, "Ignore all of them").click()
+    go_through(page)
+
+    assert account.ok("ListCustomFields")["total"] == 0
+
+
+def test_upload_continues_after_the_connection_was_lost(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    person.open("/import")
+    failed: list[str] = []
+
+    def fail_twice(route: Route) -> None:
+        offset = re.search(r"offset=(\d+)", route.request.url)
+        if offset and offset[1] != "0" and len(failed) < 2:
+            failed.append(offset[1])
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/content?*", fail_twice)
+    content = large(3)
+    choose_file(page, content)
+    expect(page.get_by_text("The upload continues by itself.")).to_be_visible()
+    # The person looks at something else meanwhile.
+    page.get_by_role("link", name="Segments").click()
+    page.get_by_role("link", name=re.compile("^Import")).first.click()
+    page.get_by_role("link", name="members.csv").click()
+
+    expect(button(page, "Continue")).to_be_visible()
+    assert len(failed) == 2
+    expect(page.get_by_text(f"CSV with {content.count(10) - 1:,} rows")).to_be_visible()
+
+
+def test_part_that_arrives_altered_is_sent_again(person: Person) -> None:
+    page, altered = person.page, []
+
+    def alter(route: Route) -> None:
+        altered.append(route.request.url)
+        route.continue_(post_data=b"y" * (1 << 20))
+
+    person.sign_in()
+    person.open("/import")
+    page.route("**/content?offset=0*", alter)
+    content = large(1)
+    choose_file(page, content)
+    expect(page.get_by_role("alert")).to_contain_text("arrived altered, several times")
+    assert len(altered) > 1
+    page.unroute("**/content?offset=0*")
+    page.get_by_role("alert").get_by_role("button", name="Try again").click()
+
+    expect(button(page, "Continue")).to_be_visible()
+    expect(page.get_by_text(f"CSV with {content.count(10) - 1:,} rows")).to_be_visible()
+
+
+def test_full_disk_stops_an_upload_until_it_is_tried_again(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    person.open("/import")
+    error = {"code": "InsufficientStorage", "message": "No space", "details": [], "requestId": "1"}
+    page.route(
+        "**/content?offset=1048576*", lambda route: route.fulfill(status=507, json={"error": error})
+    )
+    choose_file(page, large(2))
+    expect(page.get_by_role("alert")).to_contain_text("The disk of the server is full.")
+    page.unroute("**/content?offset=1048576*")
+    page.get_by_role("alert").get_by_role("button", name="Try again").click()
+
+    expect(button(page, "Continue")).to_be_visible()
+
+
+def test_upload_of_a_closed_tab_continues_with_the_same_file_only(person: Person) -> None:
+    page, account = person.page, person.account
+    content = large(2)
+    job = import_jobs.create(account, content)
+    assert import_jobs.send_part(account, job, content[: 1 << 20]).status == 200
+    person.sign_in()
+    person.open(f"/import/{job['id']}")
+    expect(page.get_by_text("choose it again to continue")).to_be_visible()
+
+    choose_file(page, b"x" * len(content))
+    expect(page.get_by_text("This is another file")).to_be_visible()
+    choose_file(page, content[:-1])
+    expect(page.get_by_text("This is another file")).to_be_visible()
+    choose_file(page, content)
+
+    expect(button(page, "Continue")).to_be_visible()
+    expect(page.get_by_text(f"CSV with {content.count(10) - 1:,} rows")).to_be_visible()
+
+
+@pytest.fixture
+def own_service(tmp_path: Path) -> Iterator[Service]:
+    """A service that a test stops."""
+    running = start(tmp_path)
+    yield running
+    running.stop()
+
+
+def test_nothing_is_lost_when_the_server_restarts(
+    person: Person, own_service: Service, tmp_path: Path
+) -> None:
+    page = person.page
+    person.account = new_account(own_service, HttpFront("http", own_service.http))
+    addresses = {"ROSTER_HTTP_ADDRESS": own_service.http}
+    person.sign_in()
+    person.open("/import")
+    content = large(3)
+
+    def stop_server(route: Route) -> None:
+        own_service.stop()
+        route.abort()
+
+    page.route("**/content?offset=1048576*", stop_server)
+    choose_file(page, content)
+    expect(page.get_by_text("The upload continues by itself.")).to_be_visible()
+    page.unroute("**/content?offset=1048576*")
+    again = start(tmp_path, **addresses)
+    try:
+        button(page, "Continue").click()
+        button(page, "Check the file").click()
+        again.stop()
+        expect(page.get_by_text("Roster does not respond.")).to_be_visible()
+        again = start(tmp_path, **addresses)
+        page.get_by_role("button", name=re.compile("^Import .* people")).click()
+        expect(state(page)).to_have_text("Importing")
+        again.stop()
+        again = start(tmp_path, **addresses)
+
+        expect(state(page)).to_have_text("Imported")
+        expect(page.get_by_text(f"{content.count(10) - 1:,} new people")).to_be_visible()
+    finally:
+        again.stop()
+
+
+def test_session_that_ends_during_an_upload_does_not_lose_it(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    person.open("/import")
+    ended: list[Any] = []
+
+    def end_session(route: Route) -> None:
+        if not ended:
+            ended.append(account.ok("SignOutEverywhere"))
+        route.continue_()
+
+    page.route("**/content?offset=1048576*", end_session)
+    choose_file(page, large(2))
+    page.get_by_label("Sign-in link or API key").fill(account.key)
+    button(page, "Sign in").click()
+
+    expect(button(page, "Continue")).to_be_visible()
+
+
+def test_two_tabs_show_the_same_import(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    drop(page, "email,Town\nada@example.com,Bath\n")
+    town = page.get_by_role("combobox", name="Town")
+    expect(town).to_be_visible()
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.get_by_role("combobox", name="Town").select_option("Ignore")
+
+    expect(town).to_have_value("ignore")
+    go_through(other)
+    expect(state(page)).to_have_text("Imported")
+    assert account.ok("ListSubscribers")["total"] == 1
+
+
+def test_change_of_another_tab_is_not_overwritten(person: Person) -> None:
+    page, account = person.page, person.account
+    job = import_jobs.upload(account, b"email,Town\nada@example.com,Bath\n")
+    person.sign_in()
+    person.open(f"/import/{job['id']}")
+    town = page.get_by_role("combobox", name="Town")
+    expect(town).to_be_visible()
+    # The page reads the import every few seconds.
+    page.route(
+        "**/api/imports/*",
+        lambda route: route.abort() if route.request.method == "GET" else route.continue_(),
+    )
+    account.ok("UpdateImport", id=job["id"], options={"ignoreColumns": ["Town"]})
+    import_jobs.settled(account, job)
+    town.select_option("Tags")
+    page.unroute("**/api/imports/*")
+
+    expect(page.get_by_text("This was changed meanwhile.")).to_be_visible()
+    expect(town).to_have_value("ignore")
+
+
+def test_dry_run_and_import_can_be_canceled(person: Person) -> None:
+    page, account = person.page, person.account
+    job = import_jobs.upload(account, large(8))
+    person.sign_in()
+    person.open(f"/import/{job['id']}?step=2")
+
+    button(page, "Check the file").click()
+    button(page, "Stop").click()
+    expect(button(page, "Check the file")).to_be_visible()
+    expect(state(page)).to_have_text("Not imported yet")
+    button(page, "Check the file").click()
+    page.get_by_role("button", name=re.compile("^Import .* people")).click()
+    button(page, "Stop").click()
+
+    expect(state(page)).to_have_text("Canceled")
+    expect(page.get_by_text("The rows that were imported before are kept.")).to_be_visible()
+
+
+def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
+    page, account = person.page, person.account
+    add_person(account, email="ada@example.com", firstName="Augusta")
+    rows = "ada@example.com,Ada,\nbob@example.com,Bob,\ncy@example.com,Cy,UNSUBSCRIBED\n"
+    content = "email,firstName,status\n" + rows
+    job = import_jobs.run_file(account, content, onConflict="UPDATE")
+    person.sign_in()
+    person.open(f"/import/{job['id']}")
+
+    button(page, "Undo").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("3 people are as before afterwards.")
+    dialog.get_by_role("button", name="Undo for 3 people").click()
+
+    expect(page.get_by_text("This import was undone, or is being undone.")).to_be_visible()
+    expect(button(page, "Undo")).to_have_count(0)
+    expect(page.get_by_text("3 people are as before again.")).to_be_visible()
+    (ada,) = account.ok("ListSubscribers")["subscribers"]
+    assert ada["firstName"] == "Augusta"
+    account.fails("SubscriberSuppressed", "CreateSubscriber", email="cy@example.com")
+
+
+def test_import_says_which_operation_it_waits_for(person: Person) -> None:
+    page, account = person.page, person.account
+    first = import_jobs.upload(account, large(4), name="first.csv")
+    second = import_jobs.upload(account, b"email\nada@example.com\n")
+    account.ok("StartImport", id=first["id"])
+    account.ok("StartImport", id=second["id"])
+    person.sign_in()
+
+    person.open(f"/import/{second['id']}")
+
+    waits = page.get_by_text("Operations run one after another. This one follows after:")
+    expect(waits.get_by_role("link", name="Import a file: first.csv")).to_be_visible()
+    expect(state(page)).to_have_text("Imported")
+
+
+def test_export_has_its_file_in_activity(person: Person) -> None:
+    page, account = person.page, person.account
+    add_person(account, email="ada@example.com")
+    fields = {"columns": ["email", "tags"], "filter": "status = UNCONFIRMED"}
+    export = account.ok("CreateExport", format="CSV", **fields)["export"]["id"]
+    person.sign_in()
+    page.get_by_role("link", name="Activity").click()
+    page.get_by_role("link", name="Export to a file").click()
+
+    facts = page.locator(".facts").first
+    expect(facts).to_contain_text("FormatCSV")
+    expect(facts).to_contain_text("Columnsemail, tags")
+    expect(page.get_by_text("Is deleted on")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    assert Path(download.value.path()).read_text() == "email,tags\nada@example.com,\n"
+    person.check_accessibility()
+    account.ok("DeleteExport", id=export)
+    page.reload()
+    expect(page.get_by_text("The file was deleted")).to_be_visible()
+
+
+def test_import_is_undone_in_the_list_of_activity(person: Person) -> None:
+    page, account = person.page, person.account
+    import_jobs.run_file(account, "email\nada@example.com\n")
+    person.sign_in()
+    person.open("/activity")
+    row = page.get_by_role("row").filter(has_text="Import a file: members.csv")
+    expect(row).to_contain_text("1 imported")
+
+    row.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo for 1 person").click()
+
+    expect(page.get_by_role("row").filter(has_text="1 changed")).to_be_visible()
+    assert account.ok("ListSubscribers")["total"] == 0
+
+
+def test_reader_sees_imports_but_cannot_import(person: Person) -> None:
+    page, account = person.page, person.account
+    job = import_jobs.run_file(account, "email\nada@example.com\n")
+    person.sign_in(scope="read")
+    person.open("/import")
+
+    expect(page.get_by_text("Your session can read only.")).to_be_visible()
+    expect(button(page, "Choose a file")).to_have_count(0)
+    drop(page, "email\nbob@example.com\n")
+    expect(page.get_by_text("Importing needs a session that can write.").nth(1)).to_be_visible()
+    page.get_by_role("link", name="members.csv").click()
+    expect(page.get_by_text("1 new person")).to_be_visible()
+    expect(button(page, "Undo")).to_have_count(0)
+    assert [each["id"] for each in account.ok("ListImports")["imports"]] == [job["id"]]
+
+
+def test_file_that_cannot_be_imported_is_explained(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    person.open("/import")
+    for name, content, text in [
+        ("empty.csv", "", "The file is empty."),
+        ("people.xlsx", "x", "This is a workbook."),
+    ]:
+        choose_file(page, content, name)
+        expect(page.get_by_role("alert")).to_contain_text(text)
+
+    choose_file(page, "name,town\nAda,Bath\n")
+    expect(page.get_by_text("No column is known to have the email addresses.")).to_be_visible()
+    button(page, "Cancel the import").click()
+    expect(state(page)).to_have_text("Canceled")
+    person.open("/import")
+    choose_file(page, "ada@example.com,Ada\nbob@example.com,Bob\n")
+    expect(page.get_by_text("The first line has no names of columns")).to_be_visible()
+    person.open("/import/01M7Y2MPAQ036JVMBN3RCKGA5K")
+    expect(page.get_by_role("heading", name="No such import")).to_be_visible()
+
+
+def test_too_many_open_imports_are_explained_and_tried_again(person: Person) -> None:
+    page, account = person.page, person.account
+    jobs = [import_jobs.create(account, b"email\n") for _ in range(20)]
+    person.sign_in()
+    drop(page, "email\nada@example.com\n")
+
+    expect(page.get_by_role("alert")).to_contain_text("20 imports have not ended.")
+    account.ok("CancelImport", id=jobs[0]["id"])
+    page.get_by_role("alert").get_by_role("button", name="Try again").click()
+
+    expect(button(page, "Continue")).to_be_visible()
+
+
+def test_empty_account_leads_to_imports(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+
+    page.get_by_role("main").get_by_role("link", name="Import a file").click()
+
+    expect(button(page, "Choose a file")).to_be_visible()
+
+
+@pytest.mark.parametrize("person", [{"locale": "de-DE"}], indirect=True)
+def test_steps_are_in_german(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    drop(page, "email;status\nada@example.com;UNSUBSCRIBED\n")
+    expect(page.get_by_text("CSV mit 1 Zeile, getrennt durch Semikolons.")).to_be_visible()
+    button(page, "Weiter").click()
+    button(page, "Datei pr\u00fcfen").click()
+    button(page, "1 Person importieren").click()
+    expect(state(page)).to_have_text("Importiert")
+
+
+def test_imports_are_accessible(person: Person) -> None:
+    page, account = person.page, person.account
+    uploading = import_jobs.create(account, b"email\n")
+    person.sign_in()
+    person.open("/import")
+    page.get_by_role("link", name="members.csv").wait_for()
+    check_view(person)
+    person.open(f"/import/{uploading['id']}")
+    button(page, "Choose a file").wait_for()
+    check_view(person)
+    rows = "ada@example.com,CONFIRMED,yes,Bath\nbob@,paused,no,Ely\ncy@example.com,UNSUBSCRIBED,,\n"
+    drop(page, "email,status,Newsletter,Town\n" + rows)
+    button(page, "A new field for each").or_(
+        page.get_by_text("2 columns are not known.")
+    ).first.wait_for()
+    check_view(person)
+    page.get_by_role("combobox", name="Newsletter").select_option("Says nothing about mail: ignore")
+    page.get_by_role("combobox", name="Town").select_option("Tags")
+    button(page, "Continue").click()
+    button(page, "Check the file").wait_for()
+    check_view(person)
+    button(page, "Check the file").click()
+    button(page, "Import 2 people").wait_for()
+    check_view(person)
+    button(page, "Import 2 people").click()
+    page.get_by_role("link", name="Failed rows (CSV)").wait_for()
+    check_view(person)
+    button(page, "Undo").click()
+    button(page, "Undo for").wait_for()
+    check_view(person)

@@ -1,0 +1,97 @@
+"""P11: kill -9 of the service while it writes the files of exports.
+
+Each export has another format, and is of all subscribers or of half of them. The service is killed
+meanwhile and restarted. In the end each file has the bytes of the stream
+with the same options, each subscriber once, and its SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from rosterd.server.features.accounts.rules import make_secret
+
+from ...components import free_port
+from ...processes import Service, start
+from ...storage.helpers import differences
+from .api import TIMEOUT, call, download
+from .checker import Results
+
+FILES, HASHES = "files that differ from the stream", "files with another SHA-256"
+DIFFERENCES = "differences found by roster check"
+AT_MOST: Results = dict.fromkeys((FILES, HASHES, DIFFERENCES), 0)
+AT_LEAST: Results = {"kills in exports": 1}
+
+SUBSCRIBERS = 6_000
+# A service is killed at most so many seconds after the start of its export.
+SECONDS = 0.5
+_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"format": "CSV"},
+    {"format": "NDJSON", "view": "FULL"},
+    {"format": "CSV", "bom": True, "filter": "tags:even"},
+    {"format": "NDJSON", "filter": "tags:even"},
+)
+
+
+def run(kills: int, folder: Path, **settings: str) -> Results:
+    """Runs one export after another, and kills the service in each."""
+    key, rng = make_secret(), random.Random()
+    settings |= {
+        "ROSTER_HTTP_ADDRESS": f"127.0.0.1:{free_port()}",
+        "ROSTER_GRPC_ADDRESS": f"127.0.0.1:{free_port()}",
+        "ROSTER_BOOTSTRAP_API_KEY": key,
+        "ROSTER_LOG_LEVEL": "error",
+    }
+    results: Counter[str] = Counter()
+    service = start(folder, **settings)
+    try:
+        call(service, key, "POST", "/api/custom-fields", {"label": "Text"})
+        _create_subscribers(service, key)
+        for number in range(kills):
+            options = _OPTIONS[number % len(_OPTIONS)]
+            export = call(service, key, "POST", "/api/exports", options)["export"]
+            path = f"/api/exports/{export['id']}"
+            time.sleep(rng.uniform(0, SECONDS))
+            service.stop(signal.SIGKILL)
+            service = start(folder, **settings)
+            results["kills in exports"] += not call(service, key, "GET", path)["export"]["done"]
+            export = _until_ended(service, key, path)
+            file = download(service, key, "GET", f"{path}/file")
+            streamed = f"/api/subscribers/export?{urlencode(options).replace('True', 'true')}"
+            results[FILES] += file != download(service, key, "GET", streamed)
+            results[HASHES] += export["sha256"] != hashlib.sha256(file).hexdigest()
+            # The maximum of an account is 20.
+            download(service, key, "DELETE", path)
+    finally:
+        service.stop()
+    results[DIFFERENCES] = len(differences(service.database_url))
+    return {"kills": kills, **{name: results[name] for name in (*AT_LEAST, *AT_MOST)}}
+
+
+def _create_subscribers(service: Service, key: str) -> None:
+    for first in range(0, SUBSCRIBERS, 100):
+        rows = [
+            {
+                "email": f"{number}@example.com",
+                "tags": ["odd" if number % 2 else "even"],
+                "customFields": {"text": "x" * 900},
+            }
+            for number in range(first, first + 100)
+        ]
+        call(service, key, "POST", "/api/subscribers/bulk", {"subscribers": rows})
+
+
+def _until_ended(service: Service, key: str, path: str) -> dict[str, Any]:
+    end = time.monotonic() + TIMEOUT
+    while True:
+        export: dict[str, Any] = call(service, key, "GET", path)["export"]
+        if export["done"] or time.monotonic() > end:
+            return export
+        time.sleep(0.02)
