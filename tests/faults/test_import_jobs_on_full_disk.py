@@ -16,6 +16,9 @@ from typing import Any
 
 import pytest
 
+from rosterd.server.cli.transfer import import_job
+
+from ..cli.transfers import transfer
 from ..conftest import Account
 from ..fronts import HttpFront
 from ..processes import start
@@ -126,3 +129,20 @@ def test_import_continues_when_a_full_disk_has_space_again(tmp_path: Path) -> No
         assert (ended["state"], ended["summary"]["created"]) == ("SUCCEEDED", ROWS)
         assert account.ok("ListSubscribers", limit=1)["total"] == ROWS
     assert os.listdir(tmp_path / "disk") == []
+
+
+def test_command_continues_when_a_full_disk_has_space_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_job, "PATIENCE_SECONDS", 0.0)
+    source = tmp_path / "p.csv"
+    source.write_bytes(file(ROWS))
+    with on_small_disk(tmp_path) as (account, disk):
+        disk.fill()
+        first = transfer(account, "import", str(source))
+        disk.free()
+        second = transfer(account, "import", str(source))
+
+        assert first.returncode == 8, first.stderr
+        assert second.returncode == 0, second.stderr
+        assert account.ok("ListSubscribers", limit=1)["total"] == ROWS

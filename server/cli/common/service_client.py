@@ -26,7 +26,7 @@ CONNECT_SECONDS = 10.0
 READ_SECONDS = 300.0
 # Errors that may not occur again if the request is repeated: HTTP statuses, and the codes that can
 # end a response.
-_TRANSIENT = {408, 429, 500, 502, 503, 504}
+_TRANSIENT = {408, 429, 500, 502, 503, 504, 507}
 _TRANSIENT_CODES = {
     "Internal",
     "Unavailable",
