@@ -315,6 +315,8 @@ class SelectionChanged(RosterError):
     )
 
     def __init__(self, expected: int, total: int) -> None:
+        # HTTP returns no metadata.
+        self.details = (Detail("expectedTotal", "INVALID_VALUE", f"must be {total}"),)
         super().__init__(expectedTotal=expected, total=total)
 
 

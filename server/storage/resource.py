@@ -29,7 +29,8 @@ class Resource(Generic[Row]):
     account. Default: the key. The column `unique` has different values in all rows of an account.
     `hidden` columns are written but not read. An update writes the columns `changed`; default: all
     but the key. Only rows that match the condition `among` are read, which can have the parameter
-    `now`. `load` and `dump` convert between rows and column values.
+    `now`, and others that are passed to `page`. `load` and `dump` convert between rows and column
+    values.
     """
 
     def __init__(
@@ -100,20 +101,22 @@ class Resource(Generic[Row]):
         """Whether another row has this value of the unique column."""
         return tx.scalar(self._holder, account_id=account_id, **unique) not in (None, key)
 
-    def count(self, account_id: str, tx: Transaction) -> int:
-        return int(tx.scalar(self._count, account_id=account_id, now=tx.now))
+    def count(self, account_id: str, tx: Transaction, **among: Any) -> int:
+        return int(tx.scalar(self._count, account_id=account_id, now=tx.now, **among))
 
     def page(
-        self, account_id: str, page: Page, tx: Transaction
+        self, account_id: str, page: Page, tx: Transaction, **among: Any
     ) -> tuple[list[Row], int, Page | None]:
         """Returns the rows of a page, the number of all rows, and the next page if there is one."""
-        rows, following = self.rows(account_id, page, tx)
-        return rows, self.count(account_id, tx), following
+        rows, following = self.rows(account_id, page, tx, **among)
+        return rows, self.count(account_id, tx, **among), following
 
-    def rows(self, account_id: str, page: Page, tx: Transaction) -> tuple[list[Row], Page | None]:
+    def rows(
+        self, account_id: str, page: Page, tx: Transaction, **among: Any
+    ) -> tuple[list[Row], Page | None]:
         """Returns the rows of a page, and the next page if there is one."""
         # One row more than the page shows whether more follow.
-        values = {"account_id": account_id, "limit": page.limit + 1, "now": tx.now}
+        values = {"account_id": account_id, "limit": page.limit + 1, "now": tx.now, **among}
         if page.token is None:
             found = tx.all(self._page, offset=page.offset, **values)
         else:

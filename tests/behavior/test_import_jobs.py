@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import zipfile
 from hashlib import sha256
 from typing import Any
@@ -279,6 +280,28 @@ def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -
     assert "eve@" not in json.dumps(account.ok("ListImports"))
     job = account.ok("GetImport", id=ready["id"])["import"]
     assert (job["state"], job["error"]["reason"]) == ("FAILED", "IMPORT_STATE_CONFLICT")
+
+
+def test_running_import_skips_a_person_who_is_erased(account: Account) -> None:
+    """Also a row that was read ahead, and rows that failed before."""
+    invalid = '"eve@example.com, of the first row",'
+    rows = [f"p{number}@example.com,P" for number in range(20_000)]
+    content = "\n".join(["email,firstName", invalid, *rows, "Eve@Example.com,Eve"]).encode()
+    job = upload(account, content)
+    account.ok("StartImport", id=job["id"])
+    while not failures(account, job):
+        time.sleep(0.01)
+
+    account.ok("CreateSubscriber", email="eve@example.com")
+    account.ok("DeleteSubscriber", id="eve@example.com", erase=True)
+    during = account.ok("GetImport", id=job["id"])["import"]
+    job = settled(account, job)
+
+    assert (during["state"], job["state"]) == ("RUNNING", "SUCCEEDED")
+    assert failures(account, job) == []
+    assert (job["summary"]["created"], job["summary"]["skipped"]) == (len(rows), 1)
+    assert account.call("GetSubscriber", id="eve@example.com").status == 404
+    assert "eve@" not in json.dumps(account.ok("GetImport", id=job["id"])).lower()
 
 
 def test_jobs_have_every_option_of_streams() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from roster.v1 import operations_pb2 as pb
 from rosterd.server.features.operations import store
-from rosterd.server.features.operations.rules import BatchRequest
+from rosterd.server.features.operations.rules import BatchRequest, JobRequest, ReplayRequest
 
 from ..cases import each
 from ..conftest import Account
@@ -234,9 +234,51 @@ def test_nothing_starts_if_the_selection_differs_from_the_expected_total(account
     error = account.fails("SelectionChanged", "BatchChangeSubscribers", **request, expectedTotal=0)
 
     assert "is 11 instead of 0" in error.body["error"]["message"]
+    assert error.body["error"]["details"] == [
+        {"field": "expectedTotal", "code": "INVALID_VALUE", "message": "must be 11"}
+    ]
     assert account.ok("ListOperations")["total"] == 0
     # A difference of 10 is accepted.
     assert run(account, **request, expectedTotal=1)["changed"] == 11
+
+
+def test_operations_are_listed_by_state_and_type(account: Account) -> None:
+    create_people(account, "ada")
+    field = create_field(account, "Plan")["id"]
+    batches = [run(account, filter=ALL, action={"addTags": [tag]}) for tag in ("a", "b")]
+    undo = account.ok("UndoOperation", id=batches[1]["id"])["operation"]
+    export = ended(account, {**account.ok("CreateExport")["export"], "done": False})
+    failed = start(account, filter='customFields.plan = "pro"', action={"delete": True})
+    account.ok("DeleteCustomField", id=field)
+    ended(account, undo)
+    state = ended(account, failed)["state"]
+    with account.service.unit_of_work() as tx:
+        replay = store.create_replay(account.id, ReplayRequest({"webhookId": "0"}, 0), 0, tx).id
+        # A job is stored as canceled while it runs.
+        job = JobRequest(99, {}, {}, {"action": {}}, [], by_admin=False)
+        later = store.create_job(account.id, job, 0, tx).id
+
+    def listed(**among: str) -> list[str]:
+        page = account.ok("ListOperations", **among)
+        assert page["total"] == len(page["operations"])
+        return [each["id"] for each in page["operations"]]
+
+    of_batch = [failed["id"], batches[1]["id"], batches[0]["id"]]
+    assert listed(type="SUBSCRIBERS_BATCH") == of_batch
+    assert listed(type="SUBSCRIBERS_UNDO") == [undo["id"]]
+    assert listed(type="SUBSCRIBERS_EXPORT") == [export["id"]]
+    assert listed(type="WEBHOOK_REPLAY") == [replay]
+    assert listed(type="IMPORT_INSPECTION") == []
+    assert later in listed(state="RUNNING")
+    assert later not in listed(state="CANCELLED")
+    assert listed(type="SUBSCRIBERS_BATCH", state="SUCCEEDED") == [
+        each for each in of_batch if each != failed["id"] or state == "SUCCEEDED"
+    ]
+    assert {later, replay} < set(listed())
+    page = account.call("ListOperations", type="SUBSCRIBERS_BATCH", limit=1)
+    rest = account.ok("ListOperations", type="SUBSCRIBERS_BATCH", limit=1, pageToken=page.next)
+    assert [each["id"] for each in rest["operations"]] == of_batch[1:2]
+    assert account.call("ListOperations", limit=1, pageToken=page.next).status == 400
 
 
 def test_an_operation_has_its_filter_in_normal_form(account: Account) -> None:

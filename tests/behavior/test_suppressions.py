@@ -34,6 +34,23 @@ each_spelling = pytest.mark.parametrize(
 )
 
 
+def test_suppressions_are_listed_newest_first_and_by_reason(account: Account) -> None:
+    for reason in ("MANUAL", "UNSUBSCRIBED", "MANUAL"):
+        number = account.ok("ListSuppressions")["total"]
+        account.ok("AddSuppressions", emails=[f"{number}@example.com"], reason=reason)
+    oldest = account.ok("ListSuppressions")["suppressions"]
+    newest = account.ok("ListSuppressions", order="desc")["suppressions"]
+    assert [each["reason"] for each in oldest] == ["MANUAL", "UNSUBSCRIBED", "MANUAL"]
+    assert newest == oldest[::-1]
+
+    manual = account.call("ListSuppressions", reason="MANUAL", order="desc", limit=1)
+    assert (manual.body["total"], manual.body["suppressions"]) == (2, newest[:1])
+    among = {"reason": "MANUAL", "order": "desc", "limit": 1, "pageToken": manual.next}
+    assert account.ok("ListSuppressions", **among)["suppressions"] == newest[2:]
+    assert account.call("ListSuppressions", **{**among, "order": "asc"}).status == 400
+    assert account.ok("ListSuppressions", reason="BOUNCED")["total"] == 0
+
+
 def is_suppressed(account: Account, email: str = "ada@example.com") -> bool:
     return account.call("GetSuppression", id=email).status == 200
 

@@ -31,6 +31,7 @@ from . import (
     memory,
     operations,
     requests_on_databases,
+    web_console,
     webhooks,
     workers,
 )
@@ -81,6 +82,7 @@ GROUPS: dict[str, Group] = {
     "gateway": lambda _: gateway.stats(),
     "channel": lambda _: gateway.channel_stats(),
     "codec": lambda _: codec.stats(),
+    "console": web_console.stats,
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..processes import Service, start
 from .measurement import SHORT, Stats, spread
-from .transfers import EXPORT_ROWS, IMPORT_ROWS, exports_with_links, import_rows, outcome, stream
+from .transfers import EXPORT_ROWS, IMPORT_ROWS, exports_compared, import_rows, outcome, stream
 
 STARTS = 3 if SHORT else 5
 EXPORTS = 1 if SHORT else 3
@@ -38,7 +38,8 @@ def start_stats(folder: Path) -> Iterator[Stats]:
 def export_stats(service: Service) -> Iterator[Stats]:
     """Yields the rate of exports, and the memory growth of a service during some, in MiB."""
     import_rows(service, IMPORT_ROWS)
-    yield exports_with_links(service)
+    yield exports_compared("export_links", "export-links", service)
+    yield exports_compared("export_file", "export-file", service)
     import_rows(service, EXPORT_ROWS)
     yield spread("export_memory_mib", [_growth(service) for _ in range(EXPORTS)], 1)
 

@@ -6,9 +6,11 @@ It runs as a program of its own, so that it does not share an interpreter with t
     python -m tests.bench.streams import-csv HOST:PORT KEY ROWS FIRST
     python -m tests.bench.streams export HOST:PORT KEY
     python -m tests.bench.streams export-links HOST:PORT KEY
+    python -m tests.bench.streams export-file HOST:PORT KEY
 
 Prints one JSON object: the number of lines in the response, the seconds, and the number of lines
-that report a failure.
+that report a failure. The seconds of a file are those from the request to its end, without the
+download.
 """
 
 from __future__ import annotations
@@ -74,12 +76,35 @@ async def lines_of(response: aiohttp.ClientResponse) -> tuple[int, int]:
     return lines, failures
 
 
+async def write_file(session: aiohttp.ClientSession, address: str) -> dict[str, float]:
+    """Exports to a file, downloads it and deletes the export."""
+    url, request = f"http://{address}/api/exports", {"format": "NDJSON"}
+    started = time.perf_counter()
+    async with session.post(url, json=request) as response:
+        response.raise_for_status()
+        url += f"/{(await response.json())['export']['id']}"
+    async with session.get(f"{url}/watch") as changes:
+        async for line in changes.content:
+            if line.strip() and json.loads(line)["export"]["done"]:
+                break
+    seconds = time.perf_counter() - started
+    async with session.get(f"{url}/file") as response:
+        response.raise_for_status()
+        lines, failures = await lines_of(response)
+    async with session.delete(url) as response:
+        response.raise_for_status()
+    return {"lines": lines, "failures": failures, "seconds": seconds}
+
+
 async def main(what: str, address: str, key: str, *more: str) -> None:
     headers = {"Authorization": f"Bearer {key}"}
     timeout = aiohttp.ClientTimeout(total=600)
     query, media_type, make = IMPORTS.get(what, ("", "", rows))
     chunks = make(int(more[0]), int(more[1])) if more else []
     async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
+        if what == "export-file":
+            print(json.dumps(await write_file(session, address)))
+            return
         started = time.perf_counter()
         if what in IMPORTS:
             url = f"http://{address}/api/subscribers/import{query}"

@@ -170,6 +170,7 @@ ROWS = (
         0.50,
     ),
     Row("export with links", "export_links", "rows/s", "without links", 0.50),
+    Row("export to a file", "export_file", "rows/s", "streamed", 1.00),
     Row(
         "durable create, with a webhook",
         "create_with_a_webhook",
@@ -246,6 +247,18 @@ ROWS = (
     Row("memory that an export of 1,000,000 adds", "export_memory_mib", "MiB", at_most=30),
     Row("idle memory", "idle_memory_mib", "MiB", at_most=120, in_readme=True),
     Row("start until ready", "seconds_to_ready", "s", at_most=2, in_readme=True),
+    Row(
+        "console with 1,000,000 people, until it is usable",
+        "console_usable_ms",
+        "ms",
+        at_most=300,
+        in_readme=True,
+    ),
+    Row(
+        "console, until the slowest other view is shown", "console_next_view_ms", "ms", at_most=100
+    ),
+    Row("console, longest frame of a scroll", "console_longest_frame_ms", "ms", at_most=50),
+    Row("console, growth of the heap in 10 minutes", "console_heap_growth_mib", "MiB", at_most=2),
 )
 
 

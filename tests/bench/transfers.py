@@ -33,16 +33,14 @@ def outcome(client: subprocess.Popen[str]) -> dict[str, float]:
     return result
 
 
-def exports_with_links(service: Service) -> Stats:
-    """Compares exports with links with plain ones, in turns."""
+def exports_compared(name: str, what: str, service: Service) -> Stats:
+    """Compares exports of some kind with streamed ones without links, in turns."""
 
     def rows_per_second(what: str) -> float:
         result = outcome(stream(what, service))
         return result["lines"] / result["seconds"]
 
-    return compared(
-        "export_links", lambda: rows_per_second("export-links"), lambda: rows_per_second("export")
-    )
+    return compared(name, lambda: rows_per_second(what), lambda: rows_per_second("export"))
 
 
 def import_rows(service: Service, count: int, what: str = "import") -> float:

@@ -240,3 +240,17 @@ def test_home_is_accessible(person: Person, receiver: Receiver) -> None:
     person.open("/?show=table")
     page.get_by_role("table").wait_for()
     person.check_accessibility()
+
+
+def test_times_are_those_of_the_server_if_the_clock_of_the_browser_differs(person: Person) -> None:
+    add_people(person.account, 3)
+    person.account.ok("BatchChangeSubscribers", filter="email:*", action={"addTags": ["x"]})
+    person.page.add_init_script("const now = Date.now; Date.now = () => now() + 5 * 86_400_000")
+
+    person.sign_in()
+
+    operation = block(person, "Last activity").get_by_role("listitem")
+    expect(operation).to_contain_text(re.compile(r"· (now|\d+ seconds? ago)"))
+    person.open("/activity")
+    person.page.get_by_role("link", name="Add tags").click()
+    expect(person.page.get_by_role("button", name="Undo")).to_be_visible()

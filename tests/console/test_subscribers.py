@@ -258,6 +258,21 @@ def test_shortcuts_are_listed_and_letters_can_be_switched_off(crowd: Person) -> 
     expect(active_row(crowd)).to_contain_text("p1202@")
 
 
+def test_key_that_follows_the_end_of_a_dialog_at_once_moves_in_the_list(crowd: Person) -> None:
+    crowd.page.keyboard.press("?")
+    dialog = crowd.page.get_by_role("dialog", name="Keyboard shortcuts")
+    # The closed dialog is removed, and loses the focus, only later.
+    dialog.evaluate(
+        """dialog => {
+          dialog.close();
+          const options = { key: "ArrowDown", bubbles: true, cancelable: true };
+          dialog.querySelector("input").dispatchEvent(new KeyboardEvent("keydown", options));
+        }"""
+    )
+
+    expect(active_row(crowd)).to_contain_text("p1202@")
+
+
 def test_list_is_accessible(crowd: Person) -> None:
     crowd.check_accessibility()
     crowd.page.keyboard.press("j")

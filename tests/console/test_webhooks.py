@@ -47,6 +47,23 @@ def test_failed_delivery_is_sent_again_in_four_actions(
     assert [request.event["type"] for request in receiver.received] == ["webhook.test"] * 2
 
 
+def test_navigation_shows_how_many_webhooks_fail(
+    person: Person, receiver: Receiver, webhook: Any
+) -> None:
+    link = person.page.get_by_role("navigation").get_by_role("link", name="Webhooks")
+    person.sign_in()
+    person.page.get_by_role("heading", level=1).wait_for()
+    expect(link).to_have_text("Webhooks")
+    receiver.replies += [Reply(503)] * 10
+    person.account.ok("CreateTag", name="one")
+    receiver.wait_for(1)
+
+    person.open("/tags")
+
+    expect(link).to_have_accessible_name("Webhooks A webhook fails")
+    expect(link.get_by_title("A webhook fails")).to_be_visible()
+
+
 def test_health_is_in_words(person: Person, receiver: Receiver, webhook: Any) -> None:
     page, account = person.page, person.account
     account.ok("CreateTag", name="one")
@@ -154,6 +171,27 @@ def test_live_attempts_can_be_paused(person: Person, receiver: Receiver, webhook
 
     expect(rows).to_have_count(2)
     assert len(receiver.received) == 2
+
+
+def test_one_tab_at_a_time_reads_live_attempts(
+    person: Person, receiver: Receiver, webhook: Any
+) -> None:
+    page = person.page
+    person.sign_in()
+    person.open("/webhooks/tail")
+    expect(page.locator(".page-head .state")).to_have_text("Live")
+
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.locator(".page-head .state")).to_have_text("Live")
+    expect(page.locator(".page-head .state")).to_have_text("In another tab")
+    page.evaluate("dispatchEvent(new Event('focus'))")
+
+    expect(page.locator(".page-head .state")).to_have_text("Live")
+    expect(other.locator(".page-head .state")).to_have_text("In another tab")
+    person.account.ok("TestWebhook", id=webhook["webhook"]["id"])
+    expect(page.get_by_role("cell", name="webhook.test")).to_be_visible()
+    other.close()
 
 
 def test_endpoint_is_created_changed_and_deleted(person: Person, receiver: Receiver) -> None:

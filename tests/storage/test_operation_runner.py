@@ -124,9 +124,9 @@ def test_metric_counts_what_a_canceled_operation_has_processed(
     [
         (0, 0.0, False, 0.0),
         (0, 0.1, False, 0.0),
-        (2, 0.0, False, runner.MIN_PAUSE_FACTOR),
-        (2, 0.001, False, runner.MIN_PAUSE_FACTOR + 1),
-        (2, 0.1, False, runner.MAX_PAUSE_FACTOR),
+        (runner.BUSY_TRANSACTIONS, 0.0, False, runner.MIN_PAUSE_FACTOR),
+        (runner.BUSY_TRANSACTIONS, 0.001, False, runner.MIN_PAUSE_FACTOR + 1),
+        (runner.BUSY_TRANSACTIONS, 0.1, False, runner.MAX_PAUSE_FACTOR),
         (0, 0.0, True, runner.MAX_PAUSE_FACTOR),
     ],
 )

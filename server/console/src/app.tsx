@@ -13,10 +13,9 @@ import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
 import { failure, load, session } from "./session.ts";
 import { TABLE_KEYS } from "./table_keys.ts";
-import { clock, errorText, percent, t } from "./texts.ts";
+import { clock, errorText, t } from "./texts.ts";
 import { startOf, type View, VIEWS } from "./views.ts";
 import { DropTarget } from "./views/import/files.tsx";
-import { uploads } from "./views/import/upload.ts";
 import { SignIn } from "./views/signin.tsx";
 import { findPasted, startSearch } from "./views/subscribers/start_search.ts";
 
@@ -85,7 +84,7 @@ function Navigation({ current }: { current: View | undefined }) {
     <a href={href(startOf(view))} aria-current={isCurrent(view) ? "page" : undefined}>
       {view.icon && <Icon name={view.icon} />}
       {t(view.title)}
-      {startOf(view) === "/import" && <UploadShare />}
+      {view.badge && <view.badge />}
     </a>
   );
   // On a phone, not all views fit into the navigation.
@@ -105,14 +104,6 @@ function Navigation({ current }: { current: View | undefined }) {
       <AccountMenu isCurrent={others.some(isCurrent)}>{others.map(link)}</AccountMenu>
     </nav>
   );
-}
-
-/** How much of the uploads has arrived. */
-function UploadShare() {
-  const running = uploads.value.filter(({ error }) => !error);
-  const sum = (of: "sent" | "size") => running.reduce((total, upload) => total + upload[of], 0);
-  if (!running.length) return null;
-  return <small>{percent(Math.floor((100 * sum("sent")) / sum("size")) / 100)}</small>;
 }
 
 function Main({ view, parameters }: { view: View | undefined; parameters: Parameters }) {

@@ -53,8 +53,10 @@ export function listenForKeys(): void {
     if (event.defaultPrevented || event.isComposing || event.altKey) return;
     const target = event.target instanceof Element ? event.target : document.body;
     const name = nameOf(event);
-    const isField = target.closest("input:not([type=checkbox]), select, textarea");
-    if (target.closest("dialog[open], [popover]") || (isField && name !== "Ctrl+k")) return;
+    // An element in one that is closed can have the focus for a moment.
+    const layer = target.closest("dialog, [popover]");
+    if (layer?.matches("[open], :popover-open")) return;
+    if (!layer && name !== "Ctrl+k" && target.closest("input:not([type=checkbox]), select, textarea")) return;
     const sequence = Date.now() - firstAt < SEQUENCE_TIME ? `${first} ${name}` : "";
     first = name;
     firstAt = Date.now();

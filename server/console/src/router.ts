@@ -33,7 +33,7 @@ export function go(to: string, { replace = false } = {}): void {
 }
 
 /** Returns an address with changed parameters of the query; empty ones are removed. */
-export function withQuery(changes: Record<string, string>, path = address.value.path): string {
+export function withQuery(changes: Record<string, string | undefined>, path = address.value.path): string {
   const query = new URLSearchParams(address.value.query);
   for (const [name, value] of Object.entries(changes)) {
     if (value) query.set(name, value);

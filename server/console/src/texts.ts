@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import type en from "../texts/en.json";
 import keys from "../texts/en.json?keys";
 import { ApiError, ConnectionError } from "./api/client.ts";
+import { now } from "./clock.ts";
 import { fill } from "./fill.ts";
 import { preference, setPreference } from "./preferences.ts";
 
@@ -159,7 +160,7 @@ export function ago(value: string): string {
     "ago",
     () => new Intl.RelativeTimeFormat(language.value, { numeric: "auto" }),
   );
-  const seconds = (Date.parse(value) - Date.now()) / 1000;
+  const seconds = (Date.parse(value) - now()) / 1000;
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
   return relative.format(Math.round(seconds / size), unit);
 }

@@ -2,8 +2,10 @@
 // Those that are shown less often are loaded later.
 
 import type { FunctionComponent } from "preact";
+import { FailingBadge } from "./components/failing_badge.tsx";
 import type { IconName } from "./components/icon.tsx";
 import { later } from "./components/later.tsx";
+import { UploadShare } from "./components/upload_share.tsx";
 import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
 import { Fields } from "./views/fields.tsx";
@@ -22,6 +24,8 @@ export interface View {
   /** Its icon in the navigation, and the letter that opens it after `g`. */
   icon?: IconName;
   letter?: string;
+  /** What the navigation shows about it. */
+  badge?: FunctionComponent;
   /** The path of the view whose place in the navigation it shares. */
   within?: string;
   /** Whether it has a place in the navigation on a phone. */
@@ -61,7 +65,14 @@ export const VIEWS: View[] = [
     letter: "b",
     within: "/subscribers/:id?",
   },
-  { path: "/import/:id?", title: "import.title", component: later("Import"), icon: "up", letter: "i" },
+  {
+    path: "/import/:id?",
+    title: "import.title",
+    component: later("Import"),
+    icon: "up",
+    letter: "i",
+    badge: UploadShare,
+  },
   {
     path: "/activity/:id?",
     title: "activity.title",
@@ -76,6 +87,7 @@ export const VIEWS: View[] = [
     component: later("Webhooks"),
     icon: "webhook",
     letter: "w",
+    badge: FailingBadge,
   },
   { path: "/settings/:part?", title: "settings.title", component: later("Settings"), icon: "settings" },
 ];

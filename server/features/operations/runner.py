@@ -60,9 +60,10 @@ MAX_PAUSE_SECONDS = 1.0
 # Subscribers per step.
 MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
 # Time without calls after which steps are long again and pauses end. Any other use of the database,
-# such as the delivery of webhooks, counts as a call. Less than this number of transactions within
-# that time do not count, such as those of a client that reads the progress.
-BUSY_SECONDS, BUSY_TRANSACTIONS = 0.1, 2
+# such as the delivery of webhooks, counts as a call.
+BUSY_SECONDS = 0.1
+# Fewer transactions within a time are not such a use: clients read the progress of operations.
+BUSY_TRANSACTIONS, BUSY_WINDOW_SECONDS = 5, 0.5
 # Errors of a database that is not available at the moment, and of a full disk.
 _TEMPORARY_ERRORS = (Unavailable, Internal, InsufficientStorage)
 
@@ -186,7 +187,7 @@ class OperationRunner:
     def _is_busy(self) -> bool:
         """Whether calls use the database."""
         now, others = time.monotonic(), self._database.transactions_of_others
-        expired = (now - self._others_at) * BUSY_TRANSACTIONS / BUSY_SECONDS
+        expired = (now - self._others_at) * BUSY_TRANSACTIONS / BUSY_WINDOW_SECONDS
         self._recent = max(self._recent - expired, 0.0) + others - self._others
         self._others, self._others_at = others, now
         if self._recent >= BUSY_TRANSACTIONS:

@@ -113,8 +113,11 @@ class OperationService(WatchMethods, OperationServiceServicer):
     async def ListOperations(
         self, request: pb.ListOperationsRequest, _context: Context
     ) -> pb.ListOperationsResponse:
-        account, page = account_id(), page_in("operations", request)
-        rows, total, following = await self._database.read(partial(store.page, account, page))
+        account, among = account_id(), (int(request.state), int(request.type))
+        page = page_in(f"operations{among if any(among) else ''}", request)
+        rows, total, following = await self._database.read(
+            partial(store.page, account, page, among=among)
+        )
         reply = pb.ListOperationsResponse(
             operations=map(operation, rows),
             total=total,

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
-from peewee import SQL, fn
+from peewee import SQL, Case, Expression, fn
 
 from ...rpc.errors import OperationLimitReached, OperationNotFound
+from ...rpc.paging import Page
 from ...storage.resource import Resource
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
@@ -27,6 +28,7 @@ from .rules import (
     ReplayRequest,
     Request,
     State,
+    Type,
     UndoRequest,
     as_stored,
     stored_request,
@@ -178,8 +180,34 @@ _OPERATIONS = Resource(
         Operation.ended_at,
     ),
 )
+
+
+def _begins(text: str) -> Expression:
+    return fn.SUBSTR(Operation.request, SQL("1"), SQL(str(len(text)))) == SQL(f"'{text}'")
+
+
+# The order of the members of a stored request is that of its class.
+_TYPE = Case(
+    None,
+    [
+        (_begins('{"undo_of":'), SQL(str(int(Type.SUBSCRIBERS_UNDO)))),
+        (_begins('{"replay":'), SQL(str(int(Type.WEBHOOK_REPLAY)))),
+        *((_begins(f'{{"type":{each:d},'), SQL(f"{each:d}")) for each in Type),
+        (_begins('{"type":'), SQL("0")),
+    ],
+    SQL(str(int(Type.SUBSCRIBERS_BATCH))),
+)
+_STATE = Case(None, [(Operation.ended_at.is_null(), SQL(str(int(State.RUNNING))))], Operation.state)
+_LISTED = Resource(
+    OperationRow,
+    Operation.id,
+    OperationNotFound,
+    descending=True,
+    among=((param("type") == SQL("0")) | (param("type") == _TYPE))
+    & ((param("state") == SQL("0")) | (param("state") == _STATE)),
+)
 IN_ACCOUNT, ONE = _OPERATIONS.in_account, _OPERATIONS.one
-find, page, put = _OPERATIONS.find, _OPERATIONS.page, _OPERATIONS.update
+find, put = _OPERATIONS.find, _OPERATIONS.update
 find_or_none = _OPERATIONS.find_or_none
 newest_id_of_any_account = _OPERATIONS.newest_id_of_any_account
 
@@ -219,6 +247,14 @@ _WITH_RUNNING = Statement(
         .limit(param("limit"))
     )
 )
+
+
+def page(
+    account_id: str, page: Page, tx: Transaction, among: tuple[int, int] = (0, 0)
+) -> tuple[list[OperationRow], int, Page | None]:
+    """Returns operations as `Resource.page`, those of a state and of a type; 0 is any."""
+    state, type_ = among
+    return _LISTED.page(account_id, page, tx, state=state, type=type_)
 
 
 def create(

@@ -53,10 +53,13 @@ class SuppressionService(SuppressionServiceServicer):
     async def ListSuppressions(
         self, request: pb.ListSuppressionsRequest, _context: Context
     ) -> pb.ListSuppressionsResponse:
-        account, page = account_id(), page_in("suppressions", request, is_key=is_text)
-        rows, total, following = await self._database.read(
-            partial(self._suppressions.page, account, page)
-        )
+        account, reason = account_id(), int(request.reason)
+        is_descending = request.order == "desc"
+        is_default = not (reason or is_descending)
+        list_key = f"suppressions{'' if is_default else (reason, is_descending)}"
+        page = page_in(list_key, request, is_key=is_text)
+        list_page = partial(self._suppressions.page, reason=reason, is_descending=is_descending)
+        rows, total, following = await self._database.read(partial(list_page, account, page))
         return pb.ListSuppressionsResponse(
             suppressions=map(_suppression, rows),
             total=total,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from peewee import SQL, Case
 
 from ...rpc.errors import SuppressionNotFound
+from ...rpc.paging import Page
 from ...security.encryption import Encryption
 from ...storage.resource import Resource
 from ...storage.statements import Statement, param, params
@@ -28,12 +29,20 @@ class SuppressionRow(NamedTuple):
     created_at: int
 
 
-_ROWS = Resource(
-    SuppressionRow,
-    Suppression.email_hash,
-    SuppressionNotFound,
-    order=(Suppression.created_at, Suppression.email_hash),
-)
+_ORDER = (Suppression.created_at, Suppression.email_hash)
+_ROWS = Resource(SuppressionRow, Suppression.email_hash, SuppressionNotFound, order=_ORDER)
+# By whether the newest are first.
+_LISTS = {
+    is_descending: Resource(
+        SuppressionRow,
+        Suppression.email_hash,
+        SuppressionNotFound,
+        order=_ORDER,
+        descending=is_descending,
+        among=(param("reason") == SQL("0")) | (param("reason") == Suppression.reason),
+    )
+    for is_descending in (False, True)
+}
 
 _FIRST = Statement(
     lambda _: Suppression.select(Suppression.reason).where(_ROWS.in_account).limit(SQL("1")),
@@ -66,10 +75,22 @@ class Suppressions:
     """The suppressions of all accounts. Addresses are email keys."""
 
     # Oldest first.
-    page, rows = staticmethod(_ROWS.page), staticmethod(_ROWS.rows)
+    rows = staticmethod(_ROWS.rows)
 
     def __init__(self, encryption: Encryption) -> None:
         self._encryption = encryption
+
+    def page(
+        self,
+        account_id: str,
+        page: Page,
+        tx: Transaction,
+        *,
+        reason: int = 0,
+        is_descending: bool = False,
+    ) -> tuple[list[SuppressionRow], int, Page | None]:
+        """Returns suppressions as `Resource.page`, by time, of one reason; 0 is any."""
+        return _LISTS[is_descending].page(account_id, page, tx, reason=reason)
 
     def add(
         self, account_id: str, suppressions: Iterable[NewSuppression], tx: Transaction

@@ -733,8 +733,13 @@ type ListOperationsRequest struct {
 	// set.
 	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
 	// Token of the next page from the previous response (AIP-158), to send unchanged. Over
-	// HTTP it is in the Link header. Operations created in the meantime do not shift the pages.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// HTTP it is in the Link header. The filters must be the same as in the previous request.
+	// Operations created in the meantime do not shift the pages.
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Returns only operations in this state. Default: any.
+	State Operation_State `protobuf:"varint,4,opt,name=state,proto3,enum=roster.v1.Operation_State" json:"state,omitempty"`
+	// Returns only operations of this type. Default: any.
+	Type          Operation_Type `protobuf:"varint,5,opt,name=type,proto3,enum=roster.v1.Operation_Type" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -790,12 +795,26 @@ func (x *ListOperationsRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListOperationsRequest) GetState() Operation_State {
+	if x != nil {
+		return x.State
+	}
+	return Operation_STATE_UNSPECIFIED
+}
+
+func (x *ListOperationsRequest) GetType() Operation_Type {
+	if x != nil {
+		return x.Type
+	}
+	return Operation_TYPE_UNSPECIFIED
+}
+
 // One page of operations.
 type ListOperationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Operations on this page. Empty beyond the last page.
 	Operations []*Operation `protobuf:"bytes,1,rep,name=operations,proto3" json:"operations,omitempty"`
-	// Number of retained operations of the account.
+	// Number of retained operations of the account that match the filters.
 	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
@@ -1586,12 +1605,14 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x0f_expected_total\"\x90\x01\n" +
 	"\x1eBatchChangeSubscribersResponse\x12:\n" +
 	"\toperation\x18\x01 \x01(\v2\x14.roster.v1.OperationB\x06\xbaH\x03\xc8\x01\x01R\toperation\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x87\x01\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xa4\x02\n" +
 	"\x15ListOperationsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xe1\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\x12I\n" +
+	"\x05state\x18\x04 \x01(\x0e2\x1a.roster.v1.Operation.StateB\x17\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\aRUNNING\xe0\xb5\x18\x01R\x05state\x12P\n" +
+	"\x04type\x18\x05 \x01(\x0e2\x19.roster.v1.Operation.TypeB!\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x11SUBSCRIBERS_BATCH\xe0\xb5\x18\x01R\x04type\"\xe1\x01\n" +
 	"\x16ListOperationsResponse\x124\n" +
 	"\n" +
 	"operations\x18\x01 \x03(\v2\x14.roster.v1.OperationR\n" +
@@ -1693,32 +1714,34 @@ var file_roster_v1_operations_proto_depIdxs = []int32{
 	21, // 10: roster.v1.Operation.undo_expires_at:type_name -> google.protobuf.Timestamp
 	2,  // 11: roster.v1.BatchChangeSubscribersRequest.action:type_name -> roster.v1.BatchAction
 	3,  // 12: roster.v1.BatchChangeSubscribersResponse.operation:type_name -> roster.v1.Operation
-	3,  // 13: roster.v1.ListOperationsResponse.operations:type_name -> roster.v1.Operation
-	3,  // 14: roster.v1.GetOperationResponse.operation:type_name -> roster.v1.Operation
-	3,  // 15: roster.v1.CancelOperationResponse.operation:type_name -> roster.v1.Operation
-	3,  // 16: roster.v1.UndoOperationResponse.operation:type_name -> roster.v1.Operation
-	3,  // 17: roster.v1.WatchOperationResponse.operation:type_name -> roster.v1.Operation
-	18, // 18: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
-	19, // 19: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
-	21, // 20: roster.v1.Operation.Replay.since:type_name -> google.protobuf.Timestamp
-	21, // 21: roster.v1.Operation.Replay.until:type_name -> google.protobuf.Timestamp
-	4,  // 22: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
-	6,  // 23: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
-	8,  // 24: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
-	10, // 25: roster.v1.OperationService.CancelOperation:input_type -> roster.v1.CancelOperationRequest
-	12, // 26: roster.v1.OperationService.UndoOperation:input_type -> roster.v1.UndoOperationRequest
-	14, // 27: roster.v1.OperationService.WatchOperation:input_type -> roster.v1.WatchOperationRequest
-	5,  // 28: roster.v1.OperationService.BatchChangeSubscribers:output_type -> roster.v1.BatchChangeSubscribersResponse
-	7,  // 29: roster.v1.OperationService.ListOperations:output_type -> roster.v1.ListOperationsResponse
-	9,  // 30: roster.v1.OperationService.GetOperation:output_type -> roster.v1.GetOperationResponse
-	11, // 31: roster.v1.OperationService.CancelOperation:output_type -> roster.v1.CancelOperationResponse
-	13, // 32: roster.v1.OperationService.UndoOperation:output_type -> roster.v1.UndoOperationResponse
-	15, // 33: roster.v1.OperationService.WatchOperation:output_type -> roster.v1.WatchOperationResponse
-	28, // [28:34] is the sub-list for method output_type
-	22, // [22:28] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	1,  // 13: roster.v1.ListOperationsRequest.state:type_name -> roster.v1.Operation.State
+	0,  // 14: roster.v1.ListOperationsRequest.type:type_name -> roster.v1.Operation.Type
+	3,  // 15: roster.v1.ListOperationsResponse.operations:type_name -> roster.v1.Operation
+	3,  // 16: roster.v1.GetOperationResponse.operation:type_name -> roster.v1.Operation
+	3,  // 17: roster.v1.CancelOperationResponse.operation:type_name -> roster.v1.Operation
+	3,  // 18: roster.v1.UndoOperationResponse.operation:type_name -> roster.v1.Operation
+	3,  // 19: roster.v1.WatchOperationResponse.operation:type_name -> roster.v1.Operation
+	18, // 20: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
+	19, // 21: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
+	21, // 22: roster.v1.Operation.Replay.since:type_name -> google.protobuf.Timestamp
+	21, // 23: roster.v1.Operation.Replay.until:type_name -> google.protobuf.Timestamp
+	4,  // 24: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
+	6,  // 25: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
+	8,  // 26: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
+	10, // 27: roster.v1.OperationService.CancelOperation:input_type -> roster.v1.CancelOperationRequest
+	12, // 28: roster.v1.OperationService.UndoOperation:input_type -> roster.v1.UndoOperationRequest
+	14, // 29: roster.v1.OperationService.WatchOperation:input_type -> roster.v1.WatchOperationRequest
+	5,  // 30: roster.v1.OperationService.BatchChangeSubscribers:output_type -> roster.v1.BatchChangeSubscribersResponse
+	7,  // 31: roster.v1.OperationService.ListOperations:output_type -> roster.v1.ListOperationsResponse
+	9,  // 32: roster.v1.OperationService.GetOperation:output_type -> roster.v1.GetOperationResponse
+	11, // 33: roster.v1.OperationService.CancelOperation:output_type -> roster.v1.CancelOperationResponse
+	13, // 34: roster.v1.OperationService.UndoOperation:output_type -> roster.v1.UndoOperationResponse
+	15, // 35: roster.v1.OperationService.WatchOperation:output_type -> roster.v1.WatchOperationResponse
+	30, // [30:36] is the sub-list for method output_type
+	24, // [24:30] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_operations_proto_init() }

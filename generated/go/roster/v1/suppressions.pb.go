@@ -324,8 +324,14 @@ type ListSuppressionsRequest struct {
 	// set.
 	Page int32 `protobuf:"varint,2,opt,name=page,proto3" json:"page,omitempty"`
 	// Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
-	// is in the Link header. Suppressions added or deleted in the meantime do not shift the pages.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// is in the Link header. The reason and the order must be the same as in the previous request.
+	// Suppressions added or deleted in the meantime do not shift the pages.
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Returns only suppressions with this reason. Default: any.
+	Reason Suppression_Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
+	// Order of the time at which addresses were suppressed: "asc" returns the oldest first, "desc"
+	// the newest first. Default: "asc".
+	Order         string `protobuf:"bytes,5,opt,name=order,proto3" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -381,12 +387,26 @@ func (x *ListSuppressionsRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListSuppressionsRequest) GetReason() Suppression_Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return Suppression_REASON_UNSPECIFIED
+}
+
+func (x *ListSuppressionsRequest) GetOrder() string {
+	if x != nil {
+		return x.Order
+	}
+	return ""
+}
+
 // One page of suppressions.
 type ListSuppressionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Suppressions on this page, oldest first. Empty beyond the last page.
+	// Suppressions on this page. Empty beyond the last page.
 	Suppressions []*Suppression `protobuf:"bytes,1,rep,name=suppressions,proto3" json:"suppressions,omitempty"`
-	// Number of suppressions in the account.
+	// Number of suppressions in the account, with the reason if one is set.
 	Total *int32 `protobuf:"varint,2,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	// Page number used.
 	Page int32 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
@@ -1265,12 +1285,14 @@ const file_roster_v1_suppressions_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\x14\xaa\xb5\x18\x10gone@example.comR\x02id\"\x8e\x01\n" +
 	"\x16GetSuppressionResponse\x12@\n" +
 	"\vsuppression\x18\x01 \x01(\v2\x16.roster.v1.SuppressionB\x06\xbaH\x03\xc8\x01\x01R\vsuppression\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x89\x01\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x94\x02\n" +
 	"\x17ListSuppressionsRequest\x12#\n" +
 	"\x05limit\x18\x01 \x01(\x05B\r\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x0220R\x05limit\x12 \n" +
 	"\x04page\x18\x02 \x01(\x05B\f\xbaH\x04\x1a\x02(\x00\xaa\xb5\x18\x011R\x04page\x12'\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\"\xe9\x01\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\tpageToken\x12S\n" +
+	"\x06reason\x18\x04 \x01(\x0e2\x1d.roster.v1.Suppression.ReasonB\x1c\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\fUNSUBSCRIBED\xe0\xb5\x18\x01R\x06reason\x124\n" +
+	"\x05order\x18\x05 \x01(\tB\x1e\xbaH\x0fr\rR\x00R\x03ascR\x04desc\xaa\xb5\x18\x04desc\xe0\xb5\x18\x01R\x05order\"\xe9\x01\n" +
 	"\x18ListSuppressionsResponse\x12:\n" +
 	"\fsuppressions\x18\x01 \x03(\v2\x16.roster.v1.SuppressionR\fsuppressions\x12 \n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x011H\x00R\x05total\x88\x01\x01\x12\x19\n" +
@@ -1411,43 +1433,44 @@ var file_roster_v1_suppressions_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.Suppression.reason:type_name -> roster.v1.Suppression.Reason
 	18, // 1: roster.v1.Suppression.created_at:type_name -> google.protobuf.Timestamp
 	2,  // 2: roster.v1.GetSuppressionResponse.suppression:type_name -> roster.v1.Suppression
-	2,  // 3: roster.v1.ListSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
-	0,  // 4: roster.v1.AddSuppressionsRequest.reason:type_name -> roster.v1.Suppression.Reason
-	19, // 5: roster.v1.AddSuppressionsResponse.failed:type_name -> roster.v1.BulkFailure
-	0,  // 6: roster.v1.ImportSuppression.reason:type_name -> roster.v1.Suppression.Reason
-	18, // 7: roster.v1.ImportSuppression.created_at:type_name -> google.protobuf.Timestamp
-	20, // 8: roster.v1.ImportSuppression.faults:type_name -> roster.v1.Row.Fault
-	0,  // 9: roster.v1.ImportSuppressionsRequest.reason:type_name -> roster.v1.Suppression.Reason
-	11, // 10: roster.v1.ImportSuppressionsRequest.suppressions:type_name -> roster.v1.ImportSuppression
-	21, // 11: roster.v1.ImportSuppressionsRequest.lines:type_name -> roster.v1.CsvLine
-	22, // 12: roster.v1.ImportSuppressionsRequest.results:type_name -> roster.v1.Import.Results
-	23, // 13: roster.v1.ImportSuppressionsRequest.date_format:type_name -> roster.v1.DateFormat.Order
-	1,  // 14: roster.v1.ImportSuppressionResult.outcome:type_name -> roster.v1.ImportSuppressionResult.Outcome
-	24, // 15: roster.v1.ImportSuppressionResult.reason:type_name -> roster.v1.Row.Reason
-	25, // 16: roster.v1.ImportSuppressionsSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
-	26, // 17: roster.v1.ImportSuppressionsSummary.reasons:type_name -> roster.v1.ReasonCount
-	13, // 18: roster.v1.ImportSuppressionsResponse.results:type_name -> roster.v1.ImportSuppressionResult
-	14, // 19: roster.v1.ImportSuppressionsResponse.summary:type_name -> roster.v1.ImportSuppressionsSummary
-	27, // 20: roster.v1.ExportSuppressionsRequest.format:type_name -> roster.v1.Export.Format
-	2,  // 21: roster.v1.ExportSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
-	21, // 22: roster.v1.ExportSuppressionsResponse.lines:type_name -> roster.v1.CsvLine
-	9,  // 23: roster.v1.SuppressionService.AddSuppressions:input_type -> roster.v1.AddSuppressionsRequest
-	12, // 24: roster.v1.SuppressionService.ImportSuppressions:input_type -> roster.v1.ImportSuppressionsRequest
-	16, // 25: roster.v1.SuppressionService.ExportSuppressions:input_type -> roster.v1.ExportSuppressionsRequest
-	3,  // 26: roster.v1.SuppressionService.GetSuppression:input_type -> roster.v1.GetSuppressionRequest
-	5,  // 27: roster.v1.SuppressionService.ListSuppressions:input_type -> roster.v1.ListSuppressionsRequest
-	7,  // 28: roster.v1.SuppressionService.DeleteSuppression:input_type -> roster.v1.DeleteSuppressionRequest
-	10, // 29: roster.v1.SuppressionService.AddSuppressions:output_type -> roster.v1.AddSuppressionsResponse
-	15, // 30: roster.v1.SuppressionService.ImportSuppressions:output_type -> roster.v1.ImportSuppressionsResponse
-	17, // 31: roster.v1.SuppressionService.ExportSuppressions:output_type -> roster.v1.ExportSuppressionsResponse
-	4,  // 32: roster.v1.SuppressionService.GetSuppression:output_type -> roster.v1.GetSuppressionResponse
-	6,  // 33: roster.v1.SuppressionService.ListSuppressions:output_type -> roster.v1.ListSuppressionsResponse
-	8,  // 34: roster.v1.SuppressionService.DeleteSuppression:output_type -> roster.v1.DeleteSuppressionResponse
-	29, // [29:35] is the sub-list for method output_type
-	23, // [23:29] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	0,  // 3: roster.v1.ListSuppressionsRequest.reason:type_name -> roster.v1.Suppression.Reason
+	2,  // 4: roster.v1.ListSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
+	0,  // 5: roster.v1.AddSuppressionsRequest.reason:type_name -> roster.v1.Suppression.Reason
+	19, // 6: roster.v1.AddSuppressionsResponse.failed:type_name -> roster.v1.BulkFailure
+	0,  // 7: roster.v1.ImportSuppression.reason:type_name -> roster.v1.Suppression.Reason
+	18, // 8: roster.v1.ImportSuppression.created_at:type_name -> google.protobuf.Timestamp
+	20, // 9: roster.v1.ImportSuppression.faults:type_name -> roster.v1.Row.Fault
+	0,  // 10: roster.v1.ImportSuppressionsRequest.reason:type_name -> roster.v1.Suppression.Reason
+	11, // 11: roster.v1.ImportSuppressionsRequest.suppressions:type_name -> roster.v1.ImportSuppression
+	21, // 12: roster.v1.ImportSuppressionsRequest.lines:type_name -> roster.v1.CsvLine
+	22, // 13: roster.v1.ImportSuppressionsRequest.results:type_name -> roster.v1.Import.Results
+	23, // 14: roster.v1.ImportSuppressionsRequest.date_format:type_name -> roster.v1.DateFormat.Order
+	1,  // 15: roster.v1.ImportSuppressionResult.outcome:type_name -> roster.v1.ImportSuppressionResult.Outcome
+	24, // 16: roster.v1.ImportSuppressionResult.reason:type_name -> roster.v1.Row.Reason
+	25, // 17: roster.v1.ImportSuppressionsSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
+	26, // 18: roster.v1.ImportSuppressionsSummary.reasons:type_name -> roster.v1.ReasonCount
+	13, // 19: roster.v1.ImportSuppressionsResponse.results:type_name -> roster.v1.ImportSuppressionResult
+	14, // 20: roster.v1.ImportSuppressionsResponse.summary:type_name -> roster.v1.ImportSuppressionsSummary
+	27, // 21: roster.v1.ExportSuppressionsRequest.format:type_name -> roster.v1.Export.Format
+	2,  // 22: roster.v1.ExportSuppressionsResponse.suppressions:type_name -> roster.v1.Suppression
+	21, // 23: roster.v1.ExportSuppressionsResponse.lines:type_name -> roster.v1.CsvLine
+	9,  // 24: roster.v1.SuppressionService.AddSuppressions:input_type -> roster.v1.AddSuppressionsRequest
+	12, // 25: roster.v1.SuppressionService.ImportSuppressions:input_type -> roster.v1.ImportSuppressionsRequest
+	16, // 26: roster.v1.SuppressionService.ExportSuppressions:input_type -> roster.v1.ExportSuppressionsRequest
+	3,  // 27: roster.v1.SuppressionService.GetSuppression:input_type -> roster.v1.GetSuppressionRequest
+	5,  // 28: roster.v1.SuppressionService.ListSuppressions:input_type -> roster.v1.ListSuppressionsRequest
+	7,  // 29: roster.v1.SuppressionService.DeleteSuppression:input_type -> roster.v1.DeleteSuppressionRequest
+	10, // 30: roster.v1.SuppressionService.AddSuppressions:output_type -> roster.v1.AddSuppressionsResponse
+	15, // 31: roster.v1.SuppressionService.ImportSuppressions:output_type -> roster.v1.ImportSuppressionsResponse
+	17, // 32: roster.v1.SuppressionService.ExportSuppressions:output_type -> roster.v1.ExportSuppressionsResponse
+	4,  // 33: roster.v1.SuppressionService.GetSuppression:output_type -> roster.v1.GetSuppressionResponse
+	6,  // 34: roster.v1.SuppressionService.ListSuppressions:output_type -> roster.v1.ListSuppressionsResponse
+	8,  // 35: roster.v1.SuppressionService.DeleteSuppression:output_type -> roster.v1.DeleteSuppressionResponse
+	30, // [30:36] is the sub-list for method output_type
+	24, // [24:30] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_suppressions_proto_init() }

@@ -591,6 +591,8 @@ class ListOperationsRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    TYPE_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of operations to return. Default: 20, also used for 0. Values above 100
     are reduced to 100. A page larger than 4 MiB is rejected; use a lower limit.
@@ -601,18 +603,25 @@ class ListOperationsRequest(_message.Message):
     """
     page_token: _builtins.str
     """Token of the next page from the previous response (AIP-158), to send unchanged. Over
-    HTTP it is in the Link header. Operations created in the meantime do not shift the pages.
+    HTTP it is in the Link header. The filters must be the same as in the previous request.
+    Operations created in the meantime do not shift the pages.
     """
+    state: Global___Operation.State.ValueType
+    """Returns only operations in this state. Default: any."""
+    type: Global___Operation.Type.ValueType
+    """Returns only operations of this type. Default: any."""
     def __init__(
         self,
         *,
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        state: Global___Operation.State.ValueType = ...,
+        type: Global___Operation.Type.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "page_token", b"page_token", "state", b"state", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -630,7 +639,7 @@ class ListOperationsResponse(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     total: _builtins.int
-    """Number of retained operations of the account."""
+    """Number of retained operations of the account that match the filters."""
     page: _builtins.int
     """Page number used."""
     limit: _builtins.int

@@ -124,7 +124,8 @@ class OperationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListOperations(self, request, context):
-        """Returns one page of the account's operations, newest first.
+        """Returns one page of the account's operations, newest first. If state or type is set, only
+        operations with both are returned.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -64,7 +64,9 @@ class OperationServiceStub:
     To wait for the end, read WatchOperation until done is true.
     """
     ListOperations: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ListOperationsRequest, _operations_pb2.ListOperationsResponse]
-    """Returns one page of the account's operations, newest first."""
+    """Returns one page of the account's operations, newest first. If state or type is set, only
+    operations with both are returned.
+    """
     GetOperation: _grpc.UnaryUnaryMultiCallable[_operations_pb2.GetOperationRequest, _operations_pb2.GetOperationResponse]
     """Returns one operation. Fails with OPERATION_NOT_FOUND."""
     CancelOperation: _grpc.UnaryUnaryMultiCallable[_operations_pb2.CancelOperationRequest, _operations_pb2.CancelOperationResponse]
@@ -129,7 +131,9 @@ class OperationServiceAsyncStub(OperationServiceStub):
     To wait for the end, read WatchOperation until done is true.
     """
     ListOperations: _aio.UnaryUnaryMultiCallable[_operations_pb2.ListOperationsRequest, _operations_pb2.ListOperationsResponse]  # type: ignore[assignment]
-    """Returns one page of the account's operations, newest first."""
+    """Returns one page of the account's operations, newest first. If state or type is set, only
+    operations with both are returned.
+    """
     GetOperation: _aio.UnaryUnaryMultiCallable[_operations_pb2.GetOperationRequest, _operations_pb2.GetOperationResponse]  # type: ignore[assignment]
     """Returns one operation. Fails with OPERATION_NOT_FOUND."""
     CancelOperation: _aio.UnaryUnaryMultiCallable[_operations_pb2.CancelOperationRequest, _operations_pb2.CancelOperationResponse]  # type: ignore[assignment]
@@ -203,7 +207,9 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _operations_pb2.ListOperationsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_operations_pb2.ListOperationsResponse, _abc.Awaitable[_operations_pb2.ListOperationsResponse]]:
-        """Returns one page of the account's operations, newest first."""
+        """Returns one page of the account's operations, newest first. If state or type is set, only
+        operations with both are returned.
+        """
 
     @_abc_1.abstractmethod
     def GetOperation(

@@ -154,6 +154,8 @@ class ListSuppressionsRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
     """Maximum number of suppressions to return. Default: 20, also used for 0. Values above 100 are
     reduced to 100.
@@ -164,7 +166,14 @@ class ListSuppressionsRequest(_message.Message):
     """
     page_token: _builtins.str
     """Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
-    is in the Link header. Suppressions added or deleted in the meantime do not shift the pages.
+    is in the Link header. The reason and the order must be the same as in the previous request.
+    Suppressions added or deleted in the meantime do not shift the pages.
+    """
+    reason: Global___Suppression.Reason.ValueType
+    """Returns only suppressions with this reason. Default: any."""
+    order: _builtins.str
+    """Order of the time at which addresses were suppressed: "asc" returns the oldest first, "desc"
+    the newest first. Default: "asc".
     """
     def __init__(
         self,
@@ -172,10 +181,12 @@ class ListSuppressionsRequest(_message.Message):
         limit: _builtins.int = ...,
         page: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        reason: Global___Suppression.Reason.ValueType = ...,
+        order: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page", b"page", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "order", b"order", "page", b"page", "page_token", b"page_token", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -193,7 +204,7 @@ class ListSuppressionsResponse(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     total: _builtins.int
-    """Number of suppressions in the account."""
+    """Number of suppressions in the account, with the reason if one is set."""
     page: _builtins.int
     """Page number used."""
     limit: _builtins.int
@@ -202,7 +213,7 @@ class ListSuppressionsResponse(_message.Message):
     """Token of the next page. Empty on the last page."""
     @_builtins.property
     def suppressions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Suppression]:
-        """Suppressions on this page, oldest first. Empty beyond the last page."""
+        """Suppressions on this page. Empty beyond the last page."""
 
     def __init__(
         self,

@@ -648,11 +648,26 @@ export declare type ListOperationsRequest = Message<"roster.v1.ListOperationsReq
 
   /**
    * Token of the next page from the previous response (AIP-158), to send unchanged. Over
-   * HTTP it is in the Link header. Operations created in the meantime do not shift the pages.
+   * HTTP it is in the Link header. The filters must be the same as in the previous request.
+   * Operations created in the meantime do not shift the pages.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * Returns only operations in this state. Default: any.
+   *
+   * @generated from field: roster.v1.Operation.State state = 4;
+   */
+  state: Operation_State;
+
+  /**
+   * Returns only operations of this type. Default: any.
+   *
+   * @generated from field: roster.v1.Operation.Type type = 5;
+   */
+  type: Operation_Type;
 };
 
 /**
@@ -675,7 +690,7 @@ export declare type ListOperationsResponse = Message<"roster.v1.ListOperationsRe
   operations: Operation[];
 
   /**
-   * Number of retained operations of the account.
+   * Number of retained operations of the account that match the filters.
    *
    * @generated from field: optional int32 total = 2;
    */
@@ -954,7 +969,8 @@ export declare const OperationService: GenService<{
     output: typeof BatchChangeSubscribersResponseSchema;
   },
   /**
-   * Returns one page of the account's operations, newest first.
+   * Returns one page of the account's operations, newest first. If state or type is set, only
+   * operations with both are returned.
    *
    * @generated from rpc roster.v1.OperationService.ListOperations
    */

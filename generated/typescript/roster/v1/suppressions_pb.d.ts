@@ -172,11 +172,27 @@ export declare type ListSuppressionsRequest = Message<"roster.v1.ListSuppression
 
   /**
    * Token of the next page from the previous response (AIP-158), to send unchanged. Over HTTP it
-   * is in the Link header. Suppressions added or deleted in the meantime do not shift the pages.
+   * is in the Link header. The reason and the order must be the same as in the previous request.
+   * Suppressions added or deleted in the meantime do not shift the pages.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * Returns only suppressions with this reason. Default: any.
+   *
+   * @generated from field: roster.v1.Suppression.Reason reason = 4;
+   */
+  reason: Suppression_Reason;
+
+  /**
+   * Order of the time at which addresses were suppressed: "asc" returns the oldest first, "desc"
+   * the newest first. Default: "asc".
+   *
+   * @generated from field: string order = 5;
+   */
+  order: string;
 };
 
 /**
@@ -192,14 +208,14 @@ export declare const ListSuppressionsRequestSchema: GenMessage<ListSuppressionsR
  */
 export declare type ListSuppressionsResponse = Message<"roster.v1.ListSuppressionsResponse"> & {
   /**
-   * Suppressions on this page, oldest first. Empty beyond the last page.
+   * Suppressions on this page. Empty beyond the last page.
    *
    * @generated from field: repeated roster.v1.Suppression suppressions = 1;
    */
   suppressions: Suppression[];
 
   /**
-   * Number of suppressions in the account.
+   * Number of suppressions in the account, with the reason if one is set.
    *
    * @generated from field: optional int32 total = 2;
    */
@@ -782,7 +798,8 @@ export declare const SuppressionService: GenService<{
     output: typeof GetSuppressionResponseSchema;
   },
   /**
-   * Returns one page of the account's suppressions, oldest first.
+   * Returns one page of the account's suppressions, oldest or newest first, of all reasons or of
+   * one.
    *
    * @generated from rpc roster.v1.SuppressionService.ListSuppressions
    */

@@ -1,5 +1,6 @@
 // Calls operations of the API. Paths, parameters, bodies and responses are typed by `Operations`.
 
+import { compareClocks } from "../clock.ts";
 import { base } from "../router.ts";
 import { connectionLost, connectionWorks } from "../connection.ts";
 import type { ErrorBody, ErrorDetail, Operations } from "./types.ts";
@@ -122,6 +123,7 @@ async function send(target: string, options: RequestInit, retries = RETRIES): Pr
     connectionLost();
     throw new ConnectionError(String(error));
   }
+  compareClocks(response.headers.get("Date"));
   if (response.status < 502 || response.status > 504) connectionWorks();
   else if (options.method === "GET") connectionLost();
   const seconds = Number(response.headers.get("Retry-After"));

@@ -1498,7 +1498,7 @@ export interface Operations {
   };
   "GET /api/operations": {
     path: {  };
-    query: { limit?: number; page?: number; pageToken?: string; };
+    query: { limit?: number; page?: number; pageToken?: string; state?: "RUNNING" | "SUCCEEDED" | "CANCELLED" | "FAILED"; type?: "SUBSCRIBERS_BATCH" | "WEBHOOK_REPLAY" | "SUBSCRIBERS_UNDO" | "SUBSCRIBERS_IMPORT" | "SUBSCRIBERS_EXPORT" | "IMPORT_INSPECTION"; };
     body: undefined;
     response: ListOperationsResponse;
   };
@@ -1678,7 +1678,7 @@ export interface Operations {
   };
   "GET /api/suppressions": {
     path: {  };
-    query: { limit?: number; page?: number; pageToken?: string; };
+    query: { limit?: number; page?: number; pageToken?: string; reason?: "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED" | "MANUAL"; order?: "" | "asc" | "desc"; };
     body: undefined;
     response: ListSuppressionsResponse;
   };

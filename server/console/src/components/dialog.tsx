@@ -25,7 +25,7 @@ export function Dialog({
       ref={dialog}
       aria-labelledby={id}
       onClose={onClose}
-      onKeyDown={(event) => event.stopPropagation()}
+      onKeyDown={(event) => event.currentTarget.open && event.stopPropagation()}
       onClick={(event) => event.target === event.currentTarget && onClose()}
     >
       <div class="dialog">

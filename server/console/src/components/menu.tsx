@@ -36,6 +36,7 @@ export function Menu({
   ];
 
   function move(event: KeyboardEvent): void {
+    if (!menu.current?.matches(":popover-open")) return;
     const all = items();
     const at = all.indexOf(document.activeElement as HTMLElement);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
 import { notify } from "../announce.ts";
 import { call } from "../api/client.ts";
 import { currentShortcuts } from "../keys.ts";
@@ -20,9 +21,20 @@ interface Command {
   run: () => void;
 }
 
+/** The buttons and links at the top of the view. Those with a key are commands already. */
+function buttonsOfView(): Command[] {
+  const found = document.querySelectorAll<HTMLElement>(
+    "#main :is(.page-head, .toolbar) :is(button, a):not(:disabled, #add-filter, .search *, [popover] *)",
+  );
+  return [...found]
+    .filter((each) => each.offsetParent)
+    .map((each) => ({ text: each.title || each.ariaLabel || each.textContent.trim(), run: () => each.click() }));
+}
+
 /** Views, segments, the actions of the view and settings, of which words of the name are typed. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const text = useSignal("");
+  const buttons = useMemo(buttonsOfView, []);
   const segments = useLoaded((signal) => call("GET /api/segments", { query: { limit: 100 }, signal })).data?.segments ?? [];
   const typed = text.value.trim();
   const words = typed.toLowerCase().split(/\s+/);
@@ -37,6 +49,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     ...currentShortcuts()
       .filter(({ keys }) => !keys.some((key) => /^(Ctrl\+k|j|k|(Shift\+)?\w{2,})$/.test(key)))
       .map((each) => ({ text: each.text ? t(each.text) : "", keys: each.keys[0], run: () => each.run(new KeyboardEvent("keydown")) })),
+    ...buttons,
     ...segments.map(({ id, name }) => ({ text: name, hint: t("resource.segment"), run: () => go(`/subscribers?segment=${id}`) })),
     ...THEMES.map((theme) => ({
       text: t(`theme.${theme || "system"}`),

@@ -1,5 +1,6 @@
 import { call } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
+import { now } from "../clock.ts";
 import { canWrite, isAdmin } from "../session.ts";
 import { plural, t } from "../texts.ts";
 import { kindOf, objectOf } from "./operation_words.ts";
@@ -8,7 +9,7 @@ import { PlanDialog } from "./plan_dialog.tsx";
 /** Whether this person can undo an operation now. */
 export function canUndo(operation: Operation): boolean {
   const { undoExpiresAt, changed } = operation;
-  if (!undoExpiresAt || Date.parse(undoExpiresAt) < Date.now() || !changed) return false;
+  if (!undoExpiresAt || Date.parse(undoExpiresAt) < now() || !changed) return false;
   return kindOf(operation) === "status" ? isAdmin.value : canWrite.value;
 }
 

@@ -54,6 +54,7 @@ export function Subscribers({ id = "" }: Parameters) {
   const selected = useSignal(Selection.NONE);
   const anchor = useRef(0);
   const opensSingle = useRef(false);
+  const edits = useRef(false);
   // A row has two lines on a phone.
   const rowHeight = isPhone.value ? 60 : 36;
   // Rises when people left the list.
@@ -192,6 +193,15 @@ export function Subscribers({ id = "" }: Parameters) {
     { keys: ["Escape"], text: "keys.escape", run: escape },
     { keys: ["x"], text: "keys.select", when: hasActive, run: () => select(active.value) },
     { keys: ["Shift+x"], when: hasActive, run: () => select(active.value, true) },
+    {
+      keys: ["e"],
+      text: "keys.edit",
+      when: hasRow,
+      run: () => {
+        edits.current = true;
+        open(active.value);
+      },
+    },
     { keys: ["c"], text: "keys.copyAddress", when: hasRow, run: () => void copy(activeRow()?.email ?? "") },
     { keys: ["y"], text: "keys.copyCurl", when: hasRow, run: () => copyCurl(activeRow()?.id ?? "") },
     { keys: ["]"], text: "keys.nextPerson", when: () => id !== "", run: () => move(active.value + 1) },
@@ -273,6 +283,7 @@ export function Subscribers({ id = "" }: Parameters) {
           id={id}
           known={rows?.row(rows.indexOf(id))}
           fields={fields.value}
+          edits={edits}
           onClose={close}
           onChange={(changed) => list.value?.replace(changed)}
           onGone={(text) => {

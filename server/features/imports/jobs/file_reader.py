@@ -48,10 +48,11 @@ _FIELDS = request_records(
 
 
 class FileMessage(NamedTuple):
-    """Rows of a file. `texts` are those of JSON rows as they were written."""
+    """Rows of a file, of `size` bytes. `texts` are the rows as they were written."""
 
     request: pb.ImportSubscribersRequest
     texts: list[bytes]
+    size: int
 
 
 class FileReader(Generic[Read]):
@@ -178,7 +179,7 @@ def _next_message(
         size += batch.size
         error = added.error or batch.error
         is_last = batch.is_last or error is not None
-    return FileMessage(request, texts), is_last, error
+    return FileMessage(request, texts, size), is_last, error
 
 
 def _converted(error: RequestError) -> Exception:

@@ -42,6 +42,8 @@ from .store import ImportRow
 
 # The rows of a step before the weight of its rows is known.
 FIRST_ROWS = 200
+# A step is not longer than this by more than a message, because it and the next one are in memory.
+MAX_STEP_BYTES = 512 * 1024
 
 
 class _Part(NamedTuple):
@@ -158,10 +160,11 @@ class ImportRun:
         return chunk
 
     async def _gather(self, max_rows: int) -> Chunk:
-        rows, validated, parts, weight = list[Row](), list[Validated](), list[_Part](), 0
+        rows, validated, parts = list[Row](), list[Validated](), list[_Part]()
+        weight = size = 0
         max_rows = min(max_rows, self.max_rows)
         part: _Part | None = None
-        while len(rows) < max_rows and weight < MAX_WEIGHT:
+        while len(rows) < max_rows and weight < MAX_WEIGHT and size < MAX_STEP_BYTES:
             if self._error is not None:
                 raise self._error
             self._file.max_rows = min(max_rows - len(rows), self._usual_rows)
@@ -182,6 +185,7 @@ class ImportRun:
             rows += part.batch.rows
             validated += part.batch.validated
             weight += part.weight
+            size += part.message.size
         if weight:
             self._usual_rows = max(FIRST_ROWS, MAX_WEIGHT * len(rows) // weight)
         is_last = part is None and self._error is None

@@ -1,8 +1,7 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../../announce.ts";
-import { call, callStream } from "../../api/client.ts";
-import type { Operation, WatchOperationResponse } from "../../api/types.ts";
+import { call } from "../../api/client.ts";
 import { ActorName } from "../../components/actor_name.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { loadNames } from "../../components/operation_names.ts";
@@ -19,45 +18,27 @@ import { Reasons } from "../import/reasons.tsx";
 import { isRepeatable, operationCommand, RepeatDialog } from "./dialogs.tsx";
 import { ExportFile } from "./export_file.tsx";
 
-const RETRY = 2_000;
+const REFRESH = 1;
 
 /** One operation: its progress while it runs, and what it did. */
 export function OperationDetail({ id }: { id: string }) {
   const question = useSignal<"" | "undo" | "repeat">("");
-  const latest = useSignal<Operation | null>(null);
   const names = useLoaded(loadNames);
-  const loaded = useLoaded(async (signal) => {
-    const { operation } = await call("GET /api/operations/{id}", { path: { id }, signal });
-    latest.value = operation;
-    return operation;
-  }, id);
-  const isRunning = latest.value?.done === false;
-
+  const loaded = useLoaded(
+    async (signal) => (await call("GET /api/operations/{id}", { path: { id }, signal })).operation,
+    id,
+    (operation) => (operation?.done === false ? REFRESH : 0),
+  );
+  const current = loaded.data;
+  const wasRunning = useRef(false);
   useEffect(() => {
-    if (!isRunning) return undefined;
-    const controller = new AbortController();
-    const { signal } = controller;
-    async function watch(): Promise<void> {
-      while (!signal.aborted) {
-        try {
-          const request = { path: { id }, signal };
-          await callStream<WatchOperationResponse>("GET /api/operations/{id}/watch", request, (record) => {
-            latest.value = record.operation;
-            if (record.operation.done) announce(result(record.operation));
-          });
-        } catch {
-          // The connection is shown elsewhere, and tried again here.
-        }
-        await new Promise((resolve) => setTimeout(resolve, RETRY));
-      }
-    }
-    void watch();
-    return () => controller.abort();
-  }, [id, isRunning]);
+    if (wasRunning.current && current?.done) announce(result(current));
+    wasRunning.current = current?.done === false;
+  }, [current]);
 
   async function cancel(): Promise<void> {
     try {
-      latest.value = (await call("POST /api/operations/{id}/cancel", { path: { id } })).operation;
+      loaded.replace((await call("POST /api/operations/{id}/cancel", { path: { id } })).operation);
     } catch (error) {
       notify(errorText(error));
     }
@@ -72,8 +53,7 @@ export function OperationDetail({ id }: { id: string }) {
         </a>
       </p>
       <Part of={loaded}>
-        {(first) => {
-          const operation = latest.value ?? first;
+        {(operation) => {
           const known = names.data ?? new Map();
           const { undoOf, undoneBy, undoExpiresAt } = operation;
           return (

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { call } from "../../api/client.ts";
 import type { DailyStatistics } from "../../api/types.ts";
+import { now } from "../../clock.ts";
 import { Part } from "../../components/part.tsx";
 import { useLoaded } from "../../load.ts";
 import { address, go, withQuery } from "../../router.ts";
@@ -18,7 +19,7 @@ export function Growth() {
   const isTable = address.value.query.get("show") === "table";
   const loaded = useLoaded(async (signal) => {
     const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-    const query = { ...period(new Date(), DAYS), timeZone };
+    const query = { ...period(new Date(now()), DAYS), timeZone };
     return (await call("GET /api/statistics/daily", { query, signal })).days;
   });
   return (

@@ -1,15 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { call } from "../../api/client.ts";
 import type { Webhook, WebhookHealth } from "../../api/types.ts";
+import { failingWebhooks } from "../../components/failing_badge.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
 import { useLoaded } from "../../load.ts";
 import { href } from "../../router.ts";
 import { ago, named, parts, plural, t } from "../../texts.ts";
-
-// The maximum number of webhooks of an account.
-const LIMIT = 20;
 
 interface Failing {
   webhook: Webhook;
@@ -43,10 +41,8 @@ export function FailingWebhooks() {
 }
 
 async function load(signal: AbortSignal): Promise<Failing[]> {
-  const { webhooks } = await call("GET /api/webhooks", { query: { limit: LIMIT }, signal });
-  const failing = webhooks.filter((each) => each.failingSince || each.disabledReason);
   return Promise.all(
-    failing.map(async (webhook) => {
+    (await failingWebhooks(signal)).map(async (webhook) => {
       const path = { id: webhook.id };
       return { webhook, health: (await call("GET /api/webhooks/{id}/health", { path, signal })).health };
     }),

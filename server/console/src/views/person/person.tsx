@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { CustomField, Subscriber } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { StatusLabel } from "../../components/status.tsx";
@@ -32,6 +33,7 @@ export function Person({
   id,
   known,
   fields,
+  edits,
   onClose,
   onChange,
   onGone,
@@ -40,6 +42,8 @@ export function Person({
   /** The person as the list shows it. */
   known: Subscriber | undefined;
   fields: CustomField[];
+  /** Whether the first field gets the focus when it can be changed. */
+  edits: RefObject<boolean>;
   onClose: () => void;
   onChange: (subscriber: Subscriber) => void;
   /** The person was deleted. */
@@ -60,9 +64,14 @@ export function Person({
     // On a phone the panel replaces the list.
     if (!document.getElementById("grid")?.offsetParent) panel.current?.focus();
   }, []);
+  const editFirst = () => panel.current?.querySelector("input")?.focus();
+  useLayoutEffect(() => {
+    if (isChangeable && edits.current) editFirst();
+    if (isChangeable) edits.current = false;
+  }, [isChangeable]);
   useShortcuts([
     { keys: ["u"], text: "keys.status", run: () => isChangeable && (dialog.value = "status") },
-    { keys: ["e"], text: "keys.edit", run: () => panel.current?.querySelector("input")?.focus() },
+    { keys: ["e"], text: "keys.edit", run: editFirst },
     { keys: ["t"], text: "keys.tag", run: () => panel.current?.querySelector<HTMLElement>("#new-tag")?.focus() },
     { keys: ["c"], text: "keys.copyAddress", run: () => void (email && copy(email)) },
     { keys: ["y"], text: "keys.copyCurl", run: () => copyCurl(subscriber?.id ?? id) },

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { call, callTagged, randomKey } from "../../api/client.ts";
 import type { ApiKey, CreateApiKeyRequest } from "../../api/types.ts";
+import { now } from "../../clock.ts";
 import { ActorName } from "../../components/actor_name.tsx";
 import { Choices, FormDialog } from "../../components/form_dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
@@ -132,7 +133,7 @@ export function Keys() {
 }
 
 function OldSecret({ until }: { until: string | undefined }) {
-  if (!until || Date.parse(until) < Date.now()) return null;
+  if (!until || Date.parse(until) < now()) return null;
   return (
     <small class="below">
       {parts("key.oldSecret", { time: <Time value={until} as="ago" /> })}
@@ -141,7 +142,7 @@ function OldSecret({ until }: { until: string | undefined }) {
 }
 
 function Expiry({ at }: { at: string }) {
-  if (Date.parse(at) > Date.now()) return <Time value={at} as="date" />;
+  if (Date.parse(at) > now()) return <Time value={at} as="date" />;
   return <span class="error">{parts("key.expired", { time: <Time value={at} as="date" /> })}</span>;
 }
 
@@ -152,7 +153,7 @@ function LastUse({ at }: { at: string | undefined }) {
 }
 
 function isToday(at: string): boolean {
-  return at.slice(0, 10) === new Date().toISOString().slice(0, 10);
+  return at.slice(0, 10) === new Date(now()).toISOString().slice(0, 10);
 }
 
 function CreateDialog({
@@ -171,7 +172,7 @@ function CreateDialog({
       verb={t("key.create")}
       onClose={onClose}
       onSubmit={async () => {
-        const expiresAt = days.value && new Date(Date.now() + Number(days.value) * DAY).toISOString();
+        const expiresAt = days.value && new Date(now() + Number(days.value) * DAY).toISOString();
         const { apiKey, secret } = await call("POST /api/keys", {
           body: { name: name.value, scope: scope.value, ...(expiresAt ? { expiresAt } : {}) },
           idempotencyKey: randomKey(),

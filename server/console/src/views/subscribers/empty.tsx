@@ -1,9 +1,10 @@
+import type { ComponentChildren } from "preact";
 import { call } from "../../api/client.ts";
 import { useLoaded } from "../../load.ts";
 import { href, withQuery } from "../../router.ts";
 import { named, pluralParts, number, t } from "../../texts.ts";
 import { joined, partsOf } from "./filter_parts.ts";
-import type { Query } from "./list.ts";
+import { pageQuery, type Query } from "./list.ts";
 import { isAddress } from "./search_text.ts";
 
 /** What an empty list says: how to begin, or how to see people again. */
@@ -34,28 +35,21 @@ export function EmptyList({ query }: { query: Query }) {
   );
 }
 
-/** A search with one condition less. */
+/** A condition, and the search without it. */
 interface Wider {
-  /** The condition that it does not have. */
-  without: string;
-  isCode: boolean;
-  changes: Partial<Query>;
+  without: ComponentChildren;
+  changes: { filter?: string; q?: string; status?: "" };
 }
 
 /** The first condition without which people match, and how many. */
 function Fewer({ query }: { query: Query }) {
   const found = useLoaded((signal) => firstWider(query, signal), JSON.stringify(query)).data;
   if (!found) return null;
-  const { without, isCode, changes, total } = found;
-  const { segmentId, ...others } = changes;
-  const address = withQuery({ ...others, ...(segmentId === undefined ? {} : { segment: segmentId }) }, "/subscribers");
+  const { without: condition, changes, total } = found;
   return (
     <p>
-      <a href={href(address)}>
-        {pluralParts("noMatch.without", total, {
-          count: number(total),
-          condition: isCode ? <code dir="ltr">{without}</code> : <bdi>“{without}”</bdi>,
-        })}
+      <a href={href(withQuery(changes, "/subscribers"))}>
+        {pluralParts("noMatch.without", total, { count: number(total), condition })}
       </a>
     </p>
   );
@@ -63,24 +57,22 @@ function Fewer({ query }: { query: Query }) {
 
 async function firstWider(query: Query, signal: AbortSignal): Promise<(Wider & { total: number }) | null> {
   for (const wider of widerSearches(query)) {
-    const { orderBy: _, status, ...search } = { ...query, ...wider.changes };
-    const { total } = await call("GET /api/subscribers", {
-      query: { ...search, ...(status ? { status } : {}), limit: 1, total: "EXACT" },
-      signal,
-    });
+    const search = { ...pageQuery({ ...query, ...wider.changes }, 0, "EXACT"), limit: 1 };
+    const { total } = await call("GET /api/subscribers", { query: search, signal });
     if (total) return { ...wider, total };
   }
   return null;
 }
 
-/** The condition that was added last is the first that is left out. */
+/** The status, and then the condition that was added last, are left out first. */
 function widerSearches({ filter, q, status, segmentId }: Query): Wider[] {
   const parts = partsOf(filter) ?? [filter];
-  const all: Wider[] = parts.map((without, index) => {
-    return { without, isCode: true, changes: { filter: joined(parts.toSpliced(index, 1)) } };
-  });
-  if (q) all.unshift({ without: q, isCode: false, changes: { q: "" } });
-  if (status) all.push({ without: named("status", status), isCode: false, changes: { status: "" } });
+  const all: Wider[] = parts.map((part, index) => ({
+    without: <code dir="ltr">{part}</code>,
+    changes: { filter: joined(parts.toSpliced(index, 1)) },
+  }));
+  if (q) all.unshift({ without: <bdi>“{q}”</bdi>, changes: { q: "" } });
+  if (status) all.push({ without: `“${named("status", status)}”`, changes: { status: "" } });
   // Without its only condition, a search has everyone.
   return all.length > 1 || segmentId ? all.toReversed() : [];
 }

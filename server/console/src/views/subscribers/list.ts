@@ -150,7 +150,8 @@ function pageOf(index: number): number {
   return Math.floor(index / PAGE);
 }
 
-function pageQuery(query: Query, page: number, total: "EXACT" | "NONE"): ListQuery {
+/** Returns the parameters for a page of a search. */
+export function pageQuery(query: Query, page: number, total: "EXACT" | "NONE"): ListQuery {
   const { status, ...others } = query;
   return { ...others, ...(status ? { status } : {}), limit: PAGE, page: page + 1, total };
 }

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
 import { call, randomKey } from "../../api/client.ts";
 import type { EventPayload, Webhook } from "../../api/types.ts";
+import { now } from "../../clock.ts";
 import { Choices, FormDialog } from "../../components/form_dialog.tsx";
 import { go } from "../../router.ts";
 import { number, parts, t } from "../../texts.ts";
@@ -189,7 +190,7 @@ export function RotateDialog({
 
 /** Delivers the events of a time range again. */
 export function ReplayDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
-  const since = useSignal(localTime(Date.now() - 86_400_000));
+  const since = useSignal(localTime(now() - 86_400_000));
   const until = useSignal("");
   const onlyFailed = useSignal(true);
   const type = useSignal("");

@@ -4,6 +4,7 @@ import { callStream } from "../../api/client.ts";
 import type { TailWebhookDeliveriesResponse, Webhook } from "../../api/types.ts";
 import { announce } from "../../announce.ts";
 import { Icon } from "../../components/icon.tsx";
+import { oneStream } from "../../one_stream.ts";
 import { address, go, href, withQuery } from "../../router.ts";
 import { clockTime, errorText, number, plural, t } from "../../texts.ts";
 import { deliveryPath } from "./deliveries.tsx";
@@ -11,6 +12,7 @@ import { resultOf } from "./health.tsx";
 
 const SHOWN = 500;
 const RETRY = 3_000;
+const LOOKS = { live: ["good", "check"], lost: ["bad", "warning"], elsewhere: ["idle", "stop"] } as const;
 
 /** Attempts as they finish, newest first. While it is paused, they are collected. */
 export function Tail({ webhooks }: { webhooks: Webhook[] }) {
@@ -19,16 +21,15 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
   const held = useSignal<TailWebhookDeliveriesResponse[]>([]);
   const isPaused = useSignal(false);
   const problem = useSignal("");
-  const isConnected = useSignal(false);
+  const state = useSignal<"live" | "lost" | "elsewhere">("lost");
   const urls = new Map(webhooks.map((webhook) => [webhook.id, webhook.url]));
 
   useEffect(() => {
-    const controller = new AbortController();
-    const { signal } = controller;
-    async function follow(): Promise<void> {
+    async function follow(signal: AbortSignal): Promise<void> {
+      signal.addEventListener("abort", () => (state.value = "elsewhere"));
       while (!signal.aborted) {
         try {
-          isConnected.value = true;
+          state.value = "live";
           problem.value = "";
           const request = { query: { webhookId }, signal };
           await callStream<TailWebhookDeliveriesResponse>(
@@ -43,13 +44,12 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
           if (signal.aborted) return;
           problem.value = errorText(error);
         }
-        isConnected.value = false;
+        state.value = "lost";
         await new Promise((resolve) => setTimeout(resolve, RETRY));
       }
     }
     attempts.value = [];
-    void follow();
-    return () => controller.abort();
+    return oneStream(follow);
   }, [webhookId]);
 
   function toggle(): void {
@@ -70,9 +70,9 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
       </p>
       <header class="page-head">
         <h1>{t("tail.title")}</h1>
-        <span class={`state ${isPaused.value ? "paused" : isConnected.value ? "good" : "bad"}`}>
-          <Icon name={isPaused.value ? "stop" : isConnected.value ? "check" : "warning"} />
-          {t(isPaused.value ? "tail.paused" : isConnected.value ? "tail.live" : "tail.lost")}
+        <span class={`state ${isPaused.value ? "paused" : LOOKS[state.value][0]}`}>
+          <Icon name={isPaused.value ? "stop" : LOOKS[state.value][1]} />
+          {t(isPaused.value ? "tail.paused" : `tail.${state.value}`)}
         </span>
         <span class="space" />
         <button type="button" class="main" aria-pressed={isPaused.value} onClick={toggle}>
