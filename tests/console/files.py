@@ -1,8 +1,8 @@
-"""Files for tests of imports in the console, and dropping them on a page."""
+"""Files for tests of imports in the console, and the parts of a page to which they are given."""
 
 from __future__ import annotations
 
-from playwright.sync_api import FilePayload, Page
+from playwright.sync_api import FilePayload, Locator, Page
 
 _DROP = """([name, text]) => {
   const data = new DataTransfer();
@@ -42,3 +42,15 @@ def large(megabytes: int) -> bytes:
     row = b"p%07d@example.com," + b"x" * 100 + b"," + b"y" * 100 + b"\n"
     rows = megabytes * (1 << 20) // len(row % 0) + 1
     return b"email,firstName,lastName\n" + b"".join(row % number for number in range(rows))
+
+
+def button(page: Page, name: str) -> Locator:
+    return page.get_by_role("button", name=name)
+
+
+def choose_file(page: Page, content: str | bytes, name: str = "members.csv") -> None:
+    page.locator("input[type=file]").set_input_files(payload(content, name))
+
+
+def state(page: Page) -> Locator:
+    return page.locator(".page-head .state")

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from ..behavior import import_jobs
-from ..conftest import new_account
-from ..fronts import HttpFront
-from ..processes import Service, start
 from .actions import Actions
 from .conftest import Person
-from .files import drop, large, mailchimp, payload
+from .files import button, choose_file, drop, large, mailchimp, payload, state
 from .people import add_person
 
 pytestmark = pytest.mark.verify
 MARKUP = "<img src=x onerror=alert(1)>"
 RIGHT_TO_LEFT = "\u05d0\u05d1\u05d2"
-
-
-def button(page: Page, name: str) -> Locator:
-    return page.get_by_role("button", name=name)
-
-
-def choose_file(page: Page, content: str | bytes, name: str = "members.csv") -> None:
-    page.locator("input[type=file]").set_input_files(payload(content, name))
 
 
 def check_view(person: Person) -> None:
@@ -40,10 +27,6 @@ def check_view(person: Person) -> None:
     person.page.set_viewport_size({"width": 320, "height": 640})
     assert person.page.evaluate("document.querySelector('main').scrollWidth <= innerWidth")
     person.page.set_viewport_size(size)
-
-
-def state(page: Page) -> Locator:
-    return page.locator(".page-head .state")
 
 
 def go_through(page: Page) -> None:
@@ -294,153 +277,6 @@ def test_file_with_100_columns_is_decided_at_once(person: Person) -> None:
     go_through(page)
 
     assert account.ok("ListCustomFields")["total"] == 0
-
-
-def test_upload_continues_after_the_connection_was_lost(person: Person) -> None:
-    page = person.page
-    person.sign_in()
-    person.open("/import")
-    failed: list[str] = []
-
-    def fail_twice(route: Route) -> None:
-        offset = re.search(r"offset=(\d+)", route.request.url)
-        if offset and offset[1] != "0" and len(failed) < 2:
-            failed.append(offset[1])
-            route.abort()
-        else:
-            route.continue_()
-
-    page.route("**/content?*", fail_twice)
-    content = large(3)
-    choose_file(page, content)
-    expect(page.get_by_text("The upload continues by itself.")).to_be_visible()
-    # The person looks at something else meanwhile.
-    page.get_by_role("link", name="Segments").click()
-    page.get_by_role("link", name=re.compile("^Import")).first.click()
-    page.get_by_role("link", name="members.csv").click()
-
-    expect(button(page, "Continue")).to_be_visible()
-    assert len(failed) == 2
-    expect(page.get_by_text(f"CSV with {content.count(10) - 1:,} rows")).to_be_visible()
-
-
-def test_part_that_arrives_altered_is_sent_again(person: Person) -> None:
-    page, altered = person.page, []
-
-    def alter(route: Route) -> None:
-        altered.append(route.request.url)
-        route.continue_(post_data=b"y" * (1 << 20))
-
-    person.sign_in()
-    person.open("/import")
-    page.route("**/content?offset=0*", alter)
-    content = large(1)
-    choose_file(page, content)
-    expect(page.get_by_role("alert")).to_contain_text("arrived altered, several times")
-    assert len(altered) > 1
-    page.unroute("**/content?offset=0*")
-    page.get_by_role("alert").get_by_role("button", name="Try again").click()
-
-    expect(button(page, "Continue")).to_be_visible()
-    expect(page.get_by_text(f"CSV with {content.count(10) - 1:,} rows")).to_be_visible()
-
-
-def test_full_disk_stops_an_upload_until_it_is_tried_again(person: Person) -> None:
-    page = person.page
-    person.sign_in()
-    person.open("/import")
-    error = {"code": "InsufficientStorage", "message": "No space", "details": [], "requestId": "1"}
-    page.route(
-        "**/content?offset=1048576*", lambda route: route.fulfill(status=507, json={"error": error})
-    )
-    choose_file(page, large(2))
-    expect(page.get_by_role("alert")).to_contain_text("The disk of the server is full.")
-    page.unroute("**/content?offset=1048576*")
-    page.get_by_role("alert").get_by_role("button", name="Try again").click()
-
-    expect(button(page, "Continue")).to_be_visible()
-
-
-def test_upload_of_a_closed_tab_continues_with_the_same_file_only(person: Person) -> None:
-    page, account = person.page, person.account
-    content = large(2)
-    job = import_jobs.create(account, content)
-    assert import_jobs.send_part(account, job, content[: 1 << 20]).status == 200
-    person.sign_in()
-    person.open(f"/import/{job['id']}")
-    expect(page.get_by_text("choose it again to continue")).to_be_visible()
-
-    choose_file(page, b"x" * len(content))
-    expect(page.get_by_text("This is another file")).to_be_visible()
-    choose_file(page, content[:-1])
-    expect(page.get_by_text("This is another file")).to_be_visible()
-    choose_file(page, content)
-
-    expect(button(page, "Continue")).to_be_visible()
-    expect(page.get_by_text(f"CSV with {content.count(10) - 1:,} rows")).to_be_visible()
-
-
-@pytest.fixture
-def own_service(tmp_path: Path) -> Iterator[Service]:
-    """A service that a test stops."""
-    running = start(tmp_path)
-    yield running
-    running.stop()
-
-
-def test_nothing_is_lost_when_the_server_restarts(
-    person: Person, own_service: Service, tmp_path: Path
-) -> None:
-    page = person.page
-    person.account = new_account(own_service, HttpFront("http", own_service.http))
-    addresses = {"ROSTER_HTTP_ADDRESS": own_service.http}
-    person.sign_in()
-    person.open("/import")
-    content = large(3)
-
-    def stop_server(route: Route) -> None:
-        own_service.stop()
-        route.abort()
-
-    page.route("**/content?offset=1048576*", stop_server)
-    choose_file(page, content)
-    expect(page.get_by_text("The upload continues by itself.")).to_be_visible()
-    page.unroute("**/content?offset=1048576*")
-    again = start(tmp_path, **addresses)
-    try:
-        button(page, "Continue").click()
-        button(page, "Check the file").click()
-        again.stop()
-        expect(page.get_by_text("Roster does not respond.")).to_be_visible()
-        again = start(tmp_path, **addresses)
-        page.get_by_role("button", name=re.compile("^Import .* people")).click()
-        expect(state(page)).to_have_text("Importing")
-        again.stop()
-        again = start(tmp_path, **addresses)
-
-        expect(state(page)).to_have_text("Imported")
-        expect(page.get_by_text(f"{content.count(10) - 1:,} new people")).to_be_visible()
-    finally:
-        again.stop()
-
-
-def test_session_that_ends_during_an_upload_does_not_lose_it(person: Person) -> None:
-    page, account = person.page, person.account
-    person.sign_in()
-    person.open("/import")
-    ended: list[Any] = []
-
-    def end_session(route: Route) -> None:
-        if not ended:
-            ended.append(account.ok("SignOutEverywhere"))
-        route.continue_()
-
-    page.route("**/content?offset=1048576*", end_session)
-    choose_file(page, large(2))
-    page.get_by_label("Sign-in link or API key").fill(account.key)
-    button(page, "Sign in").click()
-
-    expect(button(page, "Continue")).to_be_visible()
 
 
 def test_two_tabs_show_the_same_import(person: Person) -> None:

@@ -76,13 +76,11 @@ export function ImportPage({ id }: { id: string }) {
                 <bdi dir="auto" class="lines">{job.name}</bdi>
               </h1>
               <JobState job={job} />
+              <span class="space" />
               {state === "READY" && canWrite.value && (
-                <>
-                  <span class="space" />
-                  <button type="button" class="plain" onClick={() => void model.cancel().catch(() => {})}>
-                    {t("import.cancel")}
-                  </button>
-                </>
+                <button type="button" class="plain" onClick={() => void model.cancel().catch(() => {})}>
+                  {t("import.cancel")}
+                </button>
               )}
             </header>
           )}
