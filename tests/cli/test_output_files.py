@@ -150,7 +150,7 @@ def test_failures_of_an_incomplete_import_are_in_a_partial_file(
     file = write_ndjson(tmp_path / "people.ndjson", [{"email": "invalid"}, *people(3_000)])
     listed = tmp_path / "failures.csv"
     listed.write_text("before")
-    flags = ("--failures", str(listed))
+    flags = ("--stream", "--failures", str(listed))
 
     with interrupting(http_account.service.http, after=80_000) as proxy:
         first = transfer(http_account, "import", file, *flags, url=proxy.url)
@@ -219,7 +219,7 @@ def test_import_is_complete_if_the_service_fails_after_the_last_result(
     file = write_ndjson(tmp_path / "people.ndjson", people(20))
 
     with failing_service() as url:
-        counts = counts_of(transfer(http_account, "import", file, "--json", url=url))
+        counts = counts_of(transfer(http_account, "import", file, "--stream", "--json", url=url))
 
     assert counts["created"] == 20
     assert os.listdir(tmp_path) == ["people.ndjson"]

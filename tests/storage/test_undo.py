@@ -38,7 +38,7 @@ def run(row: OperationRow, tx: Transaction, size: int = LIMIT) -> OperationRow:
     while result is StepResult.CONTINUES:
         selection = STEPS.select_next(OURS, "", size, tx)
         assert selection is not None
-        result, _ = STEPS.run(OURS, selection, "", tx)
+        result, *_ = STEPS.run(OURS, selection, "", tx)
     tx.operation_id = ""
     return store.find(OURS, row.id, tx)
 
