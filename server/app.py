@@ -271,7 +271,7 @@ class App:
         # One for the process, so that its parts that are not stored yet are not removed.
         self.files = Files(database, encryption)
         own = OwnTransactions(database)
-        steps = operation_steps(own, encryption, links, self.files)
+        steps = operation_steps(own, encryption, links, self.files.using(own))
         self.operations = OperationRunner(own, steps)
         self._operations = OperationService(idempotent, filters, self.operations.notify)
         self._exports = ExportService(idempotent, filters, self.files, self.operations.notify)

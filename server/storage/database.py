@@ -42,7 +42,7 @@ class Database(Protocol):
 
     @property
     def transactions(self) -> int:
-        """The number of batches of transactions that have begun in this process."""
+        """The number of units of work that have begun in this process."""
 
     async def open(self, accept_key: AcceptKey | None = None) -> None:
         """Connects and applies pending migrations, which can take minutes.

@@ -97,13 +97,13 @@ def test_many_slow_readers_have_few_parts_in_memory(url: str) -> None:
                 part = data[size : size + PART_BYTES]
                 size = await files.append(OURS, file_id, size, part)
             starts = [number * 150_001 for number in range(2 * MAX_OPEN_PARTS)]
-            readers = [files.read_slowly(OURS, file_id, start, size - 1) for start in starts]
+            readers = [files.read_in_pieces(OURS, file_id, start, size - 1) for start in starts]
             received = [b""] * len(readers)
             while any([await _next(readers, received, number) for number in range(len(readers))]):
                 assert len(files._open_parts) <= MAX_OPEN_PARTS
             assert received == [data[start:-1] for start in starts]
             assert not files._open_parts
-            unfinished = files.read_slowly(OURS, file_id)
+            unfinished = files.read_in_pieces(OURS, file_id)
             assert await anext(unfinished) == data[:PIECE_BYTES]
             await unfinished.aclose()
             assert not files._open_parts

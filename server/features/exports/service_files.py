@@ -204,7 +204,7 @@ class ExportService(WatchMethods, ExportServiceServicer):
             context.set_trailing_metadata((*(context.trailing_metadata() or ()), unsatisfied))
             raise
         start, end = part or (0, size)
-        chunks = self._files.read_slowly(caller.account_id, state.row.file_id, start, end)
+        chunks = self._files.read_in_pieces(caller.account_id, state.row.file_id, start, end)
         try:
             # Read before the response begins, because a restored database has no files.
             first = await anext(chunks, b"")

@@ -20,6 +20,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -39,9 +40,9 @@ PART_BYTES = 1024 * 1024
 # A last part that is smaller is replaced by one with the next bytes too, so that many small
 # appends do not make many parts.
 MIN_PART_BYTES = 64 * 1024
-# Maximum number of bytes that `Files.read_slowly` yields at once.
+# Maximum number of bytes that `Files.read_in_pieces` yields at once.
 PIECE_BYTES = 32 * 1024
-# The parts that slow readers have in memory together.
+# The parts that readers of pieces have in memory together. With 24, 500 readers occupied 75 MiB.
 MAX_OPEN_PARTS = 8
 # The files whose hash is continued in memory.
 MAX_HASHES = 64
@@ -88,9 +89,15 @@ class Files:
         self._staged: WeakValueDictionary[str, StagedPart] = WeakValueDictionary()
         # The number of bytes and their hash, by file.
         self._hashes: OrderedDict[tuple[str, str], tuple[int, Any]] = OrderedDict()
-        # The part that each slow reader reads; the first has waited longest for its client.
+        # The part that each reader of pieces reads; the first has waited longest for its client.
         self._open_parts: OrderedDict[object, tuple[PartRow, bytes]] = OrderedDict()
         self._opening = asyncio.Semaphore(MAX_OPEN_PARTS)
+
+    def using(self, database: Database) -> Files:
+        """Returns the same files, which it reads and writes through another database."""
+        files = copy(self)
+        files._database = database  # noqa: SLF001 - of the same class
+        return files
 
     async def append(self, account_id: str, file_id: str, offset: int, data: bytes) -> int:
         """Appends at most PART_BYTES at the end of a file, durably, and returns its size.
@@ -156,13 +163,13 @@ class Files:
             del data
             yield chunk
 
-    async def read_slowly(
+    async def read_in_pieces(
         self, account_id: str, file_id: str, start: int = 0, end: int | None = None
     ) -> AsyncGenerator[bytes]:
         """Yields the bytes of a range in pieces of at most PIECE_BYTES. Raises as `read`.
 
-        For a consumer that can take any time, of which there can be many: only MAX_OPEN_PARTS of
-        them have more than a piece in memory. The others open their part again for each piece.
+        For slow consumers, of which there can be many: only MAX_OPEN_PARTS of them have more than a
+        piece in memory. The others open their part again for each piece.
         """
         end, reader = await self._end_of(account_id, file_id, end), object()
         try:
@@ -277,7 +284,7 @@ class Files:
 def reports_full_disk() -> Iterator[None]:
     """Raises InsufficientStorage if a transaction in the block finds that the disk is full.
 
-    Of other transactions, it is reported as Unavailable.
+    Other transactions report a full disk as Unavailable.
     """
     try:
         yield

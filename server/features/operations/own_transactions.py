@@ -21,9 +21,9 @@ class OwnTransactions(WrappedDatabase):
 
     @property
     def transactions_of_others(self) -> int:
-        """The number of transactions of others that have begun.
+        """The number of units of work of others that have begun.
 
-        Transactions of operations count until they end.
+        Those of operations count until they end.
         """
         return self.transactions - self._own
 

@@ -62,7 +62,7 @@ MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
 # Time without calls after which steps are long again and pauses end. Any other use of the database,
 # such as the delivery of webhooks, counts as a call.
 BUSY_SECONDS = 0.1
-# Fewer transactions within a time are not such a use: clients read the progress of operations.
+# Fewer transactions within a window are no load: clients read the progress of operations.
 BUSY_TRANSACTIONS, BUSY_WINDOW_SECONDS = 5, 0.5
 # Errors of a database that is not available at the moment, and of a full disk.
 _TEMPORARY_ERRORS = (Unavailable, Internal, InsufficientStorage)
@@ -102,6 +102,8 @@ class OperationRunner:
         # How late the event loop resumes this task, in seconds: a moving average of some pauses.
         self._delay = 0.0
         self._min_pause_factor = MAX_PAUSE_FACTOR if others_serve else MIN_PAUSE_FACTOR
+        # The account of the step of a job, unless it was notified during the step.
+        self._account_of_job = ""
         # The part of a step in which a job makes pauses itself.
         self._prepared_seconds = 0.0
         # For the metrics.
@@ -115,8 +117,10 @@ class OperationRunner:
         for account_id in account_ids:
             selection = self._selections.get(account_id)
             if selection is not None and selection.job is not None:
-                # An earlier operation may wait no longer.
+                # An earlier operation may be able to continue.
                 del self._selections[account_id]
+            if account_id == self._account_of_job:
+                self._account_of_job = ""
         self._accounts.update(dict.fromkeys(account_ids))
         self._wake.set()
 
@@ -243,6 +247,7 @@ class OperationRunner:
         """Runs one step of a job. Returns whether the account may have more work."""
         started = time.monotonic()
         self._selections.pop(account_id, None)
+        self._account_of_job = account_id
         try:
             step = await self._steps.prepare(account_id, row, self._pause)
             self._prepared_seconds = time.monotonic() - started
@@ -259,7 +264,7 @@ class OperationRunner:
             outcome = await self._database.write(fail)
         self.seconds += time.monotonic() - started
         self.processed += outcome.processed
-        if outcome.row is not None:
+        if outcome.row is not None and account_id == self._account_of_job:
             # The next step needs no selection.
             self._selections[account_id] = Selection(row.id, [], is_last=False, job=outcome.row)
         return outcome.result is not StepResult.TAKEN

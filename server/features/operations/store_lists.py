@@ -1,4 +1,4 @@
-"""Lists operations by their state and type, which stored requests state."""
+"""Lists operations by state and type, which are derived from the stored request."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class ExecutorDatabase(Database):
 
     @property
     def transactions(self) -> int:
-        return sum(each.stats.batches.count for each in self.executors)
+        return sum(each.stats.waits.count for each in self.executors)
 
     async def read_nodes(self, work: Work[Result]) -> NodeResults[Result]:
         return NodeResults([await self.read(work)])

@@ -105,7 +105,7 @@ class WorkItem(Generic[Work]):
     def abandon(self) -> None:
         """Cancels an item without effects, also while it runs.
 
-        The CPU time of an interrupted statement is not known; it is at most the time since then.
+        The CPU time of an interrupted statement is unknown: the time since the claim is charged.
         """
         with self._claiming:
             self._withdrawn = True

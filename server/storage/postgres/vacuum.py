@@ -26,7 +26,7 @@ from .connection import open_database
 log = logging.getLogger(__name__)
 
 TABLES = ("subscriber", "subscriber_tag", "custom_value")
-# Seconds between two looks at the numbers of changes.
+# Seconds between checks of the numbers of changes.
 INTERVAL = 5.0
 # A table is vacuumed if at least so many of its rows have changed, and this share of them.
 MIN_ROWS, MIN_SHARE = 10_000, 0.02
@@ -63,19 +63,28 @@ class Vacuuming:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        # The number of all changes at the previous look, and at the previous VACUUM.
+        # The number of all changes at the previous check, and at the previous VACUUM.
         self._seen: dict[str, int] = {}
         self._vacuumed: dict[str, int] = {}
+        # Tables that were not vacuumed in time, such as very large ones. autovacuum is not canceled
+        # for them.
+        self._failed: set[str] = set()
 
     async def run(self, read: Callable[[OneStatement[list[Numbers]]], Awaitable[Any]]) -> None:
         """Vacuums until this task is canceled. `read` runs a unit of work."""
         while True:
             await asyncio.sleep(INTERVAL)
             try:
-                for table in self.due(await read(OneStatement(_numbers))):
+                due = self.due(await read(OneStatement(_numbers)))
+            except Exception as error:  # noqa: BLE001 - the next check follows
+                log.warning("tables to vacuum are not known: %s", error)
+                continue
+            for table in due:
+                try:
                     await interruptible(partial(self._vacuum, table))
-            except Exception as error:  # noqa: BLE001 - the next look follows as usual
-                log.warning("a table was not vacuumed: %s", error)
+                except Exception as error:  # noqa: BLE001 - autovacuum follows
+                    self._failed.add(table)
+                    log.warning("%s was not vacuumed: %s", table, error)
 
     def due(self, numbers: Sequence[Numbers]) -> list[str]:
         """Returns the tables to vacuum.
@@ -105,7 +114,8 @@ class Vacuuming:
             # Another process that vacuums now does the same. PostgreSQL cancels autovacuum, which
             # takes much longer, when this waits for it.
             if database.execute_sql(_TRY_LOCK, (_VACUUM_LOCK,)).fetchone() == (True,):
-                database.execute_sql(f"VACUUM (ANALYZE) {table}")
+                skips = ", SKIP_LOCKED" if table in self._failed else ""
+                database.execute_sql(f"VACUUM (ANALYZE{skips}) {table}")
 
 
 def _numbers(tx: Transaction) -> list[Numbers]:

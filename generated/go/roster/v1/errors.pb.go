@@ -190,7 +190,7 @@ const (
 	// The account has the maximum number of sign-in links that were not used.
 	Error_SIGN_IN_LINK_LIMIT_REACHED Error_Reason = 74
 	// The number of selected subscribers differs from expectedTotal by more than 1 % and by more
-	// than 10. Nothing was started. The detail of expectedTotal has the present number: "must be
+	// than 10. Nothing was started. The detail of expectedTotal has the current number: "must be
 	// 1187".
 	Error_SELECTION_CHANGED Error_Reason = 80
 	// The operation has not ended, so that it cannot be undone yet.

@@ -320,7 +320,7 @@ type ImportJob struct {
 	// Time from which the import can no longer be undone, 24 hours after its end. Absent before its
 	// end, and if it can never be undone or is undone.
 	UndoExpiresAt *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=undo_expires_at,json=undoExpiresAt,proto3" json:"undo_expires_at,omitempty"`
-	// Number of bytes of the file up to the rows that were read, of size bytes.
+	// Number of bytes of the uploaded file that were read so far, at most size.
 	ProcessedBytes float64 `protobuf:"fixed64,28,opt,name=processed_bytes,json=processedBytes,proto3" json:"processed_bytes,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

@@ -64,7 +64,7 @@ type OperationServiceClient interface {
 	// To wait for the end, read WatchOperation until done is true.
 	BatchChangeSubscribers(ctx context.Context, in *BatchChangeSubscribersRequest, opts ...grpc.CallOption) (*BatchChangeSubscribersResponse, error)
 	// Returns one page of the account's operations, newest first. If state or type is set, only
-	// operations with both are returned.
+	// matching operations are returned.
 	ListOperations(ctx context.Context, in *ListOperationsRequest, opts ...grpc.CallOption) (*ListOperationsResponse, error)
 	// Returns one operation. Fails with OPERATION_NOT_FOUND.
 	GetOperation(ctx context.Context, in *GetOperationRequest, opts ...grpc.CallOption) (*GetOperationResponse, error)
@@ -204,7 +204,7 @@ type OperationServiceServer interface {
 	// To wait for the end, read WatchOperation until done is true.
 	BatchChangeSubscribers(context.Context, *BatchChangeSubscribersRequest) (*BatchChangeSubscribersResponse, error)
 	// Returns one page of the account's operations, newest first. If state or type is set, only
-	// operations with both are returned.
+	// matching operations are returned.
 	ListOperations(context.Context, *ListOperationsRequest) (*ListOperationsResponse, error)
 	// Returns one operation. Fails with OPERATION_NOT_FOUND.
 	GetOperation(context.Context, *GetOperationRequest) (*GetOperationResponse, error)

@@ -68,8 +68,8 @@ type SuppressionServiceClient interface {
 	ExportSuppressions(ctx context.Context, in *ExportSuppressionsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportSuppressionsResponse], error)
 	// Returns one suppression. Fails with SUPPRESSION_NOT_FOUND.
 	GetSuppression(ctx context.Context, in *GetSuppressionRequest, opts ...grpc.CallOption) (*GetSuppressionResponse, error)
-	// Returns one page of the account's suppressions, oldest or newest first, of all reasons or of
-	// one.
+	// Returns one page of the account's suppressions, sorted by time, optionally only those with one
+	// reason.
 	ListSuppressions(ctx context.Context, in *ListSuppressionsRequest, opts ...grpc.CallOption) (*ListSuppressionsResponse, error)
 	// Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
 	// address, its history states who deleted the suppression and why, unless the request has the
@@ -195,8 +195,8 @@ type SuppressionServiceServer interface {
 	ExportSuppressions(*ExportSuppressionsRequest, grpc.ServerStreamingServer[ExportSuppressionsResponse]) error
 	// Returns one suppression. Fails with SUPPRESSION_NOT_FOUND.
 	GetSuppression(context.Context, *GetSuppressionRequest) (*GetSuppressionResponse, error)
-	// Returns one page of the account's suppressions, oldest or newest first, of all reasons or of
-	// one.
+	// Returns one page of the account's suppressions, sorted by time, optionally only those with one
+	// reason.
 	ListSuppressions(context.Context, *ListSuppressionsRequest) (*ListSuppressionsResponse, error)
 	// Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
 	// address, its history states who deleted the suppression and why, unless the request has the

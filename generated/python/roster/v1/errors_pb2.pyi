@@ -232,7 +232,7 @@ class Error(_message.Message):
         """The account has the maximum number of sign-in links that were not used."""
         SELECTION_CHANGED: Error._Reason.ValueType  # 80
         """The number of selected subscribers differs from expectedTotal by more than 1 % and by more
-        than 10. Nothing was started. The detail of expectedTotal has the present number: "must be
+        than 10. Nothing was started. The detail of expectedTotal has the current number: "must be
         1187".
         """
         OPERATION_NOT_ENDED: Error._Reason.ValueType  # 81
@@ -452,7 +452,7 @@ class Error(_message.Message):
     """The account has the maximum number of sign-in links that were not used."""
     SELECTION_CHANGED: Error.Reason.ValueType  # 80
     """The number of selected subscribers differs from expectedTotal by more than 1 % and by more
-    than 10. Nothing was started. The detail of expectedTotal has the present number: "must be
+    than 10. Nothing was started. The detail of expectedTotal has the current number: "must be
     1187".
     """
     OPERATION_NOT_ENDED: Error.Reason.ValueType  # 81

@@ -428,7 +428,7 @@ class ImportJob(_message.Message):
     after the undo was canceled or failed.
     """
     processed_bytes: _builtins.float
-    """Number of bytes of the file up to the rows that were read, of size bytes."""
+    """Number of bytes of the uploaded file that were read so far, at most size."""
     @_builtins.property
     def options(self) -> Global___ImportOptions:
         """Options of the import."""

@@ -125,7 +125,7 @@ class OperationServiceServicer:
 
     def ListOperations(self, request, context):
         """Returns one page of the account's operations, newest first. If state or type is set, only
-        operations with both are returned.
+        matching operations are returned.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -65,7 +65,7 @@ class OperationServiceStub:
     """
     ListOperations: _grpc.UnaryUnaryMultiCallable[_operations_pb2.ListOperationsRequest, _operations_pb2.ListOperationsResponse]
     """Returns one page of the account's operations, newest first. If state or type is set, only
-    operations with both are returned.
+    matching operations are returned.
     """
     GetOperation: _grpc.UnaryUnaryMultiCallable[_operations_pb2.GetOperationRequest, _operations_pb2.GetOperationResponse]
     """Returns one operation. Fails with OPERATION_NOT_FOUND."""
@@ -132,7 +132,7 @@ class OperationServiceAsyncStub(OperationServiceStub):
     """
     ListOperations: _aio.UnaryUnaryMultiCallable[_operations_pb2.ListOperationsRequest, _operations_pb2.ListOperationsResponse]  # type: ignore[assignment]
     """Returns one page of the account's operations, newest first. If state or type is set, only
-    operations with both are returned.
+    matching operations are returned.
     """
     GetOperation: _aio.UnaryUnaryMultiCallable[_operations_pb2.GetOperationRequest, _operations_pb2.GetOperationResponse]  # type: ignore[assignment]
     """Returns one operation. Fails with OPERATION_NOT_FOUND."""
@@ -208,7 +208,7 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_operations_pb2.ListOperationsResponse, _abc.Awaitable[_operations_pb2.ListOperationsResponse]]:
         """Returns one page of the account's operations, newest first. If state or type is set, only
-        operations with both are returned.
+        matching operations are returned.
         """
 
     @_abc_1.abstractmethod

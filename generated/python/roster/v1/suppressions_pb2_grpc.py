@@ -130,8 +130,8 @@ class SuppressionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListSuppressions(self, request, context):
-        """Returns one page of the account's suppressions, oldest or newest first, of all reasons or of
-        one.
+        """Returns one page of the account's suppressions, sorted by time, optionally only those with one
+        reason.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -72,8 +72,8 @@ class SuppressionServiceStub:
     GetSuppression: _grpc.UnaryUnaryMultiCallable[_suppressions_pb2.GetSuppressionRequest, _suppressions_pb2.GetSuppressionResponse]
     """Returns one suppression. Fails with SUPPRESSION_NOT_FOUND."""
     ListSuppressions: _grpc.UnaryUnaryMultiCallable[_suppressions_pb2.ListSuppressionsRequest, _suppressions_pb2.ListSuppressionsResponse]
-    """Returns one page of the account's suppressions, oldest or newest first, of all reasons or of
-    one.
+    """Returns one page of the account's suppressions, sorted by time, optionally only those with one
+    reason.
     """
     DeleteSuppression: _grpc.UnaryUnaryMultiCallable[_suppressions_pb2.DeleteSuppressionRequest, _suppressions_pb2.DeleteSuppressionResponse]
     """Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
@@ -123,8 +123,8 @@ class SuppressionServiceAsyncStub(SuppressionServiceStub):
     GetSuppression: _aio.UnaryUnaryMultiCallable[_suppressions_pb2.GetSuppressionRequest, _suppressions_pb2.GetSuppressionResponse]  # type: ignore[assignment]
     """Returns one suppression. Fails with SUPPRESSION_NOT_FOUND."""
     ListSuppressions: _aio.UnaryUnaryMultiCallable[_suppressions_pb2.ListSuppressionsRequest, _suppressions_pb2.ListSuppressionsResponse]  # type: ignore[assignment]
-    """Returns one page of the account's suppressions, oldest or newest first, of all reasons or of
-    one.
+    """Returns one page of the account's suppressions, sorted by time, optionally only those with one
+    reason.
     """
     DeleteSuppression: _aio.UnaryUnaryMultiCallable[_suppressions_pb2.DeleteSuppressionRequest, _suppressions_pb2.DeleteSuppressionResponse]  # type: ignore[assignment]
     """Deletes a suppression, so that the address can be subscribed again. If a subscriber has the
@@ -201,8 +201,8 @@ class SuppressionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _suppressions_pb2.ListSuppressionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_suppressions_pb2.ListSuppressionsResponse, _abc.Awaitable[_suppressions_pb2.ListSuppressionsResponse]]:
-        """Returns one page of the account's suppressions, oldest or newest first, of all reasons or of
-        one.
+        """Returns one page of the account's suppressions, sorted by time, optionally only those with one
+        reason.
         """
 
     @_abc_1.abstractmethod

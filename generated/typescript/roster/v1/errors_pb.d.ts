@@ -742,7 +742,7 @@ export enum Error_Reason {
 
   /**
    * The number of selected subscribers differs from expectedTotal by more than 1 % and by more
-   * than 10. Nothing was started. The detail of expectedTotal has the present number: "must be
+   * than 10. Nothing was started. The detail of expectedTotal has the current number: "must be
    * 1187".
    *
    * @generated from enum value: SELECTION_CHANGED = 80;

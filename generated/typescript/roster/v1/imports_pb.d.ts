@@ -330,7 +330,7 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
   undoExpiresAt?: Timestamp | undefined;
 
   /**
-   * Number of bytes of the file up to the rows that were read, of size bytes.
+   * Number of bytes of the uploaded file that were read so far, at most size.
    *
    * @generated from field: double processed_bytes = 28;
    */

@@ -970,7 +970,7 @@ export declare const OperationService: GenService<{
   },
   /**
    * Returns one page of the account's operations, newest first. If state or type is set, only
-   * operations with both are returned.
+   * matching operations are returned.
    *
    * @generated from rpc roster.v1.OperationService.ListOperations
    */

@@ -798,8 +798,8 @@ export declare const SuppressionService: GenService<{
     output: typeof GetSuppressionResponseSchema;
   },
   /**
-   * Returns one page of the account's suppressions, oldest or newest first, of all reasons or of
-   * one.
+   * Returns one page of the account's suppressions, sorted by time, optionally only those with one
+   * reason.
    *
    * @generated from rpc roster.v1.SuppressionService.ListSuppressions
    */
