@@ -210,6 +210,15 @@ def test_import_of_many_rows_adds_one_entry_and_a_dry_run_none(account: Account)
     assert actions == ["suppression.imported", "subscriber.imported"]
 
 
+def test_dry_runs_of_operations_and_their_undo_add_no_entry(account: Account) -> None:
+    change = {"ids": [create_subscriber(account)["id"]], "action": {"addTags": ["vip"]}}
+    run(account, **change, dryRun=True)
+    operation = run(account, **change)
+    account.ok("UndoOperation", id=operation["id"], dryRun=True)
+
+    assert [entry["action"] for entry in entries(account)] == ["operation.created"]
+
+
 def test_exports_add_entries_also_without_records(account: Account) -> None:
     assert export(account) == export(account, EXPORT_SUPPRESSIONS) == []
 

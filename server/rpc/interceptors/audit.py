@@ -22,6 +22,9 @@ class Audit(Interceptor):
         condition = call.method.audited_if
         if condition and not getattr(call.request, condition):
             return
+        # A dry run changes nothing.
+        if getattr(call.request, "dry_run", False):
+            return
         by = caller.current()
         # Of a subscriber it can be an address. The stream of an import has none.
         reference = getattr(call.request, "id", "")
