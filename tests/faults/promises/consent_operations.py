@@ -188,7 +188,7 @@ class Operations:
         return {
             "onConflict": self._rng.choice(CONFLICTS),
             "dryRun": self._rng.random() < 0.1,
-            "isConfirmed": self._rng.random() < 0.3,
+            "isConfirmed": self._rng.random() < 0.5,
         }
 
     def _update(self) -> Operation:
