@@ -100,6 +100,23 @@ def import_(
         list[str] | None,
         typer.Option(metavar="TAG", help="Tag for every imported subscriber. Can be repeated."),
     ] = None,
+    confirmed: Annotated[
+        bool,
+        typer.Option(
+            "--confirmed",
+            help="New subscribers whose rows state nothing about it have confirmed the"
+            " subscription. Existing subscribers keep their status. Default: they are"
+            " UNCONFIRMED.",
+        ),
+    ] = False,
+    consent_source: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="Origin of the consent of new subscribers whose rows state none, such as the name"
+            " of a form. At most 200 characters.",
+        ),
+    ] = "",
     filter_expression: Annotated[
         str,
         typer.Option(
@@ -182,6 +199,8 @@ def import_(
             dateFormat=date_format.upper() if date_format else "",
             nullTokens=null_token or [],
             addTags=add_tag or [],
+            isConfirmed="true" if confirmed else "",
+            consentSource=consent_source,
             filter=filter_expression,
             segmentId=segment,
             q=search,

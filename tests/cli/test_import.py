@@ -26,6 +26,7 @@ from rosterd.server.cli.common.files import CHUNK_BYTES
 from rosterd.server.cli.transfer.compression import Decompressor, detect_compression
 from rosterd.server.features.accounts.rules import make_secret
 
+from ..behavior.helpers import create_subscriber
 from ..conftest import Account, new_account
 from .interruption import interrupting
 from .transfers import (
@@ -578,6 +579,7 @@ CONSENT = (
         ("email\n", ["--ignore-column", "x"], "--ignore-column 'x' names a column that is missing"),
         ("email\n", ["--status-map", "x"], "--status-map 'x' must be WORD=STATUS, such as"),
         ("email\n", ["--add-tag", ""], "--add-tag '' must be a tag name"),
+        ("email\n", ["--consent-source", "x" * 201], "--consent-source "),
         ("email\n", ["--charset", "x"], "--charset must be"),
         ("email\n", ["--filter", "x"], "--filter "),
     ],
@@ -783,6 +785,23 @@ def test_options_of_an_import_reach_the_service(http_account: Account, tmp_path:
     (row,) = http_account.ok("ListSubscribers")["subscribers"]
     assert (row["firstName"], row["lastName"], row["tags"]) == ("Zoë", "Lee", ["a", "b"])
     assert row["customFields"] == {"town": "Rome"}
+
+
+@pytest.mark.parametrize("way", [[], ["--stream"]], ids=["job", "stream"])
+def test_consent_of_new_people_is_stated_by_flags(
+    http_account: Account, tmp_path: Path, way: list[str]
+) -> None:
+    create_subscriber(http_account, "old@example.com")
+    file = tmp_path / "people.csv"
+    file.write_text("email\nold@example.com\nnew@example.com\n")
+    flags = ("--on-conflict", "update", "--confirmed", "--consent-source", "Paper form", *way)
+
+    counts = counts_of(transfer(http_account, "import", str(file), *flags, "--json"))
+
+    assert counts["summary"]["statuses"] == {"CONFIRMED": 1}
+    old, new = http_account.ok("ListSubscribers", view="FULL")["subscribers"]
+    assert (old["status"], "consent" in old) == ("UNCONFIRMED", False)
+    assert (new["status"], new["consent"]["source"]) == ("CONFIRMED", "Paper form")
 
 
 def test_rows_can_be_filtered(http_account: Account, tmp_path: Path) -> None:

@@ -213,6 +213,50 @@ def test_people_without_consent_are_tagged_and_opt_outs_left_out(person: Person)
     )
 
 
+def test_consent_of_all_people_is_stated_once(person: Person) -> None:
+    page, account = person.page, person.account
+    add_person(account, email="ada@example.com")
+    person.sign_in()
+    drop(page, "email\nada@example.com\nbob@example.com\n")
+    button(page, "Continue").click()
+    expect(page.get_by_label("Yes, but not confirmed")).to_be_checked()
+    counts = page.locator(".people-counts")
+    expect(counts).to_contain_text("2Unconfirmed")
+
+    page.get_by_label("Source of consent").fill("Paper form")
+    page.get_by_label("Yes, confirmed by link").check()
+    expect(counts).to_contain_text("2Confirmed")
+    page.reload()
+    expect(page.get_by_label("Yes, confirmed by link")).to_be_checked()
+    expect(page.get_by_label("Source of consent")).to_have_value("Paper form")
+    check_view(person)
+    button(page, "Check the file").click()
+    button(page, "Import 2 people").click()
+
+    expect(state(page)).to_have_text("Imported")
+    ada, bob = account.ok("ListSubscribers", view="FULL")["subscribers"]
+    assert (ada["status"], "consent" in ada) == ("UNCONFIRMED", False)
+    assert (bob["status"], bob["consent"]["source"]) == ("CONFIRMED", "Paper form")
+
+
+@pytest.mark.parametrize("person", [{"locale": "de-DE"}], indirect=True)
+def test_consent_is_asked_only_of_files_without_it(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    drop(page, "email;status\nada@example.com;UNCONFIRMED\n")
+    button(page, "Weiter").click()
+    button(page, "Datei pr\u00fcfen").wait_for()
+    expect(page.get_by_text("zugestimmt")).to_have_count(0)
+
+    drop(page, "email\nada@example.com\n", "other.csv")
+    button(page, "Weiter").click()
+    page.get_by_label("Ja, per Link best\u00e4tigt").check()
+    expect(page.get_by_label("Quelle der Einwilligung")).to_be_visible()
+    page.get_by_label("Ich wei\u00df es nicht").check()
+    expect(page.get_by_label("Quelle der Einwilligung")).to_have_count(0)
+    expect(page.locator(".people-counts")).to_contain_text("1Unbest\u00e4tigt")
+
+
 def test_words_for_a_status_are_explained_after_the_check(person: Person) -> None:
     page, account = person.page, person.account
     person.sign_in()

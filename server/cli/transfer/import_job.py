@@ -82,7 +82,9 @@ class ImportJobRun:
         self.on_conflict = on_conflict
         self._is_dry_run = "dryRun" in query
         options = {name: value for name, value in query.items() if name != "dryRun"}
-        self._options = {**options, "onConflict": on_conflict.upper()}
+        self._options: dict[str, Any] = {**options, "onConflict": on_conflict.upper()}
+        if "isConfirmed" in options:
+            self._options["isConfirmed"] = True
         self._resume = resume
         self._checkpoint: CheckpointFile | None = None
         self._import_id = ""

@@ -8,7 +8,7 @@ file was not updated.
 from __future__ import annotations
 
 from ..subscribers.fields import Status
-from ..subscribers.rules import OPTED_OUT, ConsentRecord, strictest
+from ..subscribers.rules import OPTED_OUT, ConsentRecord, Row, strictest
 
 
 def stated_status(
@@ -36,3 +36,17 @@ def stated_status(
         if all(time is None or time <= date for time in later):
             opt_out = strictest(opt_out, Status.UNSUBSCRIBED)
     return strictest(status, opt_out)
+
+
+def add_defaults(row: Row, *, is_confirmed: bool, consent_source: str) -> None:
+    """Adds what an import states about the people whom it creates, where the row states nothing.
+
+    A row with the date of an opt-out states something, also if a later date outweighs it. The
+    status stays the initial one of a new subscriber: a stated one could change an existing
+    subscriber.
+    """
+    record = row.consent_record
+    if is_confirmed and row.is_confirmed is None and record.unsubscribed_at is None:
+        row.is_confirmed = True
+    if consent_source and record.consent_source is None:
+        row.consent_record = record._replace(consent_source=consent_source)

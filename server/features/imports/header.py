@@ -33,6 +33,8 @@ from .status_words import COMMON_WORDS, OPT_OUT_WORDS, STATUSES, parse_status_ma
 _DEFAULTS = ColumnOptions()
 _FLAGS = frozenset({OPTED_IN, OPTED_OUT_FLAG})
 _CONSENT = _FLAGS | {"status"}
+# The fields that state something about the consent of each row of a file.
+_STATING = _CONSENT | {"isConfirmed", "confirmedAt", "unsubscribedAt"}
 # The fields that are read from a line with too many or too few cells.
 _OF_OPT_OUTS = _CONSENT | {"email", "unsubscribedAt"}
 
@@ -94,6 +96,10 @@ class Header:
         ]
         self._is_lenient = preset is not None and preset.is_lenient
         self._marks = _marks(self.columns.known, cells, preset)
+        self._opt_ins = [each.position for each in self._parsers if each.field == OPTED_IN]
+        self._states_consent = bool(self._marks.columns) or any(
+            each.field in _STATING for each in self._parsers
+        )
 
     def row(self, line: int, cells: Sequence[str], *, is_malformed: bool = False) -> CsvRow:
         """Returns a parsed line, with its faults.
@@ -131,6 +137,9 @@ class Header:
                 self._reject(row, index, field, cell, error.hint)
         if row.name or row.display_name:
             row.split_name()
+        # An empty cell is a box that is not checked.
+        if not row.is_confirmed and any(not self._has_value(cells[i]) for i in self._opt_ins):
+            row.is_confirmed = False
         if self._is_lenient:
             self._derive_status(row, cells)
         return row
@@ -189,7 +198,7 @@ class Header:
             cell = cells[index]
             if self._has_value(cell) and flag_of(cell) is not False:
                 row.opt_out = strictest(row.opt_out, status)
-        if row.status is None and not row.is_confirmed:
+        if row.status is None and not row.is_confirmed and self._states_consent:
             row.status = Status.UNCONFIRMED
 
     def _has_value(self, cell: str) -> bool:

@@ -73,6 +73,9 @@ class Options:
                     "must be a tag name of 1 to 100 characters",
                 )
         self.added_tags = distinct([name for name in names if name is not None])
+        # Of the people whom the import creates, where their rows state nothing.
+        self.is_confirmed = request.is_confirmed
+        self.consent_source = request.consent_source
 
 
 def import_row(
@@ -88,6 +91,8 @@ def import_row(
     """
     row, faults = row_of(message), list[str]()
     row.line = line
+    if message.HasField("is_confirmed"):
+        row.is_confirmed = message.is_confirmed
     stated: dict[str, Any] = {}
     for fault in message.faults:
         word = options.status_words.get(column_key(fault.text))

@@ -12,6 +12,7 @@ from ...rpc.errors import invalid
 from ...values.clock import system_clock
 from ...values.unrecognized import UnrecognizedCells
 from ..subscribers.rules import Row, Validated, validate_rows
+from .evidence import add_defaults
 from .header import Header
 from .messages import Options, import_row
 from .row_filter import RowFilter
@@ -55,8 +56,13 @@ class RowReader:
 
     def read(self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]) -> Batch:
         """Returns the rows of a message. `lines` are those after the header."""
-        rows = list(self._rows(request, lines))
-        validated = validate_rows(rows, self._options.added_tags, of_file=True)
+        rows, options = list(self._rows(request, lines)), self._options
+        if options.is_confirmed or options.consent_source:
+            for row in rows:
+                add_defaults(
+                    row, is_confirmed=options.is_confirmed, consent_source=options.consent_source
+                )
+        validated = validate_rows(rows, options.added_tags, of_file=True)
         if self.filter is not None:
             validated = self.filter.apply(validated, system_clock())
             first = sum(row.line <= self.after_line for row in rows)

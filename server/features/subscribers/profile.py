@@ -53,7 +53,7 @@ def row_of(message: Any) -> Row:
     return Row(
         message.email,
         profile_of(message),
-        message.is_confirmed,
+        message.is_confirmed or None,
         message.tags[:],
         values,
         [fault.field for fault in message.faults],

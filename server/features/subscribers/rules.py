@@ -100,12 +100,13 @@ class Row:
 
     `custom_fields` is None if a member of the message has no value, not even null. `faults` are
     the fields that could not be parsed; an empty name is the whole row. `status` and
-    `consent_record` are what the row of an import states.
+    `consent_record` are what the row of an import states. `is_confirmed` is None if an import can
+    decide it, because the row states nothing about it.
     """
 
     email: str = ""
     profile: dict[str, Any] = field(default_factory=lambda: {**NO_PROFILE})
-    is_confirmed: bool = False
+    is_confirmed: bool | None = None
     tags: Sequence[str] = ()
     custom_fields: Mapping[str, Any] | None = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
@@ -409,7 +410,7 @@ def _validated(row: Row, tag_sets: TagSets, parse: Callable[[str], Email | None]
     return NewSubscriber(
         email,
         profile,
-        initial_status(is_confirmed=row.is_confirmed) if status is None else status,
+        initial_status(is_confirmed=bool(row.is_confirmed)) if status is None else status,
         tags,
         values,
         row.consent_record,

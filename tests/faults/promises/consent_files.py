@@ -29,6 +29,8 @@ class Facts:
     opt_outs: list[str] = field(default_factory=list)
     dates: dict[str, int] = field(default_factory=dict)
     allows_mail: bool = False
+    # Whether it says that the person has not confirmed.
+    denies_mail: bool = False
     # Whether its cells can be in wrong columns. Then the row need not be stored.
     is_misaligned: bool = False
 
@@ -146,12 +148,20 @@ class File(NamedTuple):
         yield from states
 
     def _bound(self, facts: Facts) -> Bound:
-        return bound(facts, is_own_export=self.is_own_export)
+        return bound(
+            facts,
+            is_own_export=self.is_own_export,
+            is_confirmed=self.options["isConfirmed"],
+        )
 
 
-def bound(facts: Facts, *, is_own_export: bool = False) -> Bound:
-    """Returns the bound of a row: an opt-out wins over its other cells."""
-    level = 2 if facts.allows_mail else 1
+def bound(facts: Facts, *, is_own_export: bool = False, is_confirmed: bool = False) -> Bound:
+    """Returns the bound of a row: an opt-out wins over its other cells.
+
+    If the people of the import have confirmed, so has a person whose row does not deny it.
+    """
+    is_default = is_confirmed and not facts.denies_mail and "unsubscribedAt" not in facts.dates
+    level = 2 if facts.allows_mail or is_default else 1
     level = LEVELS.get(facts.word, 0) if facts.word else level
     dates, opt_outs = facts.dates, [*facts.opt_outs]
     if facts.word in STRICTNESS:
@@ -280,6 +290,7 @@ class Files:
         words = {"yes": True, "1": True, "TRUE": True, "no": False, "0": False, "False": False}
         word = self._rng.choice([*words, "hmm"])
         flag = words.get(word)
+        facts.denies_mail = facts.denies_mail or (kind == "isConfirmed" and not flag)
         if kind == "optedOut" and flag is not False:
             facts.opt_outs.append(UNSUBSCRIBED)
         if kind == "optedIn" and flag is False:

@@ -154,14 +154,20 @@ class Operations:
         rows = [row._replace(status=self._rng.choice([*STATUSES, None])) for row in self._rows()]
         sent = []
         for row in rows:
-            stated = {"status": row.status} if row.status else {}
+            stated: dict[str, Any] = {"status": row.status} if row.status else {}
             if self._rng.random() < 0.5:
                 # A batch operation that runs meanwhile must not depend on it.
                 created = date(2020, 1, 1) + timedelta(days=self._rng.randint(1, 1_000))
                 stated["createdAt"] = f"{created}T00:00:00Z"
-            email = self._spelled(row.address)
-            sent.append({"email": email, "isConfirmed": row.is_confirmed, **stated})
+            if row.is_confirmed or self._rng.random() < 0.5:
+                stated["isConfirmed"] = row.is_confirmed
+            sent.append({"email": self._spelled(row.address), **stated})
         options = self._import_options()
+        if options["isConfirmed"]:
+            rows = [
+                row if "isConfirmed" in given else row._replace(is_confirmed=True)
+                for row, given in zip(rows, sent, strict=True)
+            ]
         updates = options["onConflict"] == "UPDATE"
         after = unchanged if options["dryRun"] else stored(rows, updates=updates)
         return Operation("ImportSubscribers", options, after, rows=sent)
@@ -179,8 +185,11 @@ class Operations:
         )
 
     def _import_options(self) -> Mapping[str, Any]:
-        is_dry_run = self._rng.random() < 0.1
-        return {"onConflict": self._rng.choice(CONFLICTS), "dryRun": is_dry_run}
+        return {
+            "onConflict": self._rng.choice(CONFLICTS),
+            "dryRun": self._rng.random() < 0.1,
+            "isConfirmed": self._rng.random() < 0.5,
+        }
 
     def _update(self) -> Operation:
         address, to = self._address(), self._address()

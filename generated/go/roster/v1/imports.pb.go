@@ -132,7 +132,12 @@ type ImportOptions struct {
 	// Cells of the CSV file that have no value, such as NULL or n/a. Default: none. At most 20.
 	NullTokens []string `protobuf:"bytes,18,rep,name=null_tokens,json=nullTokens,proto3" json:"null_tokens,omitempty"`
 	// Imports only rows whose email address, full name or last name starts with this text.
-	Q             string `protobuf:"bytes,19,opt,name=q,proto3" json:"q,omitempty"`
+	Q string `protobuf:"bytes,19,opt,name=q,proto3" json:"q,omitempty"`
+	// Whether the people whom the import creates have confirmed the subscription, where their rows
+	// state nothing about it. Default: no, they are UNCONFIRMED.
+	IsConfirmed bool `protobuf:"varint,20,opt,name=is_confirmed,json=isConfirmed,proto3" json:"is_confirmed,omitempty"`
+	// Origin of the consent of the people whom the import creates and whose rows state none.
+	ConsentSource string `protobuf:"bytes,21,opt,name=consent_source,json=consentSource,proto3" json:"consent_source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -254,6 +259,20 @@ func (x *ImportOptions) GetNullTokens() []string {
 func (x *ImportOptions) GetQ() string {
 	if x != nil {
 		return x.Q
+	}
+	return ""
+}
+
+func (x *ImportOptions) GetIsConfirmed() bool {
+	if x != nil {
+		return x.IsConfirmed
+	}
+	return false
+}
+
+func (x *ImportOptions) GetConsentSource() string {
+	if x != nil {
+		return x.ConsentSource
 	}
 	return ""
 }
@@ -2259,7 +2278,7 @@ var File_roster_v1_imports_proto protoreflect.FileDescriptor
 
 const file_roster_v1_imports_proto_rawDesc = "" +
 	"\n" +
-	"\x17roster/v1/imports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x1droster/v1/custom_fields.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x1aroster/v1/operations.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xb6\a\n" +
+	"\x17roster/v1/imports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x1droster/v1/custom_fields.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x1aroster/v1/operations.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xb1\b\n" +
 	"\rImportOptions\x12U\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2\x19.roster.v1.Row.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01H\x00R\n" +
 	"onConflict\x88\x01\x01\x121\n" +
@@ -2283,7 +2302,9 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"dateFormat\x88\x01\x01\x12:\n" +
 	"\vnull_tokens\x18\x12 \x03(\tB\x19\xbaH\v\x92\x01\b\x10\x14\"\x04r\x02\x18d\xaa\xb5\x18\a[\"n/a\"]R\n" +
 	"nullTokens\x12\x1a\n" +
-	"\x01q\x18\x13 \x01(\tB\f\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01R\x01qB\x0e\n" +
+	"\x01q\x18\x13 \x01(\tB\f\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01R\x01q\x12+\n" +
+	"\fis_confirmed\x18\x14 \x01(\bB\b\xaa\xb5\x18\x04trueR\visConfirmed\x12L\n" +
+	"\x0econsent_source\x18\x15 \x01(\tB%\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01\xaa\xb5\x18\x15Form on the home pageR\rconsentSourceB\x0e\n" +
 	"\f_on_conflictB\t\n" +
 	"\a_presetB\x12\n" +
 	"\x10_unknown_columnsB\x0e\n" +

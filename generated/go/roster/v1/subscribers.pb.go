@@ -3197,16 +3197,16 @@ type ImportSubscriber struct {
 	// Last name, converted as the first name.
 	LastName string `protobuf:"bytes,3,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
 	// Whether the owner of the address has confirmed the subscription. Ignored if the row has
-	// a status.
-	IsConfirmed bool `protobuf:"varint,4,opt,name=is_confirmed,json=isConfirmed,proto3" json:"is_confirmed,omitempty"`
+	// a status. Default: is_confirmed of the import.
+	IsConfirmed *bool `protobuf:"varint,4,opt,name=is_confirmed,json=isConfirmed,proto3,oneof" json:"is_confirmed,omitempty"`
 	// Tag names.
 	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Custom field values by key.
 	CustomFields *structpb.Struct `protobuf:"bytes,6,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
-	// Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED. Over
-	// HTTP, also one of the words that status_map describes. A row with unsubscribedAt is at
-	// least UNSUBSCRIBED, unless confirmedAt is later, or statusChangedAt is later and the
-	// status is no opt-out.
+	// Status. If unspecified, CONFIRMED if isConfirmed of the row, or else of the import, is true,
+	// otherwise UNCONFIRMED. Over HTTP, also one of the words that status_map describes. A row with
+	// unsubscribedAt is at least UNSUBSCRIBED, unless confirmedAt is later, or statusChangedAt is
+	// later and the status is no opt-out.
 	Status Subscriber_Status `protobuf:"varint,7,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
 	// Time of creation, with millisecond precision: since 1970, and at most a
 	// day in the future. Default: the time of the import.
@@ -3217,7 +3217,8 @@ type ImportSubscriber struct {
 	ConfirmedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=confirmed_at,json=confirmedAt,proto3" json:"confirmed_at,omitempty"`
 	// Time of the opt-out.
 	UnsubscribedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=unsubscribed_at,json=unsubscribedAt,proto3" json:"unsubscribed_at,omitempty"`
-	// Origin of the consent, such as the name of a form. At most 200 characters.
+	// Origin of the consent, such as the name of a form. At most 200 characters. Default:
+	// consent_source of the import.
 	ConsentSource string `protobuf:"bytes,12,opt,name=consent_source,json=consentSource,proto3" json:"consent_source,omitempty"`
 	// IP address of the person at the time of the consent.
 	ConsentIp string `protobuf:"bytes,13,opt,name=consent_ip,json=consentIp,proto3" json:"consent_ip,omitempty"`
@@ -3285,8 +3286,8 @@ func (x *ImportSubscriber) GetLastName() string {
 }
 
 func (x *ImportSubscriber) GetIsConfirmed() bool {
-	if x != nil {
-		return x.IsConfirmed
+	if x != nil && x.IsConfirmed != nil {
+		return *x.IsConfirmed
 	}
 	return false
 }
@@ -3515,7 +3516,16 @@ type ImportSubscribersRequest struct {
 	NullTokens []string `protobuf:"bytes,18,rep,name=null_tokens,json=nullTokens,proto3" json:"null_tokens,omitempty"`
 	// Imports only rows whose email address, full name or last name starts with this text, as in
 	// ListSubscribers. With filter or segment_id, a row must match all of them.
-	Q             string `protobuf:"bytes,19,opt,name=q,proto3" json:"q,omitempty"`
+	Q string `protobuf:"bytes,19,opt,name=q,proto3" json:"q,omitempty"`
+	// Whether the people whom the import creates have confirmed the subscription, where their rows
+	// state nothing about it: they are then CONFIRMED, otherwise UNCONFIRMED. A row states it by a
+	// status, isConfirmed, optedIn, an opt-out, or the date of one. An empty cell states nothing, but
+	// one of optedIn means no. With a preset other than ROSTER, every row states it if the file has a
+	// column about it. The status of an existing subscriber never changes by it.
+	IsConfirmed bool `protobuf:"varint,20,opt,name=is_confirmed,json=isConfirmed,proto3" json:"is_confirmed,omitempty"`
+	// Origin of the consent of the people whom the import creates and whose rows state none, such as
+	// the name of a form. At most 200 characters.
+	ConsentSource string `protobuf:"bytes,21,opt,name=consent_source,json=consentSource,proto3" json:"consent_source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3672,6 +3682,20 @@ func (x *ImportSubscribersRequest) GetNullTokens() []string {
 func (x *ImportSubscribersRequest) GetQ() string {
 	if x != nil {
 		return x.Q
+	}
+	return ""
+}
+
+func (x *ImportSubscribersRequest) GetIsConfirmed() bool {
+	if x != nil {
+		return x.IsConfirmed
+	}
+	return false
+}
+
+func (x *ImportSubscribersRequest) GetConsentSource() string {
+	if x != nil {
+		return x.ConsentSource
 	}
 	return ""
 }
@@ -4854,13 +4878,13 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x0fhistory_entries\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x014R\x0ehistoryEntries\x12\x1d\n" +
 	"\x06events\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x013R\x06events\x128\n" +
 	"\treceivers\x18\x03 \x03(\v2\x1a.roster.v1.ErasureReceiverR\treceivers\x128\n" +
-	"\x12suppresses_address\x18\x04 \x01(\bB\t\xaa\xb5\x18\x05falseR\x11suppressesAddress\"\xb8\t\n" +
+	"\x12suppresses_address\x18\x04 \x01(\bB\t\xaa\xb5\x18\x05falseR\x11suppressesAddress\"\xce\t\n" +
 	"\x10ImportSubscriber\x122\n" +
 	"\x05email\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x0fada@example.com\xb2\xb5\x18\x05emailR\x05email\x12&\n" +
 	"\n" +
 	"first_name\x18\x02 \x01(\tB\a\xaa\xb5\x18\x03AdaR\tfirstName\x12)\n" +
-	"\tlast_name\x18\x03 \x01(\tB\f\xaa\xb5\x18\bLovelaceR\blastName\x120\n" +
-	"\fis_confirmed\x18\x04 \x01(\bB\r\x88\xb5\x18\x01\xaa\xb5\x18\x05falseR\visConfirmed\x12(\n" +
+	"\tlast_name\x18\x03 \x01(\tB\f\xaa\xb5\x18\bLovelaceR\blastName\x125\n" +
+	"\fis_confirmed\x18\x04 \x01(\bB\r\x88\xb5\x18\x01\xaa\xb5\x18\x05falseH\x00R\visConfirmed\x88\x01\x01\x12(\n" +
 	"\x04tags\x18\x05 \x03(\tB\x14\xaa\xb5\x18\x10[\"early\", \"vip\"]R\x04tags\x12\\\n" +
 	"\rcustom_fields\x18\x06 \x01(\v2\x17.google.protobuf.StructB\x1e\xaa\xb5\x18\x1a{\"favorite_color\": \"blue\"}R\fcustomFields\x12J\n" +
 	"\x06status\x18\a \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x14\xaa\xb5\x18\fUNSUBSCRIBED\xe0\xb5\x18\x01R\x06status\x12[\n" +
@@ -4877,15 +4901,15 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"consent_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampB \xaa\xb5\x18\x182024-05-01T08:00:00.000Z\xe8\xb5\x18\x01R\tconsentAt\x127\n" +
 	"\aconsent\x18\x10 \x01(\v2\x1d.roster.v1.Subscriber.ConsentR\aconsent\x122\n" +
 	"\x06faults\x18\x0f \x03(\v2\x14.roster.v1.Row.FaultB\x04\x98\xb5\x18\x01R\x06faults:N\x8a\xb5\x18\x02id\x8a\xb5\x18\x04line\x8a\xb5\x18\x06reason\x8a\xb5\x18\x05field\x8a\xb5\x18\tupdatedAt\x8a\xb5\x18\n" +
-	"confirmUrl\x8a\xb5\x18\x0eunsubscribeUrl\"[\n" +
+	"confirmUrl\x8a\xb5\x18\x0eunsubscribeUrlB\x0f\n" +
+	"\r_is_confirmed\"[\n" +
 	"\x0eUnknownColumns\"I\n" +
 	"\x06Action\x12\x16\n" +
 	"\x12ACTION_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04FAIL\x10\x01\x12\n" +
 	"\n" +
 	"\x06IGNORE\x10\x02\x12\x11\n" +
-	"\rCREATE_FIELDS\x10\x03\"\xb7\n" +
-	"\n" +
+	"\rCREATE_FIELDS\x10\x03\"\xb2\v\n" +
 	"\x18ImportSubscribersRequest\x12P\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2\x19.roster.v1.Row.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01R\n" +
 	"onConflict\x12\x95\x01\n" +
@@ -4915,7 +4939,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"dateFormat\x12:\n" +
 	"\vnull_tokens\x18\x12 \x03(\tB\x19\xbaH\v\x92\x01\b\x10\x14\"\x04r\x02\x18d\xaa\xb5\x18\a[\"n/a\"]R\n" +
 	"nullTokens\x12!\n" +
-	"\x01q\x18\x13 \x01(\tB\x13\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03adaR\x01qJ\x04\b\x02\x10\x03R\x04rows\"\xa5\x03\n" +
+	"\x01q\x18\x13 \x01(\tB\x13\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03adaR\x01q\x12+\n" +
+	"\fis_confirmed\x18\x14 \x01(\bB\b\xaa\xb5\x18\x04trueR\visConfirmed\x12L\n" +
+	"\x0econsent_source\x18\x15 \x01(\tB%\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01\xaa\xb5\x18\x15Form on the home pageR\rconsentSourceJ\x04\b\x02\x10\x03R\x04rows\"\xa5\x03\n" +
 	"\fImportResult\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04line\x12=\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x16.roster.v1.Row.OutcomeB\v\xaa\xb5\x18\aCREATEDR\aoutcome\x123\n" +
@@ -5265,6 +5291,7 @@ func file_roster_v1_subscribers_proto_init() {
 	file_roster_v1_subscribers_proto_msgTypes[19].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[21].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[23].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[32].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[35].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[36].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[38].OneofWrappers = []any{}

@@ -47,6 +47,8 @@ class ImportOptions(_message.Message):
     DATE_FORMAT_FIELD_NUMBER: _builtins.int
     NULL_TOKENS_FIELD_NUMBER: _builtins.int
     Q_FIELD_NUMBER: _builtins.int
+    IS_CONFIRMED_FIELD_NUMBER: _builtins.int
+    CONSENT_SOURCE_FIELD_NUMBER: _builtins.int
     on_conflict: _rows_pb2.Row.OnConflict.ValueType
     """Action for a row if a subscriber already has its email address. Default: FAIL."""
     charset: _builtins.str
@@ -69,6 +71,12 @@ class ImportOptions(_message.Message):
     """
     q: _builtins.str
     """Imports only rows whose email address, full name or last name starts with this text."""
+    is_confirmed: _builtins.bool
+    """Whether the people whom the import creates have confirmed the subscription, where their rows
+    state nothing about it. Default: no, they are UNCONFIRMED.
+    """
+    consent_source: _builtins.str
+    """Origin of the consent of the people whom the import creates and whose rows state none."""
     @_builtins.property
     def column_map(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Fields of columns of the CSV file, each as COLUMN=FIELD. At most 200."""
@@ -107,10 +115,12 @@ class ImportOptions(_message.Message):
         date_format: _rows_pb2.DateFormat.Order.ValueType | None = ...,
         null_tokens: _abc.Iterable[_builtins.str] | None = ...,
         q: _builtins.str = ...,
+        is_confirmed: _builtins.bool = ...,
+        consent_source: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_date_format", b"_date_format", "_on_conflict", b"_on_conflict", "_preset", b"_preset", "_unknown_columns", b"_unknown_columns", "date_format", b"date_format", "on_conflict", b"on_conflict", "preset", b"preset", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_date_format", b"_date_format", "_on_conflict", b"_on_conflict", "_preset", b"_preset", "_unknown_columns", b"_unknown_columns", "add_tags", b"add_tags", "charset", b"charset", "column_map", b"column_map", "date_format", b"date_format", "filter", b"filter", "ignore_columns", b"ignore_columns", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "q", b"q", "segment_id", b"segment_id", "status_map", b"status_map", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_date_format", b"_date_format", "_on_conflict", b"_on_conflict", "_preset", b"_preset", "_unknown_columns", b"_unknown_columns", "add_tags", b"add_tags", "charset", b"charset", "column_map", b"column_map", "consent_source", b"consent_source", "date_format", b"date_format", "filter", b"filter", "ignore_columns", b"ignore_columns", "is_confirmed", b"is_confirmed", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "q", b"q", "segment_id", b"segment_id", "status_map", b"status_map", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__date_format: _TypeAlias = _typing.Literal["date_format"]  # noqa: Y015
     _WhichOneofArgType__date_format: _TypeAlias = _typing.Literal["_date_format", b"_date_format"]  # noqa: Y015

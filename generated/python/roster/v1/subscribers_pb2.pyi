@@ -1891,16 +1891,18 @@ class ImportSubscriber(_message.Message):
     """Last name, converted as the first name."""
     is_confirmed: _builtins.bool
     """Whether the owner of the address has confirmed the subscription. Ignored if the row has
-    a status.
+    a status. Default: is_confirmed of the import.
     """
     status: Global___Subscriber.Status.ValueType
-    """Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED. Over
-    HTTP, also one of the words that status_map describes. A row with unsubscribedAt is at
-    least UNSUBSCRIBED, unless confirmedAt is later, or statusChangedAt is later and the
-    status is no opt-out.
+    """Status. If unspecified, CONFIRMED if isConfirmed of the row, or else of the import, is true,
+    otherwise UNCONFIRMED. Over HTTP, also one of the words that status_map describes. A row with
+    unsubscribedAt is at least UNSUBSCRIBED, unless confirmedAt is later, or statusChangedAt is
+    later and the status is no opt-out.
     """
     consent_source: _builtins.str
-    """Origin of the consent, such as the name of a form. At most 200 characters."""
+    """Origin of the consent, such as the name of a form. At most 200 characters. Default:
+    consent_source of the import.
+    """
     consent_ip: _builtins.str
     """IP address of the person at the time of the consent."""
     @_builtins.property
@@ -1950,7 +1952,7 @@ class ImportSubscriber(_message.Message):
         email: _builtins.str = ...,
         first_name: _builtins.str = ...,
         last_name: _builtins.str = ...,
-        is_confirmed: _builtins.bool = ...,
+        is_confirmed: _builtins.bool | None = ...,
         tags: _abc.Iterable[_builtins.str] | None = ...,
         custom_fields: _struct_pb2.Struct | None = ...,
         status: Global___Subscriber.Status.ValueType = ...,
@@ -1964,11 +1966,13 @@ class ImportSubscriber(_message.Message):
         consent: Global___Subscriber.Consent | None = ...,
         faults: _abc.Iterable[_rows_pb2.Row.Fault] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["confirmed_at", b"confirmed_at", "consent", b"consent", "consent_at", b"consent_at", "created_at", b"created_at", "custom_fields", b"custom_fields", "status_changed_at", b"status_changed_at", "unsubscribed_at", b"unsubscribed_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_is_confirmed", b"_is_confirmed", "confirmed_at", b"confirmed_at", "consent", b"consent", "consent_at", b"consent_at", "created_at", b"created_at", "custom_fields", b"custom_fields", "is_confirmed", b"is_confirmed", "status_changed_at", b"status_changed_at", "unsubscribed_at", b"unsubscribed_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["confirmed_at", b"confirmed_at", "consent", b"consent", "consent_at", b"consent_at", "consent_ip", b"consent_ip", "consent_source", b"consent_source", "created_at", b"created_at", "custom_fields", b"custom_fields", "email", b"email", "faults", b"faults", "first_name", b"first_name", "is_confirmed", b"is_confirmed", "last_name", b"last_name", "status", b"status", "status_changed_at", b"status_changed_at", "tags", b"tags", "unsubscribed_at", b"unsubscribed_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_is_confirmed", b"_is_confirmed", "confirmed_at", b"confirmed_at", "consent", b"consent", "consent_at", b"consent_at", "consent_ip", b"consent_ip", "consent_source", b"consent_source", "created_at", b"created_at", "custom_fields", b"custom_fields", "email", b"email", "faults", b"faults", "first_name", b"first_name", "is_confirmed", b"is_confirmed", "last_name", b"last_name", "status", b"status", "status_changed_at", b"status_changed_at", "tags", b"tags", "unsubscribed_at", b"unsubscribed_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__is_confirmed: _TypeAlias = _typing.Literal["is_confirmed"]  # noqa: Y015
+    _WhichOneofArgType__is_confirmed: _TypeAlias = _typing.Literal["_is_confirmed", b"_is_confirmed"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__is_confirmed) -> _WhichOneofReturnType__is_confirmed | None: ...
 
 Global___ImportSubscriber: _TypeAlias = ImportSubscriber  # noqa: Y015
 
@@ -2059,6 +2063,8 @@ class ImportSubscribersRequest(_message.Message):
     DATE_FORMAT_FIELD_NUMBER: _builtins.int
     NULL_TOKENS_FIELD_NUMBER: _builtins.int
     Q_FIELD_NUMBER: _builtins.int
+    IS_CONFIRMED_FIELD_NUMBER: _builtins.int
+    CONSENT_SOURCE_FIELD_NUMBER: _builtins.int
     on_conflict: _rows_pb2.Row.OnConflict.ValueType
     """Action for a row if a subscriber already has its email address. Default: FAIL."""
     after_line: _builtins.int
@@ -2108,6 +2114,17 @@ class ImportSubscribersRequest(_message.Message):
     q: _builtins.str
     """Imports only rows whose email address, full name or last name starts with this text, as in
     ListSubscribers. With filter or segment_id, a row must match all of them.
+    """
+    is_confirmed: _builtins.bool
+    """Whether the people whom the import creates have confirmed the subscription, where their rows
+    state nothing about it: they are then CONFIRMED, otherwise UNCONFIRMED. A row states it by a
+    status, isConfirmed, optedIn, an opt-out, or the date of one. An empty cell states nothing, but
+    one of optedIn means no. With a preset other than ROSTER, every row states it if the file has a
+    column about it. The status of an existing subscriber never changes by it.
+    """
+    consent_source: _builtins.str
+    """Origin of the consent of the people whom the import creates and whose rows state none, such as
+    the name of a form. At most 200 characters.
     """
     @_builtins.property
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
@@ -2208,10 +2225,12 @@ class ImportSubscribersRequest(_message.Message):
         date_format: _rows_pb2.DateFormat.Order.ValueType = ...,
         null_tokens: _abc.Iterable[_builtins.str] | None = ...,
         q: _builtins.str = ...,
+        is_confirmed: _builtins.bool = ...,
+        consent_source: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "date_format", b"date_format", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "lines", b"lines", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "q", b"q", "results", b"results", "segment_id", b"segment_id", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["add_tags", b"add_tags", "after_line", b"after_line", "charset", b"charset", "column_map", b"column_map", "consent_source", b"consent_source", "date_format", b"date_format", "dry_run", b"dry_run", "filter", b"filter", "ignore_columns", b"ignore_columns", "is_confirmed", b"is_confirmed", "lines", b"lines", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "q", b"q", "results", b"results", "segment_id", b"segment_id", "status_map", b"status_map", "subscribers", b"subscribers", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -121,6 +121,21 @@ export declare type ImportOptions = Message<"roster.v1.ImportOptions"> & {
    * @generated from field: string q = 19;
    */
   q: string;
+
+  /**
+   * Whether the people whom the import creates have confirmed the subscription, where their rows
+   * state nothing about it. Default: no, they are UNCONFIRMED.
+   *
+   * @generated from field: bool is_confirmed = 20;
+   */
+  isConfirmed: boolean;
+
+  /**
+   * Origin of the consent of the people whom the import creates and whose rows state none.
+   *
+   * @generated from field: string consent_source = 21;
+   */
+  consentSource: string;
 };
 
 /**

@@ -2042,11 +2042,11 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
 
   /**
    * Whether the owner of the address has confirmed the subscription. Ignored if the row has
-   * a status.
+   * a status. Default: is_confirmed of the import.
    *
-   * @generated from field: bool is_confirmed = 4;
+   * @generated from field: optional bool is_confirmed = 4;
    */
-  isConfirmed: boolean;
+  isConfirmed?: boolean | undefined;
 
   /**
    * Tag names.
@@ -2063,10 +2063,10 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
   customFields?: JsonObject | undefined;
 
   /**
-   * Status. If unspecified, CONFIRMED if isConfirmed is true, otherwise UNCONFIRMED. Over
-   * HTTP, also one of the words that status_map describes. A row with unsubscribedAt is at
-   * least UNSUBSCRIBED, unless confirmedAt is later, or statusChangedAt is later and the
-   * status is no opt-out.
+   * Status. If unspecified, CONFIRMED if isConfirmed of the row, or else of the import, is true,
+   * otherwise UNCONFIRMED. Over HTTP, also one of the words that status_map describes. A row with
+   * unsubscribedAt is at least UNSUBSCRIBED, unless confirmedAt is later, or statusChangedAt is
+   * later and the status is no opt-out.
    *
    * @generated from field: roster.v1.Subscriber.Status status = 7;
    */
@@ -2102,7 +2102,8 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
   unsubscribedAt?: Timestamp | undefined;
 
   /**
-   * Origin of the consent, such as the name of a form. At most 200 characters.
+   * Origin of the consent, such as the name of a form. At most 200 characters. Default:
+   * consent_source of the import.
    *
    * @generated from field: string consent_source = 12;
    */
@@ -2401,6 +2402,25 @@ export declare type ImportSubscribersRequest = Message<"roster.v1.ImportSubscrib
    * @generated from field: string q = 19;
    */
   q: string;
+
+  /**
+   * Whether the people whom the import creates have confirmed the subscription, where their rows
+   * state nothing about it: they are then CONFIRMED, otherwise UNCONFIRMED. A row states it by a
+   * status, isConfirmed, optedIn, an opt-out, or the date of one. An empty cell states nothing, but
+   * one of optedIn means no. With a preset other than ROSTER, every row states it if the file has a
+   * column about it. The status of an existing subscriber never changes by it.
+   *
+   * @generated from field: bool is_confirmed = 20;
+   */
+  isConfirmed: boolean;
+
+  /**
+   * Origin of the consent of the people whom the import creates and whose rows state none, such as
+   * the name of a form. At most 200 characters.
+   *
+   * @generated from field: string consent_source = 21;
+   */
+  consentSource: string;
 };
 
 /**

@@ -342,6 +342,8 @@ export interface ImportOptions {
   dateFormat?: "MDY" | "DMY" | "YMD" | null;
   nullTokens?: string[] | null;
   q?: string | null;
+  isConfirmed?: boolean | null;
+  consentSource?: string | null;
 }
 
 export interface CreateImportResponse {
@@ -393,6 +395,8 @@ export interface ImportOptionsOutput {
   dateFormat?: "MDY" | "DMY" | "YMD";
   nullTokens: string[];
   q: string;
+  isConfirmed: boolean;
+  consentSource: string;
 }
 
 export interface ImportJobColumn {
@@ -1374,7 +1378,7 @@ export interface Operations {
   };
   "POST /api/subscribers/import": {
     path: {  };
-    query: { onConflict?: "FAIL" | "SKIP" | "UPDATE"; afterLine?: number; charset?: string; preset?: "ROSTER" | "MAILCHIMP" | "KIT" | "BUTTONDOWN" | "EMAILOCTOPUS" | "SUBSTACK" | "BEEHIIV" | "LISTMONK" | "GHOST" | "MAILERLITE" | "BREVO" | "HUBSPOT" | "KLAVIYO" | "ACTIVECAMPAIGN"; columnMap?: string[]; unknownColumns?: "FAIL" | "IGNORE" | "CREATE_FIELDS"; addTags?: string[]; dryRun?: boolean; filter?: string; segmentId?: string; results?: "ALL" | "FAILED" | "SUMMARY"; statusMap?: string[]; ignoreColumns?: string[]; dateFormat?: "MDY" | "DMY" | "YMD"; nullTokens?: string[]; q?: string; };
+    query: { onConflict?: "FAIL" | "SKIP" | "UPDATE"; afterLine?: number; charset?: string; preset?: "ROSTER" | "MAILCHIMP" | "KIT" | "BUTTONDOWN" | "EMAILOCTOPUS" | "SUBSTACK" | "BEEHIIV" | "LISTMONK" | "GHOST" | "MAILERLITE" | "BREVO" | "HUBSPOT" | "KLAVIYO" | "ACTIVECAMPAIGN"; columnMap?: string[]; unknownColumns?: "FAIL" | "IGNORE" | "CREATE_FIELDS"; addTags?: string[]; dryRun?: boolean; filter?: string; segmentId?: string; results?: "ALL" | "FAILED" | "SUMMARY"; statusMap?: string[]; ignoreColumns?: string[]; dateFormat?: "MDY" | "DMY" | "YMD"; nullTokens?: string[]; q?: string; isConfirmed?: boolean; consentSource?: string; };
     body: unknown;
     response: unknown;
   };

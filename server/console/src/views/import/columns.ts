@@ -148,10 +148,14 @@ export function typeOf(
   return { dataType: "TEXT" };
 }
 
-/** Whether the columns state who may be mailed. */
-export function statesConsent(columns: readonly ImportJobColumn[]): boolean {
+/** Whether the columns state who may be mailed. In a file of another service, any column of consent does. */
+export function statesConsent({ columns, preset }: Pick<ImportJob, "columns" | "preset">): boolean {
   const stating: readonly string[] = ["status", "optedIn", "optedOut", "isConfirmed", "confirmedAt"];
-  return columns.some(({ target }) => target.split("+").some((field) => stating.includes(field)));
+  return columns.some(
+    ({ target, looksLikeConsent }) =>
+      target.split("+").some((field) => stating.includes(field)) ||
+      (Boolean(preset) && (looksLikeConsent || target === "unsubscribedAt")),
+  );
 }
 
 function mappedTo(options: ImportOptions, index: number): string | undefined {

@@ -14,14 +14,18 @@ const NEEDS_CONSENT = "needs-consent";
 /** The second step: who the people are, and what happens to opt-outs and to people without consent. */
 export function PeopleStep({ model, job }: StepProps) {
   const isBusy = useSignal(false);
-  // The tag that is typed; the import is read again meanwhile.
+  // The tag and the source that are typed; the import is read again meanwhile.
   const typed = useSignal<string | null>(null);
+  const typedSource = useSignal<string | null>(null);
   const options = model.options.value;
   const tags = options.addTags ?? [];
   const optOuts = countOf(job, "UNSUBSCRIBED", "BOUNCED", "COMPLAINED");
   const unconfirmed = countOf(job, "UNCONFIRMED");
   const invalid = job.invalid.reduce((sum, { total }) => sum + total, 0);
-  const asksConsent = unconfirmed > 0 && !statesConsent(job.columns);
+  const isUnknown = tags.includes(NEEDS_CONSENT);
+  const isStated = options.isConfirmed || Boolean(options.consentSource);
+  // What was stated stays visible if a column of consent is chosen later.
+  const asksConsent = isStated || (unconfirmed > 0 && !statesConsent(job));
   const filter = options.filter ?? "";
   const otherTags = tags.filter((tag) => tag !== NEEDS_CONSENT);
 
@@ -83,16 +87,35 @@ export function PeopleStep({ model, job }: StepProps) {
         <div class="choice-box">
           <Choices
             legend={t("import.consentQuestion")}
-            value={tags.includes(NEEDS_CONSENT) ? "unknown" : "yes"}
+            value={options.isConfirmed ? "confirmed" : isUnknown ? "unknown" : "yes"}
             choices={[
+              { value: "confirmed", text: t("import.consentConfirmed"), hint: t("import.consentConfirmedHint") },
               { value: "yes", text: t("import.consentYes"), hint: t("import.consentYesHint") },
               { value: "unknown", text: t("import.consentUnknown"), hint: t("import.consentUnknownHint") },
             ]}
-            onChoose={(value) =>
-              void model.choose({ ...options, addTags: value === "unknown" ? [...otherTags, NEEDS_CONSENT] : otherTags })
-            }
+            onChoose={(value) => {
+              const addTags = value === "unknown" ? [...otherTags, NEEDS_CONSENT] : otherTags;
+              const known = value === "unknown" ? { consentSource: "" } : {};
+              void model.choose({ ...options, ...known, addTags, isConfirmed: value === "confirmed" });
+            }}
           />
-          <small>{t("import.confirmedHint")}</small>
+          {(!isUnknown || isStated) && (
+            <label class="field narrow">
+              {t("target.consentSource")}
+              <input
+                dir="auto"
+                autocomplete="off"
+                maxLength={200}
+                placeholder={t("import.consentSourceExample")}
+                value={typedSource.value ?? options.consentSource ?? ""}
+                onInput={(event) => (typedSource.value = event.currentTarget.value)}
+                onChange={(event) => {
+                  typedSource.value = null;
+                  void model.choose({ ...options, consentSource: event.currentTarget.value.trim() });
+                }}
+              />
+            </label>
+          )}
         </div>
       )}
       <div class="choice-box">
