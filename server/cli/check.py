@@ -28,7 +28,8 @@ def check(
         str, typer.Option(metavar="ID", help="Check this account only. Default: all accounts.")
     ] = "",
     repair: Annotated[
-        bool, typer.Option("--repair", help="Recount counters and totals, and delete unused files.")
+        bool,
+        typer.Option("--repair", help="Recount counters and totals, and delete orphaned files."),
     ] = False,
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     secret_key: SecretKey = "",
@@ -39,7 +40,7 @@ def check(
     Counts subscribers again and compares the counters and statistics, revisions, histories,
     references between rows, types of values, files, events and deliveries. Changes nothing without
     --repair. Also lists exports and imports without their file and, with the secret key, deleted
-    subscribers who had opted out and are not suppressed, which are no errors. Exit codes: 1 if
+    subscribers who had opted out and are not suppressed. These are not errors. Exit codes: 1 if
     something differs, 4 if the database cannot be used, 5 if the account does not exist.
     """
     location = Settings.database_url.parse(database_url)
@@ -95,7 +96,7 @@ def _summary(report: Report, seconds: float) -> str:
     found = {each.check for checked in report.differing for each in checked.findings}
     if found & REPAIRABLE:
         text += (
-            " To recount counters and totals, and delete unused files, run: roster check --repair"
+            " To recount counters and totals, and delete orphaned files, run: roster check --repair"
         )
     return text
 

@@ -177,11 +177,12 @@ def import_(
 
     The file is uploaded, checked as a whole, and then imported in the background of the service.
     Run the same command again to continue an interrupted upload, or to wait for the end of an
-    import: it continues in the service, also after Ctrl-C. A dry run ends with the command.
-    With --stream, for standard input and a FIFO, for files over 2 GiB or that are damaged, and with
-    services of earlier versions, the rows are sent in one request instead. A stream ends with the
-    command, and is resumed by the same command. It then skips rows with an existing address, or
-    updates them, because the interrupted stream may have stored them.
+    import: it continues in the service, also after Ctrl-C.
+    With --stream or --dry-run, for standard input and a FIFO, for files over 2 GiB or that are
+    damaged, and with services of earlier versions, the rows are sent in one request instead. A
+    stream ends with the command, and is resumed by the same command, unless it is a dry run. It
+    then skips rows with an existing address, or updates them, because the interrupted stream may
+    have stored them.
     Exit codes: 1 if rows failed, 2 if an argument is invalid, 6 if the
     service cannot be reached, 7 if it rejects the request, 8 if the import
     is incomplete, and 130 if the command was interrupted.
@@ -211,7 +212,7 @@ def import_(
         resume = not no_resume
         job = ImportJobRun(client, file, file_format, on_conflict, query, listed, resume=resume)
         run: ImportJobRun | ImportRun = job
-        if stream or not source.can_resume or not _run(job):
+        if stream or dry_run or not source.can_resume or not _run(job):
             run = ImportRun(client, source, file_format, on_conflict, query, listed, resume=resume)
             _run(run)
     _print(run, as_json=json)

@@ -2,7 +2,7 @@
 
 Each account is read in one transaction, so that it is consistent while services write. A repair
 counts again in transactions with the account lock: one for the counters of the account, and one
-for each total. It also deletes files that belong to nothing.
+for each total. It also deletes orphaned files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..storage.findings import COUNTED, Check, Finding, Findings
 from ..storage.migrate import applied_at
 from ..storage.transaction import Transaction
 from ..values.database_url import DatabaseLocation
-from .check_files import check_files, delete_files_without_job
+from .check_files import check_files, delete_orphaned_files
 from .pauses import paused_after
 
 # The migration since which the flows of a day are counted.
@@ -136,7 +136,7 @@ def check_account(
 
 
 def repair(begin: Begin, checked: Checked) -> list[Finding]:
-    """Counts again what differs in an account, and deletes its files that belong to nothing.
+    """Counts again what differs in an account, and deletes its orphaned files.
 
     Returns the findings that this concerns.
     """
@@ -151,6 +151,6 @@ def repair(begin: Begin, checked: Checked) -> list[Finding]:
         for name in names:
             with paused_after(), begin() as tx:
                 recount_total(account_id, name, tx)
-    if any(each.check is Check.FILES for each in checked.findings):
-        found += delete_files_without_job(begin, account_id)
+    if any(each.check is Check.ORPHANED_FILES for each in checked.findings):
+        found += delete_orphaned_files(begin, account_id)
     return found

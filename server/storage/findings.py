@@ -25,6 +25,7 @@ class Check(StrEnum):
     REFERENCES = "references"
     VALUES = "custom field values"
     FILES = "files"
+    ORPHANED_FILES = "orphaned files"
     MISSING_FILES = "missing files"
     EVENTS = "events"
     DELIVERIES = "deliveries"
@@ -33,8 +34,8 @@ class Check(StrEnum):
 
 # These are derived from other rows, so they can be counted again.
 COUNTED = frozenset({Check.COUNTERS, Check.STATUS_TOTALS, Check.TAG_TOTALS})
-# Files that belong to nothing can be deleted.
-REPAIRABLE = COUNTED | {Check.FILES}
+# Orphaned files can be deleted.
+REPAIRABLE = COUNTED | {Check.ORPHANED_FILES}
 # These can be intended: lifting a suppression leaves no trace of a deleted subscriber, and files
 # are in no backup.
 UNCERTAIN = frozenset({Check.SUPPRESSIONS, Check.MISSING_FILES})

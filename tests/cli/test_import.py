@@ -770,6 +770,17 @@ def test_dry_run_reports_the_summary_and_stores_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["unsubscribed.csv"]
 
 
+def test_dry_run_lists_the_failed_rows(http_account: Account, tmp_path: Path) -> None:
+    file = write_ndjson(tmp_path / "people.ndjson", [*people(1), {"email": "invalid"}])
+
+    counts = counts_of(transfer(http_account, "import", file, "--dry-run", "--json"), 1)
+
+    assert (counts["created"], counts["failed"]) == (1, 1)
+    assert counts["failures"] == f"{file}.failures.ndjson"
+    assert [(row["line"], row["reason"]) for row in failure_rows(file)] == [(2, "INVALID_EMAIL")]
+    assert total(http_account) == 0
+
+
 def test_options_of_an_import_reach_the_service(http_account: Account, tmp_path: Path) -> None:
     file = tmp_path / "people.csv"
     file.write_bytes("Contact;Who;Town\nP0@example.com;Lee, Zoë;Rome\n".encode("cp1252"))

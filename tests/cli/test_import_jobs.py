@@ -112,7 +112,7 @@ def imports(account: Account) -> list[dict[str, Any]]:
 def test_incomplete_upload_is_continued_at_the_next_byte(
     http_account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_job, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(import_job, "RETRY_TIMEOUT_SECONDS", 0.0)
     file, sent, is_lost = large_file(tmp_path), list[str](), [True]
 
     def lost(request: str) -> str | None:
@@ -156,6 +156,72 @@ def test_requests_are_repeated_while_connections_are_lost(
     assert total(http_account) == ROWS
 
 
+def service_call(account: Account, method: str, path: str, body: bytes) -> int:
+    """Sends a request directly to the service, and returns the status of the response."""
+    with closing(HTTPConnection(account.service.http, timeout=60)) as connection:
+        connection.request(method, path, body, {"Authorization": f"Bearer {account.key}"})
+        return connection.getresponse().status
+
+
+def test_upload_goes_on_after_bytes_that_another_request_stored(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file, statuses = large_file(tmp_path), list[int]()
+
+    def lost(request: str) -> None:
+        method, _, path = request.partition(" ")
+        if method == "PUT" and not statuses:
+            part = Path(file).read_bytes()[:1_000]
+            statuses.append(service_call(http_account, method, path, part))
+
+    with forwarding(http_account, lost) as url:
+        done = transfer(http_account, "import", file, url=url)
+
+    assert (statuses, done.returncode, done.stderr) == ([200], 0, "")
+    assert total(http_account) == ROWS
+
+
+def test_import_that_another_run_started_is_reported_and_kept(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file = write_ndjson(tmp_path / "people.ndjson", [*people(3), {"email": "invalid"}])
+    statuses = list[int]()
+
+    def lost(request: str) -> None:
+        method, _, path = request.partition(" ")
+        if path.endswith("/start"):
+            statuses.append(service_call(http_account, method, path, b"{}"))
+
+    with forwarding(http_account, lost) as url:
+        counts = counts_of(transfer(http_account, "import", file, "--json", url=url), 1)
+
+    (job,) = imports(http_account)
+    assert (statuses, job["state"]) == ([202], "SUCCEEDED")
+    assert (counts["created"], counts["failed"]) == (3, 1)
+    assert Path(counts["failures"]).exists()
+
+
+def test_file_of_failed_rows_that_cannot_be_written_leaves_no_import(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file, failures = write_ndjson(tmp_path / "people.ndjson", people(1)), tmp_path / "no" / "f"
+
+    done = transfer(http_account, "import", file, "--failures", str(failures))
+
+    assert (done.returncode, "Choose another file with --failures." in done.stderr) == (2, True)
+    assert imports(http_account) == []
+    assert os.listdir(tmp_path) == ["people.ndjson"]
+
+
+def test_invalid_checkpoint_is_reported_once(http_account: Account, tmp_path: Path) -> None:
+    file = write_ndjson(tmp_path / "people.ndjson", people(1))
+    Path(f"{file}.roster-import").write_text("{")
+
+    done = transfer(http_account, "import", file)
+
+    assert (done.returncode, done.stderr.count("is not valid. Starting over.")) == (0, 1)
+
+
 @pytest.mark.parametrize("when", ["PUT", "GET"], ids=["upload", "inspection"])
 def test_interrupted_import_is_continued_by_the_same_command(
     http_account: Account, tmp_path: Path, when: str
@@ -186,7 +252,7 @@ def test_finished_import_is_reported_by_the_same_command(
     http_account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The service finishes an import without the command that started it."""
-    monkeypatch.setattr(import_job, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(import_job, "RETRY_TIMEOUT_SECONDS", 0.0)
     file = write_ndjson(tmp_path / "people.ndjson", [*people(3), {"email": "invalid"}])
     sent, is_lost = list[str](), [True]
 

@@ -54,6 +54,7 @@ def test_commands_run_actions_of_the_view_and_change_settings(person: Person) ->
     expect(page.get_by_label("Created")).to_be_visible()
     page.keyboard.press("Escape")
     person.open("/tags")
+    expect(page.get_by_role("heading", name="Tags")).to_be_visible()
     palette(person, "new tag")
     expect(page.get_by_role("dialog", name="New tag")).to_be_visible()
     page.keyboard.press("Escape")

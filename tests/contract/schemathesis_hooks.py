@@ -21,6 +21,7 @@ SHORTEST_BOUND = 80
 LENIENT = (
     "status",
     "state",
+    "type",
     "reason",
     "dataType",
     "format",

@@ -142,9 +142,9 @@ DAMAGE = {
     "UPDATE stored_file SET size = size + 1": {Check.FILES},
     "DELETE FROM file_part WHERE part = 0": {Check.FILES},
     "UPDATE file_part SET size = 4 WHERE part = 0": {Check.FILES},
-    "DELETE FROM subscriber_export": {Check.FILES},
+    "DELETE FROM subscriber_export": {Check.ORPHANED_FILES},
     "UPDATE subscriber_export SET sha256 = ''": {Check.FILES},
-    "DELETE FROM import_job": {Check.FILES},
+    "DELETE FROM import_job": {Check.ORPHANED_FILES},
     "UPDATE import_job SET received = 1": {Check.FILES},
     "DELETE FROM stored_file": {Check.MISSING_FILES},
     "DELETE FROM event WHERE sequence = 5": {Check.EVENTS, Check.DELIVERIES},
@@ -207,11 +207,11 @@ def test_repair_counts_again_what_differs_and_changes_nothing_else(url: str) -> 
     assert json_output(url, "check")["findings"] == []
 
 
-def test_repair_deletes_files_that_belong_to_nothing(url: str) -> None:
+def test_repair_deletes_orphaned_files_only(url: str) -> None:
     with unit_of_work(url) as tx:
         account = accounts.create_account("ada@example.com", tx, verified=True).id
         used = exports.create(account, EXPORT, 0, tx).row.file_id
-        unused = files.create(account, tx.now + 60_000, tx).id
+        orphaned = files.create(account, tx.now + 60_000, tx).id
         # The next purge deletes it.
         files.create(account, tx.now - 1, tx)
 
@@ -219,11 +219,15 @@ def test_repair_deletes_files_that_belong_to_nothing(url: str) -> None:
     report = json_output(url, "check", "--repair")
 
     assert damaged.returncode == 1
-    assert f"the file {unused} belongs to no export or import" in damaged.stdout
-    assert [each["check"] for each in report["repaired"]] == ["files"]
+    assert f"the file {orphaned} belongs to no export or import" in damaged.stdout
+    assert [each["check"] for each in report["repaired"]] == ["orphaned files"]
     assert report["findings"] == []
     with unit_of_work(url) as tx:
         assert list(files.every(account, tx)) == [used]
+    execute(url, "UPDATE stored_file SET size = size + 1")
+    differing = roster("check", ROSTER_DATABASE_URL=url)
+    assert (differing.returncode, f"the size of the file {used}" in differing.stdout) == (1, True)
+    assert "--repair" not in differing.stdout
 
 
 def test_a_missing_file_is_listed_and_no_error(url: str) -> None:

@@ -1,8 +1,8 @@
 """The checkpoint of an import, in a small file next to the imported one.
 
-That of a stream is written before the first row is sent, at most once a second after that, and when
-the run is interrupted. That of a job of the service has the ID of the import. Each write replaces
-the file atomically. It is deleted when the import is complete.
+A stream writes it before the first row is sent, at most once a second after that, and when the run
+is interrupted. A job stores only the import ID. Each write replaces the file atomically. It is
+deleted when the import is complete.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -110,27 +111,28 @@ class CheckpointFile:
 
         Prints a notice if there is one that does not apply.
         """
-        content = self._read()
+        content = self._content
         try:
             tally = content["tally"]
             tally = Tally(**{**tally, "reasons": ReasonCounts(tally["reasons"])})
             failures, failures_size = str(content["failures"]), int(content["failuresSize"])
         except (ValueError, KeyError, TypeError):
             if content:
-                notice(f"{self.path} is not of a stream. Starting over.")
+                notice(f"{self.path} is not the checkpoint of a stream. Starting over.")
             return None
         return Checkpoint(tally, failures, failures_size) if self._applies(content) else None
 
     def read_import(self) -> str:
         """Returns the ID of an earlier import of the same job; empty if there is none."""
-        content = self._read()
+        content = self._content
         return str(content["import"]) if "import" in content and self._applies(content) else ""
 
     def is_of_stream(self) -> bool:
-        return "tally" in self._read()
+        return "tally" in self._content
 
-    def _read(self) -> Mapping[str, Any]:
-        """Returns the content, empty if there is none or it is not valid, with a notice."""
+    @cached_property
+    def _content(self) -> Mapping[str, Any]:
+        """The content of an earlier run, empty if there is none or it is not valid."""
         try:
             content: Mapping[str, Any] = orjson.loads(self.path.read_bytes())
             if "job" in content:

@@ -12,8 +12,8 @@ import asyncio
 import hashlib
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import closing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, closing, suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
@@ -37,15 +37,17 @@ PART_BYTES = 1 << 20
 MAX_BYTES = 2 << 30
 # Seconds between requests for the state of the import, at first and at most.
 FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.02, 0.5
-# Seconds for ending an interrupted dry run in the service.
+# Seconds for deleting an import that cannot be started.
 _CLEANUP_SECONDS = 5.0
 _ACTIVE = ("INSPECTING", "RUNNING")
 # Seconds for which a request is repeated while the service cannot be reached.
-PATIENCE_SECONDS = 30.0
+RETRY_TIMEOUT_SECONDS = 30.0
 _RETRY_SECONDS = 0.5
 _TRANSIENT = (ExitCode.INCOMPLETE, ExitCode.UNREACHABLE)
 # Errors of a service without imports as jobs.
 _WITHOUT_JOBS = ("RouteNotFound", "MethodNotAllowed", "MethodNotImplemented")
+# Errors of a request that an earlier one, or another run of the same command, has preceded.
+_PRECEDED = ("UploadOffsetMismatch", "ImportStateConflict")
 
 Job = dict[str, Any]
 Returned = TypeVar("Returned")
@@ -80,14 +82,12 @@ class ImportJobRun:
         self._file = file
         self._given_format = file_format
         self.on_conflict = on_conflict
-        self._is_dry_run = "dryRun" in query
-        options = {name: value for name, value in query.items() if name != "dryRun"}
-        self._options: dict[str, Any] = {**options, "onConflict": on_conflict.upper()}
-        if "isConfirmed" in options:
+        self._options: dict[str, Any] = {**query, "onConflict": on_conflict.upper()}
+        if "isConfirmed" in query:
             self._options["isConfirmed"] = True
         self._resume = resume
         self._checkpoint: CheckpointFile | None = None
-        self._import_id = ""
+        self._import_id, self._is_created = "", False
         self._phase = ""
         self.tally = Tally()
         self.resumed, self.resumed_after = False, 0
@@ -113,20 +113,21 @@ class ImportJobRun:
             if job is None:
                 return False
             self._import_id = job["id"]
-            if self.failures is None:
-                self.failures = Failures(f"{self._file}.failures.{file_format.value}")
-            self.failures.open(0)
             try:
+                if self.failures is None:
+                    self.failures = Failures(f"{self._file}.failures.{file_format.value}")
+                self.failures.open(0)
                 await self._finish(job, content, file_format)
             except BaseException as error:
-                self.failures.abort()
+                if self.failures is not None:
+                    self.failures.abort()
                 await self._abort(error)
                 raise
         return True
 
     def hint(self, code: ExitCode) -> str:
         """Returns how to continue an incomplete run; empty if it has not started."""
-        if code not in (*_TRANSIENT, ExitCode.INTERRUPTED) or self._is_dry_run:
+        if code not in (*_TRANSIENT, ExitCode.INTERRUPTED):
             return ""
         if self._phase == "RUNNING":
             return (
@@ -153,9 +154,7 @@ class ImportJobRun:
         """Whether an earlier stream of the file is incomplete."""
         return self._checkpoint is not None and self._checkpoint.is_of_stream()
 
-    def _checkpoint_of(self, file_format: FileFormat) -> CheckpointFile | None:
-        if self._is_dry_run:
-            return None
+    def _checkpoint_of(self, file_format: FileFormat) -> CheckpointFile:
         with closing(Source(self._file)) as source:
             return CheckpointFile.of(
                 source, self._client.url, fingerprint(self._client.key), file_format, self._options
@@ -192,11 +191,12 @@ class ImportJobRun:
             created = await self._client.post("/api/imports", body, fields=self._options)
             job: Job = created["import"]
         except CommandError as error:
-            if (error.response or {}).get("code") in _WITHOUT_JOBS:
+            if _code_of(error) in _WITHOUT_JOBS:
                 return None
             raise
         except (LookupError, TypeError):
             raise self._client.not_roster() from None
+        self._is_created = True
         self._write_checkpoint(job["id"])
         return job
 
@@ -219,16 +219,12 @@ class ImportJobRun:
         job = await self._settled("Inspecting")
         if job["state"] == "READY":
             self._show(job)
-            body = {"dryRun": True} if self._is_dry_run else {}
-            path = f"/api/imports/{self._import_id}/start"
-            await self._client.post(path, body, fields=self._options)
+            await self._start()
             job = await self._settled("Importing")
         self._check(job)
         self._count(job["summary"])
         if self.tally.failed or self.tally.dropped:
             await self._list_failures(file_format)
-        if self._is_dry_run:
-            await self._delete()
         if self._checkpoint is not None:
             self._checkpoint.delete()
         try:
@@ -237,14 +233,45 @@ class ImportJobRun:
         except CommandError as error:
             self.failures_error = error
 
-    async def _upload(self, offset: int, size: int) -> None:
-        path = f"/api/imports/{self._import_id}/content"
+    async def _upload(self, received: int, size: int) -> None:
+        offset = received
         with ByteProgress() as progress:
             async for part in self._parts(offset):
-                progress.show("Uploading", offset, size)
-                # A part that arrived can be sent again.
-                await _patiently(partial(self._client.put, path, part, offset=str(offset)))
-                offset += len(part)
+                end = offset + len(part)
+                while received < end:
+                    progress.show("Uploading", received, size)
+                    now_received = await self._sent(part[received - offset :], received)
+                    if now_received is None:
+                        return
+                    received = now_received
+                offset = end
+
+    async def _sent(self, part: bytes, offset: int) -> int | None:
+        """Sends a part. Returns the received bytes; None if the import is not uploaded anymore."""
+        path = f"/api/imports/{self._import_id}/content"
+        try:
+            # A part that arrived can be sent again.
+            await _with_retries(partial(self._client.put, path, part, offset=str(offset)))
+        except CommandError as error:
+            if _code_of(error) not in _PRECEDED:
+                raise
+            job = await _with_retries(partial(self._get, self._import_id))
+            if job["state"] != "UPLOADING":
+                return None
+            if int(job["received"]) <= offset:
+                raise
+            return int(job["received"])
+        return offset + len(part)
+
+    async def _start(self) -> None:
+        try:
+            path = f"/api/imports/{self._import_id}/start"
+            await self._client.post(path, {}, fields=self._options)
+        except CommandError as error:
+            if _code_of(error) not in _PRECEDED:
+                raise
+            if (await self._get(self._import_id))["state"] == "READY":
+                raise
 
     async def _parts(self, offset: int) -> AsyncIterator[bytes]:
         """Yields the content after some bytes in parts."""
@@ -266,7 +293,7 @@ class ImportJobRun:
         seconds = FIRST_POLL_SECONDS
         get = partial(self._get, self._import_id)
         with RowProgress(0, 0, phase=activity) as progress:
-            while (job := await _patiently(get))["state"] in _ACTIVE:
+            while (job := await _with_retries(get))["state"] in _ACTIVE:
                 self._phase = job["state"]
                 progress.show(int(job["processedBytes"]), job["processed"], int(job["size"]))
                 await asyncio.sleep(seconds)
@@ -293,7 +320,7 @@ class ImportJobRun:
 
     def _check(self, job: Job) -> None:
         """Raises CommandError for an import that ended early."""
-        if job["state"] == "SUCCEEDED" or (self._is_dry_run and job["state"] == "READY"):
+        if job["state"] == "SUCCEEDED":
             return
         if self._checkpoint is not None:
             self._checkpoint.delete()
@@ -311,15 +338,15 @@ class ImportJobRun:
         """Writes the failed rows, as they are in the imported file."""
         assert self.failures is not None
         rows = SentRows(file_format, str(self._options.get("charset", "")), 0)
-        failed = self._failed()
-        failure = await anext(failed, None)
-        with closing(Source(self._file)) as source:
-            await source.detect_format()
-            async for chunk in source.chunks():
-                rows.feed(chunk, is_last=False)
-                failure = await self._listed(rows, failure, failed)
-            rows.feed(b"", is_last=True)
-            await self._listed(rows, failure, failed)
+        async with aclosing(self._failed()) as failed:
+            failure = await anext(failed, None)
+            with closing(Source(self._file)) as source:
+                await source.detect_format()
+                async for chunk in source.chunks():
+                    rows.feed(chunk, is_last=False)
+                    failure = await self._listed(rows, failure, failed)
+                rows.feed(b"", is_last=True)
+                await self._listed(rows, failure, failed)
 
     async def _listed(
         self, rows: SentRows, failure: Job | None, failed: AsyncIterator[Job]
@@ -334,7 +361,7 @@ class ImportJobRun:
         rows.pop(rows.last_line)
         return failure
 
-    async def _failed(self) -> AsyncIterator[Job]:
+    async def _failed(self) -> AsyncGenerator[Job]:
         path = f"/api/imports/{self._import_id}/failures"
         async with self._client.request("GET", path, {}) as response:
             async for block in line_blocks(response):
@@ -345,26 +372,33 @@ class ImportJobRun:
                     yield orjson.loads(line)
 
     async def _abort(self, error: BaseException) -> None:
-        """Deletes an import that cannot be started, or a dry run; others can be continued."""
-        rejected = isinstance(error, CommandError) and error.exit_code is ExitCode.REJECTED
-        if self._is_dry_run or (rejected and self._phase in ("", "READY")):
+        """Deletes an import of this run that cannot be started; others can be continued."""
+        if not isinstance(error, CommandError) or self._phase not in ("", "READY"):
+            return
+        is_invalid = _code_of(error) == "ValidationError"
+        # The file of failed rows cannot be written.
+        is_unusable = error.exit_code is ExitCode.USAGE
+        if self._is_created and (is_invalid or is_unusable):
             with suppress(CommandError, TimeoutError):
                 async with asyncio.timeout(_CLEANUP_SECONDS):
                     await self._delete()
-            if self._checkpoint is not None:
-                self._checkpoint.delete()
+        if self._checkpoint is not None and (is_invalid or (is_unusable and self._is_created)):
+            self._checkpoint.delete()
 
     async def _delete(self) -> None:
-        path = f"/api/imports/{self._import_id}"
-        if self._phase in _ACTIVE:
-            await self._client.post(f"{path}/cancel", {})
+        path = f"/api/imports/{quote(self._import_id, safe='')}"
         async with self._client.request("DELETE", path, {}):
             pass
 
 
-async def _patiently(call: Callable[[], Awaitable[Returned]]) -> Returned:
+def _code_of(error: CommandError) -> str:
+    """Returns the code of the error of the service; empty if it is not one."""
+    return str((error.response or {}).get("code", ""))
+
+
+async def _with_retries(call: Callable[[], Awaitable[Returned]]) -> Returned:
     """Returns the result of a request, which is repeated while the service cannot be reached."""
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + RETRY_TIMEOUT_SECONDS
     while True:
         try:
             return await call()

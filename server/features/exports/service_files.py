@@ -205,29 +205,29 @@ class ExportService(WatchMethods, ExportServiceServicer):
             raise
         start, end = part or (0, size)
         chunks = self._files.read_in_pieces(caller.account_id, state.row.file_id, start, end)
-        try:
-            # Read before the response begins, because a restored database has no files.
-            first = await anext(chunks, b"")
-        except FileMissing:
-            raise ExportNotFound from None
-        await self._database.write(lambda tx: tx.record_change(state.row.id))
-        file_format = state.job["format"]
-        name = _file_name(state, _SUFFIXES[file_format])
-        sha256 = base64.b64encode(bytes.fromhex(digest)).decode()
-        metadata = [
-            ("accept-ranges", "bytes"),
-            ("etag", etag),
-            ("content-disposition", f'attachment; filename="{name}"'),
-            ("repr-digest", f"sha-256=:{sha256}:"),
-            ("cache-control", "private, no-store"),
-            ("x-content-length", str(end - start)),
-        ]
-        if part is not None:
-            metadata.append(("content-range", f"bytes {start}-{end - 1}/{size}"))
-        await accept(context, *metadata)
-        content_type = _MEDIA_TYPES[file_format]
-        checked = time.monotonic()
         async with aclosing(chunks):
+            try:
+                # Read before the response begins, because a restored database has no files.
+                first = await anext(chunks, b"")
+            except FileMissing:
+                raise ExportNotFound from None
+            await self._database.write(lambda tx: tx.record_change(state.row.id))
+            file_format = state.job["format"]
+            name = _file_name(state, _SUFFIXES[file_format])
+            sha256 = base64.b64encode(bytes.fromhex(digest)).decode()
+            metadata = [
+                ("accept-ranges", "bytes"),
+                ("etag", etag),
+                ("content-disposition", f'attachment; filename="{name}"'),
+                ("repr-digest", f"sha-256=:{sha256}:"),
+                ("cache-control", "private, no-store"),
+                ("x-content-length", str(end - start)),
+            ]
+            if part is not None:
+                metadata.append(("content-range", f"bytes {start}-{end - 1}/{size}"))
+            await accept(context, *metadata)
+            content_type = _MEDIA_TYPES[file_format]
+            checked = time.monotonic()
             yield HttpBody(content_type=content_type, data=first)
             del first
             try:
