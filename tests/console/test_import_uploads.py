@@ -62,7 +62,7 @@ def test_page_asks_before_it_is_closed_until_the_upload_has_ended(person: Person
         )
         return not closed
 
-    page.route("**/content?offset=1048576*", held.append)
+    page.route("**/content?offset=1048576*", lambda route: held.append(route))
     assert not asks()
     choose_file(page, large(2))
     expect(page.get_by_text("Keep this tab open")).to_be_visible()

@@ -41,8 +41,6 @@ export function ColumnsStep({
   // New fields that remain text although all values are numbers, for example.
   const texts = new Set((address.value.query.get("text") ?? "").split(".").filter(Boolean));
   const order = useRef<number[] | null>(null);
-  // A response that is lost must not prevent that the same field is created again.
-  const requestKeys = useRef(new Map<string, string>());
   const isFirstRead = order.current === null || order.current.length !== all.length;
   if (isFirstRead) {
     const needsAnswer = (index: number) => all[index]?.choice === "" || hasProblem(job, job.columns[index] as never);
@@ -96,10 +94,8 @@ export function ColumnsStep({
         const { dataType, order } = typeOf(column, options);
         if (choice !== NEW || job.format === "json" || dataType === "TEXT" || texts.has(String(index + 1))) continue;
         const body = { label: labelOf(column, index), dataType };
-        const request = JSON.stringify(body);
-        const idempotencyKey = requestKeys.current.get(request) ?? randomKey();
-        requestKeys.current.set(request, idempotencyKey);
-        const { key } = (await call("POST /api/custom-fields", { body, idempotencyKey })).customField;
+        const request = { body, idempotencyKey: randomKey() };
+        const { key } = (await call("POST /api/custom-fields", request)).customField;
         changed = decided(changed, one, `customFields.${key}`, job.format);
         if (order) changed = { ...changed, dateFormat: order };
       }
