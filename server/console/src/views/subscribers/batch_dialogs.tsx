@@ -69,7 +69,7 @@ export function TagDialog({ kind, group, ...props }: Props & { kind: "tag" | "un
   );
 }
 
-/** Numbers of people whom an action changes, and of those who already are as it leaves them. */
+/** Numbers of people whom an action changes, and of people who already are as it leaves them. */
 function Usual({ kind, dryRun }: { kind: Exclude<Kind, "undo">; dryRun: Operation }) {
   const { wouldChange = 0, unchanged = 0 } = dryRun;
   return (
