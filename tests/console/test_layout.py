@@ -43,8 +43,17 @@ _CUT = """
   return found;
 }
 """
+# Counts animations that run, and elements that would move, such as when the mouse is over them.
 _MOVING = """
-() => document.getAnimations().filter((each) => each.effect.getTiming().duration > 0).length
+() => {
+  const isLong = (durations) => durations.split(", ").some((each) => parseFloat(each) > 0);
+  const running = document.getAnimations().filter((each) => each.effect.getTiming().duration > 0);
+  const moving = [...document.querySelectorAll("*")].filter((element) => {
+    const { transitionDuration, animationDuration } = getComputedStyle(element);
+    return isLong(transitionDuration) || isLong(animationDuration);
+  });
+  return running.length + moving.length;
+}
 """
 
 

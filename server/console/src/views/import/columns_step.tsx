@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
-import { call } from "../../api/client.ts";
+import { call, randomKey } from "../../api/client.ts";
 import type { CustomField, ImportOptions } from "../../api/types.ts";
 import { Problem } from "../../components/form_dialog.tsx";
 import { address, go, withQuery } from "../../router.ts";
@@ -88,18 +88,24 @@ export function ColumnsStep({
   /** Creates the new fields that are not text: the import creates the others. */
   async function createFields(): Promise<void> {
     let changed = options;
-    for (const one of all) {
-      const { column, index, choice } = one;
-      const { dataType, order } = typeOf(column, options);
-      if (choice !== NEW || job.format === "json" || dataType === "TEXT" || texts.has(String(index + 1))) continue;
-      const body = { label: labelOf(column, index), dataType };
-      const { key } = (await call("POST /api/custom-fields", { body })).customField;
-      changed = decided(changed, one, `customFields.${key}`, job.format);
-      if (order) changed = { ...changed, dateFormat: order };
+    try {
+      for (const one of all) {
+        const { column, index, choice } = one;
+        const { dataType, order } = typeOf(column, options);
+        if (choice !== NEW || job.format === "json" || dataType === "TEXT" || texts.has(String(index + 1))) continue;
+        const body = { label: labelOf(column, index), dataType };
+        const request = { body, idempotencyKey: randomKey() };
+        const { key } = (await call("POST /api/custom-fields", request)).customField;
+        changed = decided(changed, one, `customFields.${key}`, job.format);
+        if (order) changed = { ...changed, dateFormat: order };
+      }
+    } finally {
+      // A field that exists is used, also if another one could not be created.
+      if (changed !== options) {
+        reload();
+        await model.choose(changed);
+      }
     }
-    if (changed === options) return;
-    reload();
-    await model.choose(changed);
   }
 
   const others = job.problems.filter(
@@ -156,7 +162,7 @@ export function ColumnsStep({
   );
 }
 
-/** What the file is: its format, or the service that it comes from and the people in it. */
+/** The format of the file, or the service that it comes from and the people in it. */
 function FileWords({ job }: Pick<StepProps, "job">) {
   const { preset, statuses, rows, format, delimiter } = job;
   const [only] = statuses;
@@ -174,7 +180,7 @@ function FileWords({ job }: Pick<StepProps, "job">) {
   return separator ? <>{parts(`import.csv.${separator}` as "import.csv.comma", { count })}</> : <>{t("import.noRows")}</>;
 }
 
-/** How the file is read, if that was not recognized. */
+/** Options for reading the file, for those that were not recognized. */
 function Reading({
   options,
   onChoose,
