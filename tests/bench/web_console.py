@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from playwright.sync_api import Page
 from .. import tools
 from ..browser import chromium
 from ..processes import Service, start
-from .measurement import REPETITIONS, SHORT, Stats, ToolMissing, send
+from .measurement import REPETITIONS, SHORT, Stats, ToolMissing, send, spread
 from .scale_fill import fill
 
 SUBSCRIBERS = 20_000 if SHORT else 1_000_000
@@ -82,14 +82,14 @@ def stats(folder: Path) -> Iterator[Stats]:
             context = browser.new_context(viewport={"width": 1280, "height": 800})
             page = context.new_page()
             _sign_in(page, service)
-            yield _spread("console_usable_ms", _runs(lambda: _usable(page)))
+            yield spread("console_usable_ms", _runs(lambda: _usable(page)), 1)
             tours = _runs(lambda: _views(page))
             slowest = max(zip(*tours, strict=True), key=statistics.median)
-            yield _spread("console_next_view_ms", slowest)
+            yield spread("console_next_view_ms", slowest, 1)
             page.goto(f"{_url(page)}/subscribers")
             page.wait_for_selector(VIEWS["/subscribers"])
             frames = _runs(lambda: _number(page, _SCROLL, SCROLL_SECONDS))
-            yield _spread("console_longest_frame_ms", frames)
+            yield spread("console_longest_frame_ms", frames, 1)
             yield {"console_heap_growth_mib": round(_heap_growth(page), 2)}
             context.close()
     finally:
@@ -171,12 +171,3 @@ def _heap(page: Page) -> float:
 def _runs(work: Callable[[], Result]) -> list[Result]:
     """Returns the results of some runs. The first does not count."""
     return [work() for _ in range(REPETITIONS + 1)][1:]
-
-
-def _spread(name: str, values: Sequence[float]) -> Stats:
-    """Returns the median and the range."""
-    return {
-        name: round(statistics.median(values), 1),
-        f"{name}_lowest": round(min(values), 1),
-        f"{name}_highest": round(max(values), 1),
-    }

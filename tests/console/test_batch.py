@@ -235,6 +235,19 @@ def test_deleting_100_people_requires_their_number(owner: Person) -> None:
     expect(page.get_by_role("link", name=f"All {COUNT - 100}")).to_be_visible()
 
 
+def test_deletion_has_one_number_if_the_list_has_changed(owner: Person) -> None:
+    page = owner.page
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+a")
+    more = [{"email": f"n{number}@example.com"} for number in range(40)]
+    assert owner.account.ok("BulkCreateSubscribers", subscribers=more)["failed"] == []
+    toolbar(owner).get_by_role("button", name="Delete…").click()
+
+    expect(numbers(owner)).to_contain_text("it is now 280 people instead of 240.")
+    dialog = page.get_by_role("dialog", name="Delete 280 people and their history?")
+    expect(dialog).to_contain_text("Type 280 to confirm")
+
+
 def test_setting_and_removing_a_field(owner: Person) -> None:
     page = owner.page
     owner.account.ok("CreateCustomField", key="visits", label="Visits", dataType="NUMBER")

@@ -48,6 +48,37 @@ def test_upload_continues_after_the_connection_was_lost(person: Person) -> None:
     expect(page.get_by_text(f"CSV with {content.count(10) - 1:,} rows")).to_be_visible()
 
 
+def test_page_asks_before_it_is_closed_until_the_upload_has_ended(person: Person) -> None:
+    page = person.page
+    held: list[Route] = []
+    import_jobs.upload(person.account, b"email,Town\nada@example.com,Bath\n", name="b.csv")
+    person.sign_in()
+    person.open("/import")
+
+    def asks() -> bool:
+        """Returns whether the browser would ask."""
+        closed: bool = page.evaluate(
+            "dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+        )
+        return not closed
+
+    page.route("**/content?offset=1048576*", held.append)
+    assert not asks()
+    choose_file(page, large(2))
+    expect(page.get_by_text("Keep this tab open")).to_be_visible()
+    page.get_by_role("link", name=re.compile("^Import")).first.click()
+    page.get_by_role("link", name="b.csv").click()
+    town = page.get_by_role("combobox", name="Town")
+    with page.expect_response(lambda response: response.request.method == "PATCH"):
+        town.select_option("Ignore")
+    sample = page.get_by_role("region", name="The first rows")
+    expect(sample).to_have_attribute("aria-busy", "false")
+    assert asks()
+
+    held[0].continue_()
+    page.wait_for_function("dispatchEvent(new Event('beforeunload', { cancelable: true }))")
+
+
 def test_part_that_arrives_altered_is_sent_again(person: Person) -> None:
     page, altered = person.page, []
 

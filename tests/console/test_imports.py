@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from ..behavior import import_jobs
 from .actions import Actions
@@ -132,6 +132,34 @@ def test_unknown_columns_become_tags_fields_of_their_type_or_nothing(person: Per
     assert fields == {"age": "NUMBER", "since": "DATE"}
     ada = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
     assert (ada["tags"], ada["customFields"]) == (["vip"], {"age": 36, "since": "2024-12-31"})
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_fields_that_were_created_are_used_when_another_fails(
+    person: Person, is_lost: bool
+) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    drop(page, "email,Age,Since\nada@example.com,36,2024-12-31\n")
+    button(page, "A new field for each").click()
+    expect(page.get_by_role("combobox", name="Since")).to_have_value("new")
+
+    def fail(route: Route) -> None:
+        if "Since" not in (route.request.post_data or ""):
+            return route.continue_()
+        if is_lost:
+            route.fetch()
+        return route.abort()
+
+    page.route("**/api/custom-fields", fail)
+    button(page, "Continue").click()
+    expect(page.locator(".step").get_by_role("alert")).to_be_visible()
+    page.unroute("**/api/custom-fields")
+    expect(page.get_by_role("combobox", name="Age")).to_have_value("customFields.age")
+    go_through(page)
+
+    ada = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
+    assert ada["customFields"] == {"age": 36, "since": "2024-12-31"}
 
 
 def test_column_that_looks_like_consent_needs_an_answer(person: Person) -> None:
@@ -398,6 +426,16 @@ def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
     (ada,) = account.ok("ListSubscribers")["subscribers"]
     assert ada["firstName"] == "Augusta"
     account.fails("SubscriberSuppressed", "CreateSubscriber", email="cy@example.com")
+
+
+def test_undo_is_offered_until_the_time_of_the_server(person: Person) -> None:
+    job = import_jobs.run_file(person.account, "email\nada@example.com\n")
+    person.page.add_init_script("const now = Date.now; Date.now = () => now() + 500 * 86_400_000")
+    person.sign_in()
+
+    person.open(f"/import/{job['id']}")
+
+    expect(button(person.page, "Undo")).to_be_visible()
 
 
 def test_import_says_which_operation_it_waits_for(person: Person) -> None:

@@ -24,8 +24,8 @@ from rosterd.server.features.accounts import store, store_keys
 from rosterd.server.features.accounts.rules import hash_secret, make_secret
 from rosterd.server.features.audit import service as audit
 from rosterd.server.features.exports import service as exports
-from rosterd.server.features.operations import service as operations
 from rosterd.server.features.operations import store as operations_store
+from rosterd.server.features.operations import store_steps
 from rosterd.server.features.subscribers.query import store_pages
 from rosterd.server.features.suppressions import service as suppressions
 from rosterd.server.features.webhooks.egress.client import Client
@@ -144,7 +144,7 @@ async def test_operation_is_not_stored_if_the_keys_were_revoked_while_it_counted
         assert is_revoked.wait(20)
         return count_matches(account_id, tree, tx)
 
-    monkeypatch.setattr(operations, "count_matches", count_until_revoked)
+    monkeypatch.setattr(store_steps, "count_matches", count_until_revoked)
     async with serving(tmp_path) as service:
         call = asyncio.ensure_future(
             service.call("OperationService/BatchChangeSubscribers", DELETION)

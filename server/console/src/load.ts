@@ -14,6 +14,30 @@ export interface Loaded<Data> {
 }
 
 /**
+ * Runs work, and again after the milliseconds that it returns; not for 0. Hidden pages wait until they are shown.
+ *
+ * Returns a function that ends it.
+ */
+export function repeat(work: () => Promise<number>): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isOver = false;
+  async function run(): Promise<void> {
+    const wait = await work();
+    if (wait && !isOver) timer = setTimeout(again, wait);
+  }
+  function again(): void {
+    if (document.hidden) document.addEventListener("visibilitychange", again, { once: true });
+    else void run();
+  }
+  void run();
+  return () => {
+    isOver = true;
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", again);
+  };
+}
+
+/**
  * Loads data, and again if the key changes or the connection is restored.
  *
  * `seconds` returns after how many seconds it loads again; never for 0. Hidden pages wait until they are shown.
@@ -29,29 +53,21 @@ export function useLoaded<Data>(
   const current = () => (loaded.value?.key === key ? loaded.value.data : undefined);
   useEffect(() => {
     const request = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    async function run(): Promise<void> {
+    const end = repeat(async () => {
       try {
         const found = await load(request.signal);
-        if (request.signal.aborted) return;
+        if (request.signal.aborted) return 0;
         loaded.value = { key, data: found };
         failed.value = null;
       } catch (error) {
-        if (request.signal.aborted) return;
+        if (request.signal.aborted) return 0;
         failed.value = { key, error };
       }
-      const wait = seconds(current());
-      if (wait) timer = setTimeout(again, wait * 1000);
-    }
-    function again(): void {
-      if (document.hidden) document.addEventListener("visibilitychange", again, { once: true });
-      else if (!request.signal.aborted) void run();
-    }
-    void run();
+      return seconds(current()) * 1000;
+    });
     return () => {
       request.abort();
-      clearTimeout(timer);
-      document.removeEventListener("visibilitychange", again);
+      end();
     };
   }, [key, version.value, restored.value]);
   return {

@@ -6,7 +6,7 @@ import type { GetCurrentSessionResponse } from "./api/types.ts";
 
 /** The session with its account; null if there is none, undefined until that is known. */
 export const session = signal<GetCurrentSessionResponse | null | undefined>(undefined);
-/** Why it is not known whether there is a session. */
+/** The error of the request that reads the session; null after a success. */
 export const failure = signal<unknown>(null);
 /** Whether a session ended while the console was open. */
 export const hasEnded = signal(false);
@@ -22,7 +22,7 @@ setSignedOut(() => {
   session.value = null;
 });
 
-/** Reads who is signed in. */
+/** Reads the session of the person who is signed in. */
 export async function load(): Promise<void> {
   try {
     session.value = await call("GET /api/session");

@@ -28,7 +28,7 @@ export function OperationLabel({ operation }: { operation: Operation }) {
   );
 }
 
-/** What an operation does, such as `Add tags: vip`. */
+/** Returns the title of an operation, such as `Add tags: vip`. */
 export function what(operation: Operation, names = NONE): ComponentChildren {
   const { action, replay } = operation;
   const job = jobText(operation);
@@ -60,7 +60,7 @@ export function operationHref({ id, importId }: Operation, names = NONE): string
   return href(importId && names.has(importId) ? `/import/${importId}` : `/activity/${id}`);
 }
 
-/** Whom an operation is about, in words. */
+/** Returns the selection of people of an operation in words. */
 export function selection(operation: Operation, names: Names): ComponentChildren {
   const { action, filter, q, segmentId, replay, undoOf } = operation;
   if (replay) return replay.eventTypes.length ? replay.eventTypes.join(", ") : t("events.all");
@@ -73,7 +73,7 @@ export function selection(operation: Operation, names: Names): ComponentChildren
   return <bdi dir="auto">{found.join(` ${named("filter", "AND")} `)}</bdi>;
 }
 
-/** What an operation did, in numbers. */
+/** Returns the result of an operation in numbers. */
 export function result(operation: Operation): string {
   const { changed, wouldChange, unchanged, replay, failed, processed, type } = operation;
   const failures = failed.reduce((sum, { total }) => sum + total, 0);
@@ -93,7 +93,7 @@ export function result(operation: Operation): string {
     .join(" · ");
 }
 
-/** How far an operation is. */
+/** Progress of an operation. */
 export function Progress({ operation }: { operation: Operation }) {
   const { processed, total } = operation;
   const text = t("progress", { processed: number(processed), total: number(total) });
@@ -105,7 +105,7 @@ export function Progress({ operation }: { operation: Operation }) {
   );
 }
 
-/** What was not changed, by reason, with some of the people. */
+/** Numbers of people who were not changed by reason, with some of them as examples. */
 export function Failures({ failed }: { failed: ReasonCount[] }) {
   return (
     <ul class="reasons">

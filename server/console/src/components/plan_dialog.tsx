@@ -16,7 +16,8 @@ const PAUSE = 400;
 const TYPED_FROM = 100;
 
 export interface PlanDialogProps {
-  title: ComponentChildren;
+  /** The title, or a function that returns it for the number of people. */
+  title: ComponentChildren | ((count: number) => ComponentChildren);
   /** What the button does, with the number of people and, once there is one, the dry run. */
   verb: (count: number, dryRun: Operation | null) => string;
   /** What the other button does, which closes the dialog. */
@@ -75,6 +76,7 @@ export function PlanDialog(props: PlanDialogProps) {
   const counted = current?.counted ?? null;
   const isCounting = counts === "now" && !counted && !hasFailed(current);
   const total = counted?.total ?? props.size;
+  const title = typeof props.title === "function" ? props.title(total) : props.title;
   const mustType = props.mustType && total >= TYPED_FROM;
   const isBlocked = props.isBlocked || (mustType && typed.value.replace(/\D/g, "") !== String(total));
   const hasEffect = counted !== null && (counted.wouldChange ?? 0) > 0;
@@ -111,7 +113,7 @@ export function PlanDialog(props: PlanDialogProps) {
   }
 
   return (
-    <Dialog title={props.title} onClose={onClose}>
+    <Dialog title={title} onClose={onClose}>
       <form
         class="form"
         onSubmit={(event) => {

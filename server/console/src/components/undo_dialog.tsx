@@ -6,8 +6,10 @@ import { plural, t } from "../texts.ts";
 import { kindOf, objectOf } from "./operation_words.ts";
 import { PlanDialog } from "./plan_dialog.tsx";
 
-/** Whether this person can undo an operation now. */
-export function canUndo(operation: Operation): boolean {
+/** Returns whether this person can undo an operation now. */
+export function canUndo(
+  operation: Pick<Operation, "action" | "undoOf" | "undoExpiresAt" | "changed">,
+): boolean {
   const { undoExpiresAt, changed } = operation;
   if (!undoExpiresAt || Date.parse(undoExpiresAt) < now() || !changed) return false;
   return kindOf(operation) === "status" ? isAdmin.value : canWrite.value;

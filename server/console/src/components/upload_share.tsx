@@ -1,7 +1,7 @@
 import { percent } from "../texts.ts";
 import { uploads } from "../views/import/upload.ts";
 
-/** How much of the uploads has arrived; nothing without an upload. */
+/** Percentage of the uploads that has arrived; nothing without an upload. */
 export function UploadShare() {
   const sum = (of: "sent" | "size") => uploads.value.reduce((total, upload) => total + upload[of], 0);
   if (!uploads.value.length) return null;

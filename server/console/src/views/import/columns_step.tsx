@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
-import { call } from "../../api/client.ts";
+import { call, randomKey } from "../../api/client.ts";
 import type { CustomField, ImportOptions } from "../../api/types.ts";
 import { Problem } from "../../components/form_dialog.tsx";
 import { address, go, withQuery } from "../../router.ts";
@@ -41,6 +41,8 @@ export function ColumnsStep({
   // New fields that remain text although all values are numbers, for example.
   const texts = new Set((address.value.query.get("text") ?? "").split(".").filter(Boolean));
   const order = useRef<number[] | null>(null);
+  // A response that is lost must not prevent that the same field is created again.
+  const requestKeys = useRef(new Map<string, string>());
   const isFirstRead = order.current === null || order.current.length !== all.length;
   if (isFirstRead) {
     const needsAnswer = (index: number) => all[index]?.choice === "" || hasProblem(job, job.columns[index] as never);
@@ -88,18 +90,26 @@ export function ColumnsStep({
   /** Creates the new fields that are not text: the import creates the others. */
   async function createFields(): Promise<void> {
     let changed = options;
-    for (const one of all) {
-      const { column, index, choice } = one;
-      const { dataType, order } = typeOf(column, options);
-      if (choice !== NEW || job.format === "json" || dataType === "TEXT" || texts.has(String(index + 1))) continue;
-      const body = { label: labelOf(column, index), dataType };
-      const { key } = (await call("POST /api/custom-fields", { body })).customField;
-      changed = decided(changed, one, `customFields.${key}`, job.format);
-      if (order) changed = { ...changed, dateFormat: order };
+    try {
+      for (const one of all) {
+        const { column, index, choice } = one;
+        const { dataType, order } = typeOf(column, options);
+        if (choice !== NEW || job.format === "json" || dataType === "TEXT" || texts.has(String(index + 1))) continue;
+        const body = { label: labelOf(column, index), dataType };
+        const request = JSON.stringify(body);
+        const idempotencyKey = requestKeys.current.get(request) ?? randomKey();
+        requestKeys.current.set(request, idempotencyKey);
+        const { key } = (await call("POST /api/custom-fields", { body, idempotencyKey })).customField;
+        changed = decided(changed, one, `customFields.${key}`, job.format);
+        if (order) changed = { ...changed, dateFormat: order };
+      }
+    } finally {
+      // A field that exists is used, also if another one could not be created.
+      if (changed !== options) {
+        reload();
+        await model.choose(changed);
+      }
     }
-    if (changed === options) return;
-    reload();
-    await model.choose(changed);
   }
 
   const others = job.problems.filter(
@@ -156,7 +166,7 @@ export function ColumnsStep({
   );
 }
 
-/** What the file is: its format, or the service that it comes from and the people in it. */
+/** The format of the file, or the service that it comes from and the people in it. */
 function FileWords({ job }: Pick<StepProps, "job">) {
   const { preset, statuses, rows, format, delimiter } = job;
   const [only] = statuses;
@@ -174,7 +184,7 @@ function FileWords({ job }: Pick<StepProps, "job">) {
   return separator ? <>{parts(`import.csv.${separator}` as "import.csv.comma", { count })}</> : <>{t("import.noRows")}</>;
 }
 
-/** How the file is read, if that was not recognized. */
+/** Options for reading the file, for those that were not recognized. */
 function Reading({
   options,
   onChoose,

@@ -5,6 +5,7 @@ import type { ImportJob } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Bars } from "../../components/part.tsx";
 import { restored } from "../../connection.ts";
+import { repeat } from "../../load.ts";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, number, t } from "../../texts.ts";
@@ -23,30 +24,22 @@ export function ImportPage({ id }: { id: string }) {
   const job = model.job.value;
   const error = model.error.value;
   const isUploading = Boolean(uploadOf(id));
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let isOver = false;
-    async function run(): Promise<void> {
-      await model.read();
-      if (!isOver) timer = setTimeout(again, model.interval);
-    }
-    function again(): void {
-      if (document.hidden) document.addEventListener("visibilitychange", again, { once: true });
-      else void run();
-    }
-    void run();
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-      document.removeEventListener("visibilitychange", again);
-    };
-  }, [model, restored.value, isUploading, job?.state]);
+  useEffect(
+    () =>
+      repeat(async () => {
+        await model.read();
+        return model.interval;
+      }),
+    [model, restored.value, isUploading, job?.state],
+  );
   const isDraft = model.draft.value !== null;
   useEffect(() => {
     // A choice is stored after the file has been read with the one before.
     if (!isDraft) return;
-    addEventListener("beforeunload", warn);
-    return () => removeEventListener("beforeunload", warn);
+    // Of its own: that of an upload stays until the upload ends.
+    const listener = (event: BeforeUnloadEvent) => warn(event);
+    addEventListener("beforeunload", listener);
+    return () => removeEventListener("beforeunload", listener);
   }, [isDraft]);
   const { state } = job ?? {};
   const upload = uploadOf(id);

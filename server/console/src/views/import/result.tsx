@@ -4,7 +4,7 @@ import type { ImportJob, ImportSummary } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { ActorName } from "../../components/actor_name.tsx";
 import { Time } from "../../components/time.tsx";
-import { UndoDialog } from "../../components/undo_dialog.tsx";
+import { canUndo, UndoDialog } from "../../components/undo_dialog.tsx";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { number, plural, t } from "../../texts.ts";
@@ -13,7 +13,7 @@ import type { ImportModel } from "./model.ts";
 import { Waits } from "./waits.tsx";
 import type { StepProps } from "./wizard.tsx";
 
-/** How far an import or its dry run is, and a button that ends it. */
+/** Progress of an import or its dry run, and a button that ends it. */
 export function Work({ job, onCancel }: { job: ImportJob; onCancel: () => void }) {
   const { processed, rows } = job;
   const text = t("progress", { processed: number(processed), total: number(rows) });
@@ -42,15 +42,15 @@ export function Running({ model, job }: StepProps) {
   );
 }
 
-/** What an import did. */
+/** Result of an import that has ended. */
 export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
   const undoes = useSignal(false);
   const { state, summary, error, undoneBy, undoExpiresAt } = job;
   const isDone = summary !== undefined && !job.dryRun;
   const hasFailures = isDone && summary.failed + summary.rowsWithDroppedCells > 0;
-  const canUndo =
-    canWrite.value && isDone && undoExpiresAt && Date.parse(undoExpiresAt) > Date.now() && summary.created + summary.updated > 0;
   const people = isDone ? summary.created + summary.updated : 0;
+  const operation = { id: job.operationId, type: "SUBSCRIBERS_IMPORT", changed: people, undoExpiresAt } as const;
+  const undoable = canUndo(operation);
   return (
     <>
       {state === "CANCELLED" && <p>{t(isDone ? "import.canceledText" : "import.canceledEarly")}</p>}
@@ -85,7 +85,7 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
             {t("import.showPeople")}
           </a>
         )}
-        {canUndo && (
+        {undoable && (
           <button type="button" onClick={() => (undoes.value = true)}>
             {t("undo")}
           </button>
@@ -114,7 +114,7 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
             </dd>
           </>
         )}
-        {canUndo && (
+        {undoable && undoExpiresAt && (
           <>
             <dt>{t("operation.undoUntil")}</dt>
             <dd>
@@ -129,7 +129,7 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
       </dl>
       {undoes.value && (
         <UndoDialog
-          operation={{ id: job.operationId, type: "SUBSCRIBERS_IMPORT", changed: people }}
+          operation={operation}
           onStart={() => void model.read()}
           onClose={() => (undoes.value = false)}
         />
@@ -138,7 +138,7 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
   );
 }
 
-/** What an import did or would do, in numbers. */
+/** Numbers of the rows of an import or a dry run by their result. */
 export function Numbers({ summary }: { summary: ImportSummary }) {
   const suppressed = totalOf(summary, "SUPPRESSED");
   const filtered = totalOf(summary, "FILTERED");

@@ -22,11 +22,11 @@ export interface Upload {
   sent: number;
   /** Whether it waits for the server or for the session. */
   isWaiting: boolean;
-  /** Why it stopped; it can be continued. */
+  /** The error that stopped it; it can be continued. */
   error: unknown;
 }
 
-/** Why a file cannot be imported, as the end of a key of its text. */
+/** The reason that prevents the import of a file, as the end of a key of its text. */
 export class FileError extends Error {
   readonly reason: "empty" | "excel" | "large" | "other" | "gone";
 
@@ -188,14 +188,14 @@ function canRepeat(error: unknown): boolean {
   return isTemporary || error.status === 401 || isRejection(error);
 }
 
-/** Whether the part did not arrive as it was sent. */
+/** Returns whether the part did not arrive as it was sent. */
 function isRejection(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   const isAltered = error.details.some(({ field }) => field === "sha256");
   return error.code === "UploadOffsetMismatch" || isAltered;
 }
 
-/** Whether a file begins as text in UTF-8 could: not as an archive, or as UTF-16 with its mark. */
+/** Returns whether a file begins as text in UTF-8 could: not as an archive, or as UTF-16 with its mark. */
 function isText([first, second]: Uint8Array): boolean {
   const start = ((first ?? 0) << 8) | (second ?? 0);
   return ![0x504b, 0x1f8b, 0x28b5, 0xfffe, 0xfeff].includes(start);

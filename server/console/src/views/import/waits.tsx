@@ -1,14 +1,16 @@
+import { useRef } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import type { ImportJob } from "../../api/types.ts";
 import { loadNames } from "../../components/operation_names.ts";
-import { operationHref, what } from "../../components/operation_text.tsx";
+import { type Names, operationHref, what } from "../../components/operation_text.tsx";
 import { useLoaded } from "../../load.ts";
 import { parts } from "../../texts.ts";
 
 const REFRESH = 2;
 
-/** What has to end first: operations of an account, such as imports, run one after another. */
+/** The operation that has to end first: operations of an account, such as imports, run one after another. */
 export function Waits({ job }: { job: ImportJob }) {
+  const loaded = useRef<{ id: string; names: Names } | null>(null);
   const { data } = useLoaded(
     async (signal) => {
       const { operations } = await call("GET /api/operations", { query: { limit: 20 }, signal });
@@ -18,7 +20,9 @@ export function Waits({ job }: { job: ImportJob }) {
         ({ id, done, importId, type }) =>
           !done && type !== "WEBHOOK_REPLAY" && importId !== job.id && isEarlier(id),
       );
-      return first && { first, names: await loadNames(signal) };
+      if (!first) return undefined;
+      if (loaded.current?.id !== first.id) loaded.current = { id: first.id, names: await loadNames(signal) };
+      return { first, names: loaded.current.names };
     },
     `${job.id} ${job.operationId} ${job.state}`,
     () => REFRESH,

@@ -46,7 +46,7 @@ export function JobState({ job }: { job: ImportJob }) {
   );
 }
 
-/** What an import did, or how far it is. */
+/** Returns the result of an import, or its progress, as a text. */
 export function resultText(job: ImportJob): string {
   const { state, summary, rows, processed } = job;
   if (state === "UPLOADING") return t("progress", { processed: bytes(Number(job.received)), total: bytes(Number(job.size)) });
@@ -62,14 +62,14 @@ export function bytes(value: number): string {
   return new Intl.NumberFormat(language.value, options).format(value && Math.max(1, value / size));
 }
 
-/** Returns why a file could not be uploaded. */
+/** Returns the sentence for the error of an upload. */
 export function fileErrorText(error: unknown): string {
   if (error instanceof FileError) return t(`import.error.${error.reason}`);
   if (error instanceof ApiError && error.details.some(({ field }) => field === "sha256")) return t("import.error.altered");
   return errorText(error);
 }
 
-/** Returns what a field is called. */
+/** Returns the name of a field. */
 export function targetText(target: string, labels: ReadonlyMap<string, string>): string {
   return target
     .split("+")

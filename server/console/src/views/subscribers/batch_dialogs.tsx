@@ -32,7 +32,7 @@ export function TagDialog({ kind, group, ...props }: Props & { kind: "tag" | "un
   return (
     <PlanDialog
       {...props}
-      title={plural(`batch.title.${kind}`, group.size)}
+      title={(count) => plural(`batch.title.${kind}`, count)}
       verb={(count) => plural(`batch.button.${kind}`, count)}
       plan={tag && JSON.stringify(action)}
       // A name without a tag can be a typing error.
@@ -69,7 +69,7 @@ export function TagDialog({ kind, group, ...props }: Props & { kind: "tag" | "un
   );
 }
 
-/** How many people an action changes, and how many already are as it leaves them. */
+/** Numbers of people whom an action changes, and of those who already are as it leaves them. */
 function Usual({ kind, dryRun }: { kind: Exclude<Kind, "undo">; dryRun: Operation }) {
   const { wouldChange = 0, unchanged = 0 } = dryRun;
   return (
@@ -199,7 +199,7 @@ export function FieldDialog({ group, fields, ...props }: Props & { fields: Custo
   return (
     <PlanDialog
       {...props}
-      title={plural("batch.title.field", group.size)}
+      title={(count) => plural("batch.title.field", count)}
       verb={(count) => plural("batch.button.field", count)}
       plan={isComplete ? JSON.stringify(action) : ""}
       counts={removes.value || field?.dataType === "BOOLEAN" ? "now" : "enter"}
@@ -273,7 +273,7 @@ export function DeleteDialog({ group, ...props }: Props) {
   return (
     <PlanDialog
       {...props}
-      title={plural("batch.title.delete", group.size)}
+      title={(count) => plural("batch.title.delete", count)}
       verb={(count) => plural("batch.button.delete", count)}
       keep={t("batch.keep")}
       danger
