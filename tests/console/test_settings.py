@@ -147,6 +147,7 @@ def test_key_is_revoked_in_three_actions_after_its_use_is_stated(person: Person)
     account.with_key(key["secret"]).fails("Unauthorized", "GetCurrentSession")
     page.get_by_role("row", name="test").get_by_role("button").click()
     page.get_by_role("button", name="Revoke key").click()
+    expect(dialog).to_contain_text("This ends your own session too")
     dialog.get_by_role("button", name="Revoke key").click()
     expect(dialog.get_by_role("alert")).to_contain_text("last admin key")
 
