@@ -423,7 +423,7 @@ def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
 
     expect(page.get_by_text("This import was undone, or is being undone.")).to_be_visible()
     expect(button(page, "Undo")).to_have_count(0)
-    expect(page.get_by_text(re.compile("3 people are deleted, if the import added them"))).to_be_visible()
+    expect(page.get_by_text("3 people are deleted, if the import added them")).to_be_visible()
     (ada,) = account.ok("ListSubscribers")["subscribers"]
     assert ada["firstName"] == "Augusta"
     account.fails("SubscriberSuppressed", "CreateSubscriber", email="cy@example.com")
@@ -562,6 +562,18 @@ def test_steps_are_in_german(person: Person) -> None:
     button(page, "Datei pr\u00fcfen").click()
     button(page, "1 Person importieren").click()
     expect(state(page)).to_have_text("Importiert")
+
+
+def test_result_states_how_many_people_opted_out(person: Person) -> None:
+    account = person.account
+    rows = "ada@example.com,CONFIRMED\nbob@example.com,UNSUBSCRIBED\ncy@example.com,COMPLAINED\n"
+    job = import_jobs.run_file(account, "email,status\n" + rows)
+    person.sign_in()
+
+    person.open(f"/import/{job['id']}")
+
+    expect(person.page.get_by_text("3 new people")).to_be_visible()
+    expect(person.page.get_by_text("2 of them opted out")).to_be_visible()
 
 
 def test_imports_are_accessible(person: Person) -> None:
