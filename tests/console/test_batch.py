@@ -409,3 +409,59 @@ def test_actions_on_a_selection_are_accessible(owner: Person) -> None:
     notice(owner).get_by_role("button", name="Undo").click()
     numbers(owner).wait_for()
     owner.check_accessibility()
+
+
+def test_nothing_can_be_done_with_the_people_of_an_earlier_search(owner: Person) -> None:
+    page = owner.page
+    search(owner, 'tags:"vip"', 80)
+    page.keyboard.press("Control+a")
+    expect(toolbar(owner)).to_be_visible()
+
+    page.get_by_label("Search or filter").fill("status = NONE")
+    page.keyboard.press("Enter")
+    expect(page.locator(".search").get_by_role("alert")).to_be_visible()
+
+    export = page.get_by_role("button", name="Export")
+    expect(page.locator(".grid.dimmed")).to_be_visible()
+    expect(toolbar(owner)).to_have_count(0)
+    expect(export).to_be_disabled()
+    expect(page.get_by_role("button", name="Save", exact=True)).to_be_disabled()
+    page.locator("#row-0 .check").click()
+    page.get_by_role("grid").focus()
+    for key in ("j", "Control+a", "Control+a", "x", "Shift+ArrowDown", "t", "u"):
+        page.keyboard.press(key)
+    expect(page.locator("[role=row][aria-selected=true]")).to_have_count(0)
+    expect(toolbar(owner)).to_have_count(0)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+    search(owner, "status = CONFIRMED", 160)
+    expect(export).to_be_enabled()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+a")
+    expect(toolbar(owner)).to_contain_text("160 selected")
+
+
+def test_wrong_search_does_not_say_that_no_one_matches(owner: Person) -> None:
+    page = owner.page
+    page.get_by_label("Search or filter").fill("unknown")
+    expect(page.get_by_role("heading", name="No one matches")).to_be_visible()
+
+    page.get_by_label("Search or filter").fill("unknown = 1")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".search").get_by_role("alert")).to_be_visible()
+    expect(page.get_by_role("heading", name="No one matches")).to_have_count(0)
+
+
+def test_typed_condition_that_was_not_searched_for_offers_no_action(owner: Person) -> None:
+    page = owner.page
+    page.keyboard.press("j")
+    page.keyboard.press("Control+a")
+    expect(toolbar(owner)).to_be_visible()
+
+    page.get_by_label("Search or filter").fill("status = CONFIRMED")
+
+    expect(toolbar(owner)).to_have_count(0)
+    expect(page.get_by_role("button", name="Export")).to_be_disabled()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Export")).to_be_enabled()

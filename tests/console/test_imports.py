@@ -62,7 +62,7 @@ def test_failed_rows_are_fetched_in_three_actions(person: Person) -> None:
 
     actions.click(page.get_by_role("link", name="Activity"))
     actions.click(page.get_by_role("link", name="members.csv"))
-    expect(page.get_by_text("1 address is not valid line 3")).to_be_visible()
+    expect(page.get_by_text("1 row: address is not valid line 3")).to_be_visible()
     with page.expect_download() as download:
         actions.click(page.get_by_role("link", name="Failed rows (CSV)"))
 
@@ -414,12 +414,13 @@ def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
 
     button(page, "Undo").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("3 people are as before afterwards.")
+    expect(dialog).to_contain_text("3 people change: the import added 2, who are deleted")
+    expect(dialog).to_contain_text("updated 1, who are as before afterwards.")
     dialog.get_by_role("button", name="Undo for 3 people").click()
 
     expect(page.get_by_text("This import was undone, or is being undone.")).to_be_visible()
     expect(button(page, "Undo")).to_have_count(0)
-    expect(page.get_by_text("3 people are as before again.")).to_be_visible()
+    expect(page.get_by_text("3 people are deleted, if the import added them")).to_be_visible()
     (ada,) = account.ok("ListSubscribers")["subscribers"]
     assert ada["firstName"] == "Augusta"
     account.fails("SubscriberSuppressed", "CreateSubscriber", email="cy@example.com")
@@ -481,7 +482,8 @@ def test_import_is_undone_in_the_list_of_activity(person: Person) -> None:
     expect(row).to_contain_text("1 imported")
 
     row.get_by_role("button", name="Undo").click()
-    page.get_by_role("button", name="Undo for 1 person").click()
+    expect(page.locator("dialog #plan")).to_contain_text("1 person is deleted.")
+    page.get_by_role("button", name="Delete 1 person").click()
 
     expect(page.get_by_role("row").filter(has_text="1 changed")).to_be_visible()
     assert account.ok("ListSubscribers")["total"] == 0
@@ -559,6 +561,18 @@ def test_steps_are_in_german(person: Person) -> None:
     expect(state(page)).to_have_text("Importiert")
 
 
+def test_result_states_how_many_people_opted_out(person: Person) -> None:
+    account = person.account
+    rows = "ada@example.com,CONFIRMED\nbob@example.com,UNSUBSCRIBED\ncy@example.com,COMPLAINED\n"
+    job = import_jobs.run_file(account, "email,status\n" + rows)
+    person.sign_in()
+
+    person.open(f"/import/{job['id']}")
+
+    expect(person.page.get_by_text("3 new people")).to_be_visible()
+    expect(person.page.get_by_text("2 of them opted out")).to_be_visible()
+
+
 def test_imports_are_accessible(person: Person) -> None:
     page, account = person.page, person.account
     uploading = import_jobs.create(account, b"email\n")
@@ -587,5 +601,5 @@ def test_imports_are_accessible(person: Person) -> None:
     page.get_by_role("link", name="Failed rows (CSV)").wait_for()
     check_view(person)
     button(page, "Undo").click()
-    button(page, "Undo for").wait_for()
+    button(page, "Delete").wait_for()
     check_view(person)

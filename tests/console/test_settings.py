@@ -151,6 +151,21 @@ def test_key_is_revoked_in_three_actions_after_its_use_is_stated(person: Person)
     expect(dialog.get_by_role("alert")).to_contain_text("last admin key")
 
 
+def test_revoking_the_key_of_the_own_session_says_so(person: Person) -> None:
+    page = person.page
+    key = person.account.ok("CreateApiKey", name="laptop", scope="admin")
+    person.open("/signin")
+    page.get_by_label("Sign-in link or API key").fill(key["secret"])
+    page.get_by_role("button", name="Sign in").click()
+    page.locator("#main").wait_for()
+    person.open("/settings/keys")
+
+    page.get_by_role("row", name="laptop").get_by_role("button").click()
+    page.get_by_role("button", name="Revoke key").click()
+
+    expect(page.get_by_role("dialog")).to_contain_text("This ends your own session too")
+
+
 def test_audit_log_is_filtered_in_the_address_and_exported(person: Person) -> None:
     page, account = person.page, person.account
     tag = account.ok("CreateTag", name="vip")["tag"]

@@ -37,7 +37,7 @@ def test_failed_delivery_is_sent_again_in_four_actions(
     person.sign_in()
 
     page.get_by_role("link", name="Webhooks").click()
-    page.get_by_role("link", name="Failed").click()
+    page.get_by_role("link", name="Given up").click()
     page.get_by_role("link", name="webhook.test").click()
     expect(page.get_by_text("<h1>out of order</h1>")).to_be_visible()
     page.get_by_role("button", name="Retry").click()

@@ -26,5 +26,5 @@ export function filterWords(filter: string, say: Say): string {
 
 function value(token: string, field: string, say: Say): string {
   const text = token.slice(1, -1).replace(/\\(.)/g, "$1");
-  return field === "status" ? say("status", text) : `“${text}”`;
+  return field === "status" ? say("status", text) : say("filter", "quote").replace("{text}", () => text);
 }

@@ -70,6 +70,11 @@ export function pluralParts(
   return parts((key in texts ? key : `${stem}.other`) as Key, values);
 }
 
+/** Returns a text or an element in quotation marks. */
+export function quoted(text: ComponentChildren): ComponentChildren[] {
+  return parts("filter.quote", { text });
+}
+
 /** Returns the text for a value of an enum or a code if there is one, otherwise the value. */
 export function named(group: string, value: string): string {
   const key = `${group}.${value}` as Key;

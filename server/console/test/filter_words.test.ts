@@ -4,6 +4,7 @@ import { filterWords } from "../src/filter_words.ts";
 
 const WORDS: Record<string, string> = {
   AND: "and",
+  quote: "“{text}”",
   OR: "or",
   NOT: "not",
   "=": "is",

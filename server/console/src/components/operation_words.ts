@@ -13,6 +13,14 @@ export function kindOf({ action, undoOf }: Pick<Operation, "action" | "undoOf">)
   return action?.delete ? "delete" : "field";
 }
 
+/** Whether an operation changes nothing and is a part of another one. */
+export function isTrial({ dryRun, type }: Operation): boolean {
+  return dryRun || type === "IMPORT_INSPECTION";
+}
+
+/** How many people each undone import added and updated, by its operation: its undo does not count them apart. */
+export const undoneImports = new Map<string, Pick<ImportSummary, "created" | "updated">>();
+
 const JOBS = ["SUBSCRIBERS_IMPORT", "SUBSCRIBERS_EXPORT", "IMPORT_INSPECTION"] as const;
 
 /** Returns what an operation without an action does, such as an import; null if it has one. */
@@ -47,7 +55,10 @@ export function counts({
 export function doneText(operation: Operation): string {
   const { state, changed = 0, processed, total } = operation;
   const values = { object: objectOf(operation) };
-  const texts = [plural(`batch.done.${kindOf(operation)}`, changed, values)];
+  const undone = undoneImports.get(operation.undoOf ?? "");
+  const texts = undone?.created
+    ? [undone.updated ? plural("undo.done.both", changed) : plural("batch.done.delete", changed)]
+    : [plural(`batch.done.${kindOf(operation)}`, changed, values)];
   if (state === "CANCELLED") texts.unshift(t("batch.canceled", { processed: number(processed), total: number(total) }));
   if (state === "FAILED") texts.unshift(t("batch.failed"));
   if (operation.unchanged) texts.push(plural(`batch.same.${kindOf(operation)}`, operation.unchanged));

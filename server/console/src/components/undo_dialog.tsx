@@ -1,9 +1,10 @@
 import { call } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { now } from "../clock.ts";
+import { useLoaded } from "../load.ts";
 import { canWrite, isAdmin } from "../session.ts";
-import { plural, t } from "../texts.ts";
-import { kindOf, objectOf } from "./operation_words.ts";
+import { number, plural, t } from "../texts.ts";
+import { kindOf, objectOf, undoneImports } from "./operation_words.ts";
 import { PlanDialog } from "./plan_dialog.tsx";
 
 /** Returns whether this person can undo an operation now. */
@@ -21,28 +22,44 @@ export function UndoDialog({
   onStart,
   onClose,
 }: {
-  operation: Pick<Operation, "id" | "type" | "action" | "undoOf" | "changed">;
+  operation: Pick<Operation, "id" | "type" | "action" | "undoOf" | "changed" | "importId">;
   onStart: (undo: Operation) => void;
   onClose: () => void;
 }) {
   const object = objectOf(operation);
+  const importId = operation.importId ?? "";
+  // People whom the import added are deleted.
+  const summary = useLoaded(async (signal) => {
+    if (!importId) return null;
+    return (await call("GET /api/imports/{id}", { path: { id: importId }, signal })).import.summary ?? null;
+  }, importId).data;
+  const deletes = Boolean(summary?.created);
+  const deletesAll = deletes && !summary?.updated;
   return (
     <PlanDialog
       title={t("undo.title")}
-      verb={(count, counted) => plural("undo.verb", counted?.wouldChange ?? count)}
+      verb={(count, counted) => plural(deletesAll ? "batch.button.delete" : "undo.verb", counted?.wouldChange ?? count)}
+      danger={deletes}
       keep={t("undo.keep")}
       plan={operation.id}
       counts="now"
       size={operation.changed ?? 0}
       isExact={false}
       start={async ({ dryRun, idempotencyKey }) => {
+        if (!dryRun && summary) undoneImports.set(operation.id, summary);
         const path = { id: operation.id };
         const body = { dryRun };
         return (await call("POST /api/operations/{id}/undo", { path, body, idempotencyKey })).operation;
       }}
       numbers={({ wouldChange, unchanged }) => (
         <>
-          {Boolean(wouldChange) && <p>{plural("undo.text", wouldChange ?? 0)}</p>}
+          {Boolean(wouldChange) && (
+            <p>
+              {summary && deletes && !deletesAll
+                ? plural("undo.both", wouldChange ?? 0, { created: number(summary.created), updated: number(summary.updated) })
+                : plural(deletesAll ? "undo.deletes" : "undo.text", wouldChange ?? 0)}
+            </p>
+          )}
           {Boolean(unchanged) && <p>{plural("batch.same.undo", unchanged ?? 0)}</p>}
         </>
       )}

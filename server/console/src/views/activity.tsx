@@ -3,6 +3,7 @@ import { callTagged } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { ActorName } from "../components/actor_name.tsx";
 import { Part } from "../components/part.tsx";
+import { isTrial } from "../components/operation_words.ts";
 import { loadNames } from "../components/operation_names.ts";
 import { OperationLabel, operationHref, Progress, result, selection, what } from "../components/operation_text.tsx";
 import { More, usePaged } from "../components/paged.tsx";
@@ -111,11 +112,6 @@ function OperationList() {
       )}
     </div>
   );
-}
-
-/** Whether an operation changes nothing and is a part of another one. */
-function isTrial({ dryRun, type }: Operation): boolean {
-  return dryRun || type === "IMPORT_INSPECTION";
 }
 
 function runningFirst(a: Operation, b: Operation): number {

@@ -1,7 +1,7 @@
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../announce.ts";
-import { call } from "../api/client.ts";
+import { call, ConnectionError } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
 import { copy } from "../copying.ts";
 import { Icon } from "../components/icon.tsx";
@@ -26,7 +26,7 @@ import { withParentheses } from "./subscribers/filter_parts.ts";
 import { Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
 import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from "./subscribers/list.ts";
 import { SearchActions } from "./subscribers/search_actions.tsx";
-import { SearchBox } from "./subscribers/search_box.tsx";
+import { SearchBox, searchText } from "./subscribers/search_box.tsx";
 import { SegmentBar } from "./subscribers/segment_bar.tsx";
 import { isAddress, readSearch } from "./subscribers/search_text.ts";
 import { MOST_EXCEPTIONS, Selection } from "./subscribers/selection.ts";
@@ -63,7 +63,17 @@ export function Subscribers({ id = "" }: Parameters) {
   const edited = useFilterEditor();
   const filterable = useComputed<FilterField[]>(() => filterFields(fields.value));
 
+  // An expression in the box that is not searched for yet.
+  const isTyped = useComputed(() => {
+    const typed = searchText.value.trim();
+    const searched = (address.value.query.get("filter") ?? "").trim();
+    return readSearch(typed).filter !== "" && ![typed, withParentheses(typed)].includes(searched);
+  });
+
   const key = JSON.stringify(wanted);
+  useLayoutEffect(() => {
+    if (isTyped.value || (list.value && JSON.stringify(list.value.query) !== key)) selected.value = Selection.NONE;
+  }, [key, isTyped.value]);
   useEffect(() => {
     const request = new AbortController();
     isLoading.value = true;
@@ -80,7 +90,9 @@ export function Subscribers({ id = "" }: Parameters) {
         openSingle(loaded);
       })
       .catch((problem: unknown) => {
-        if (!request.signal.aborted) error.value = problem;
+        if (request.signal.aborted) return;
+        error.value = problem;
+        if (!(problem instanceof ConnectionError)) selected.value = Selection.NONE;
       })
       .finally(() => {
         if (!request.signal.aborted) isLoading.value = false;
@@ -98,6 +110,12 @@ export function Subscribers({ id = "" }: Parameters) {
     const shown = allColumns(fields.value).filter((column) => chosen.includes(column.name));
     return [EMAIL(), ...shown];
   });
+
+  /** The list of the search that is in the address; null while that is wrong, typed, or loads. */
+  function current(): SubscriberList | null {
+    const isShown = error.value === null && !isTyped.value;
+    return isShown && JSON.stringify(list.value?.query) === key ? list.value : null;
+  }
 
   /** Opens the person if Enter was pressed and exactly one matches. */
   function openSingle(loaded: SubscriberList): void {
@@ -154,7 +172,7 @@ export function Subscribers({ id = "" }: Parameters) {
   }
 
   function select(index: number, range = false): void {
-    const rows = list.value;
+    const rows = current();
     if (!rows) return;
     const from = range ? Math.min(anchor.current, index) : index;
     const to = range ? Math.max(anchor.current, index) : index;
@@ -177,7 +195,7 @@ export function Subscribers({ id = "" }: Parameters) {
   }
 
   const activeRow = () => list.value?.row(active.value);
-  const hasActive = () => active.value >= 0;
+  const hasActive = () => active.value >= 0 && current() !== null;
   // The panel has these keys itself.
   const hasRow = () => !id && activeRow() !== undefined;
   useShortcuts([
@@ -210,7 +228,7 @@ export function Subscribers({ id = "" }: Parameters) {
 
   const rows = list.value;
   const openId = id;
-  const isDimmed = error.value !== null || (isLoading.value && rows !== null);
+  const isDimmed = error.value !== null || isTyped.value || (isLoading.value && rows !== null);
   return (
     <div class={id ? "subscribers with-panel" : "subscribers"} style={{ "--panel": `${panelWidth.value}px` }}>
       <h1 class="unseen">{t("subscribers.title")}</h1>
@@ -226,7 +244,7 @@ export function Subscribers({ id = "" }: Parameters) {
             onLeave={() => move(Math.max(0, active.value))}
           />
           <AddFilter edited={edited} />
-          <SearchActions list={rows} query={wanted} fields={fields.value} columns={chosenColumns()} />
+          <SearchActions key={key} list={current()} query={wanted} fields={fields.value} columns={chosenColumns()} />
           <ColumnMenu fields={fields.value} />
         </div>
         <FilterChips
@@ -239,7 +257,8 @@ export function Subscribers({ id = "" }: Parameters) {
         />
         {wanted.segmentId && <SegmentBar id={wanted.segmentId} />}
         <SelectionBar
-          list={rows}
+          key={key}
+          list={current()}
           selected={selected}
           fields={fields.value}
           columns={chosenColumns()}
@@ -248,7 +267,7 @@ export function Subscribers({ id = "" }: Parameters) {
         {rows === null ? (
           !error.value && <Loading />
         ) : rows.total === 0 ? (
-          <EmptyList query={rows.query} />
+          !error.value && <EmptyList query={rows.query} />
         ) : (
           <Grid
             list={rows}

@@ -3,6 +3,7 @@ import { announce } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { Operation } from "../../api/types.ts";
 import { OperationLabel, Progress, result, what } from "../../components/operation_text.tsx";
+import { isTrial } from "../../components/operation_words.ts";
 import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
 import { useLoaded } from "../../load.ts";
@@ -10,12 +11,17 @@ import { href } from "../../router.ts";
 import { t } from "../../texts.ts";
 
 const SHOWN = 5;
+/** How many are read: trial runs among them are not shown. */
+const READ = 50;
 const REFRESH = 2;
 
 /** The operations that run or ended last. Those that run are read again until they end. */
 export function LastOperations({ onEnd }: { onEnd: () => void }) {
   const loaded = useLoaded(
-    async (signal) => (await call("GET /api/operations", { query: { limit: SHOWN }, signal })).operations,
+    async (signal) => {
+      const { operations } = await call("GET /api/operations", { query: { limit: READ }, signal });
+      return operations.filter((each) => !isTrial(each)).slice(0, SHOWN);
+    },
     "",
     (operations) => (operations?.some((each) => !each.done) ? REFRESH : 0),
   );

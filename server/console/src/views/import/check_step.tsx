@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import type { UnrecognizedCells } from "../../api/types.ts";
 import { go, withQuery } from "../../router.ts";
-import { named, number, parts, plural, t } from "../../texts.ts";
+import { named, number, parts, plural, pluralParts, quoted, t } from "../../texts.ts";
 import type { ImportModel } from "./model.ts";
 import { Reasons } from "./reasons.tsx";
 import { Numbers, Work } from "./result.tsx";
@@ -115,10 +115,10 @@ function Repairs({
       {cells.map(({ column, rows, example, hint }) => (
         <li key={column}>
           <span>
-            {parts("import.unknownCells", {
+            {pluralParts("import.unknownCells", rows, {
               count: number(rows),
               column: <b dir="auto">{column}</b>,
-              example: <bdi dir="auto">“{example}”</bdi>,
+              example: quoted(<bdi dir="auto">{example}</bdi>),
             })}
           </span>
           {hint?.includes("dateFormat") ? (

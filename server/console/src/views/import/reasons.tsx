@@ -9,8 +9,11 @@ export function Reasons({ reasons }: { reasons: ReasonCount[] }) {
     <ul class="row-reasons">
       {failures.map(({ reason, total, examples }) => (
         <li key={reason}>
-          <b>{number(total)}</b> {named("rowReason", reason)}{" "}
-          <small>{plural("import.lines", examples.length, { lines: examples.map((line) => number(Number(line))).join(", ") })}</small>
+          <b>{plural("import.rows", total)}</b>: {named("rowReason", reason)}{" "}
+          <small>
+            {plural("import.lines", examples.length, { lines: examples.map((line) => number(Number(line))).join(", ") })}
+            {total > examples.length && ` ${plural("import.more", total - examples.length)}`}
+          </small>
         </li>
       ))}
     </ul>

@@ -49,7 +49,13 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
   const isDone = summary !== undefined && !job.dryRun;
   const hasFailures = isDone && summary.failed + summary.rowsWithDroppedCells > 0;
   const people = isDone ? summary.created + summary.updated : 0;
-  const operation = { id: job.operationId, type: "SUBSCRIBERS_IMPORT", changed: people, undoExpiresAt } as const;
+  const operation = {
+    id: job.operationId,
+    importId: job.id,
+    type: "SUBSCRIBERS_IMPORT",
+    changed: people,
+    undoExpiresAt,
+  } as const;
   const undoable = canUndo(operation);
   return (
     <>
@@ -142,10 +148,11 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
 export function Numbers({ summary }: { summary: ImportSummary }) {
   const suppressed = totalOf(summary, "SUPPRESSED");
   const filtered = totalOf(summary, "FILTERED");
-  const { created, updated, failed, skipped, statusesKept } = summary;
+  const { created, updated, failed, skipped, statuses, statusesKept } = summary;
   const lines = [
     ["created", created, "good"],
     ["updated", updated, ""],
+    ["optedOut", (statuses.UNSUBSCRIBED ?? 0) + (statuses.COMPLAINED ?? 0), "part"],
     ["kept", statusesKept, "part"],
     ["suppressed", suppressed, "bad"],
     ["filtered", filtered, ""],

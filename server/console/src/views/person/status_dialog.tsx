@@ -37,7 +37,8 @@ export function StatusDialog({
   const hasOptedOut = OPTED_OUT.includes(subscriber.status);
   const subscribes = status !== undefined && SUBSCRIBED.includes(status);
   const needsConsent = hasOptedOut && subscribes;
-  const date = mailability.since && <Time value={mailability.since} as="date" />;
+  const since = mailability.since ?? subscriber.statusChangedAt ?? subscriber.createdAt;
+  const date = <Time value={since} as="date" />;
   return (
     <FormDialog
       title={t("status.change")}

@@ -4,7 +4,7 @@ import type { CustomField, SubscriberHistoryEntry } from "../../api/types.ts";
 import { ActorName } from "../../components/actor_name.tsx";
 import { StatusLabel } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
-import { errorText, named, parts, t } from "../../texts.ts";
+import { errorText, named, parts, quoted, t } from "../../texts.ts";
 import type { PersonData } from "./person_data.ts";
 
 /** The changes of a person, newest first: when, who, and the values before and after. */
@@ -32,7 +32,7 @@ export function Timeline({ data, fields }: { data: PersonData; fields: CustomFie
             <Values entry={entry} fields={fields} />
             {(entry.consentSource || entry.reason) && (
               <p>
-                „<bdi>{entry.consentSource || entry.reason}</bdi>“
+                {quoted(<bdi>{entry.consentSource || entry.reason}</bdi>)}
               </p>
             )}
             <small>

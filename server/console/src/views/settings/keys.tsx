@@ -11,6 +11,7 @@ import { More, usePaged } from "../../components/paged.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
 import { Time } from "../../components/time.tsx";
 import { useLoaded } from "../../load.ts";
+import { session } from "../../session.ts";
 import { named, parts, plural, t } from "../../texts.ts";
 import { ScopeChoices } from "./scopes.tsx";
 
@@ -196,7 +197,8 @@ function CreateDialog({
         {t("expires")}
         <select value={days.value} onChange={(event) => (days.value = event.currentTarget.value)}>
           {Object.entries(LIFETIMES)
-            .sort()
+            // Never is the last one.
+            .toSorted(([a], [b]) => (Number(a) || Infinity) - (Number(b) || Infinity))
             .map(([value, text]) => (
               <option key={value} value={value}>
                 {t(text)}
@@ -286,7 +288,8 @@ function RevokeDialog({
           : isToday(at)
             ? parts("key.wasUsedToday", { name })
             : parts("key.wasUsed", { name, day: <Time value={at} as="date" /> })}{" "}
-        {t("key.revoke.text")} {Boolean(sessions.data) && plural("key.sessions", sessions.data ?? 0)}
+        {t("key.revoke.text")} {Boolean(sessions.data) && plural("key.sessions", sessions.data ?? 0)}{" "}
+        {session.value?.session?.apiKeyId === apiKey.id && <strong>{t("key.sessions.own")}</strong>}
       </p>
     </FormDialog>
   );

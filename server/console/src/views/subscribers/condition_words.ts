@@ -22,7 +22,7 @@ function rest({ operator, value }: Condition, field: FilterField): string {
   if (operator.form === "any") return name;
   const isDay = field.type === "date" && /^\d{4}-\d\d-\d\d$/.test(value);
   const title = isDay ? day(value) : valueTitle(field, value);
-  return `${name} ${field.type === "text" || field.type === "tags" || field.type === "email" ? `“${title}”` : title}`;
+  return `${name} ${field.type === "text" || field.type === "tags" || field.type === "email" ? t("filter.quote", { text: title }) : title}`;
 }
 
 /** Returns the name of an operator, which differs between some types. */

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { call } from "../../api/client.ts";
 import { useLoaded } from "../../load.ts";
 import { href, withQuery } from "../../router.ts";
-import { named, pluralParts, number, t } from "../../texts.ts";
+import { named, pluralParts, number, quoted, t } from "../../texts.ts";
 import { joined, partsOf } from "./filter_parts.ts";
 import { pageQuery, type Query } from "./list.ts";
 import { isAddress } from "./search_text.ts";
@@ -71,8 +71,8 @@ function widerSearches({ filter, q, status, segmentId }: Query): Wider[] {
     without: <code dir="ltr">{part}</code>,
     changes: { filter: joined(parts.toSpliced(index, 1)) },
   }));
-  if (q) all.unshift({ without: <bdi>“{q}”</bdi>, changes: { q: "" } });
-  if (status) all.push({ without: `“${named("status", status)}”`, changes: { status: "" } });
+  if (q) all.unshift({ without: quoted(<bdi>{q}</bdi>), changes: { q: "" } });
+  if (status) all.push({ without: quoted(named("status", status)), changes: { status: "" } });
   // Without its only condition, a search has everyone.
   return all.length > 1 || segmentId ? all.toReversed() : [];
 }

@@ -74,7 +74,7 @@ export function FilterChips({
       {(Boolean(parts?.length) || (filter && q)) && (
         <ul class="chips" aria-label={t("filter.label")}>
           {filter && q && (
-            <Chip words={["", `“${q}”`]} onRemove={() => onSearch("")} />
+            <Chip words={["", t("filter.quote", { text: q })]} onRemove={() => onSearch("")} />
           )}
           {parts?.map((part, index) => (
             <Chip

@@ -5,7 +5,7 @@ import { call } from "../../api/client.ts";
 import type { BatchAction } from "../../api/types.ts";
 import type { Start } from "../../components/plan.ts";
 import { useLoaded } from "../../load.ts";
-import { named, parts, plural, t } from "../../texts.ts";
+import { named, parts, plural, quoted, t } from "../../texts.ts";
 import type { Query, Status } from "./list.ts";
 import { type Selection, target } from "./selection.ts";
 
@@ -47,7 +47,7 @@ export function Criteria({ query: { filter, q, status, segmentId } }: { query: Q
   const all: ComponentChildren[] = [];
   if (segmentId) all.push(<SegmentName id={segmentId} />);
   if (filter) all.push(<code dir="ltr">{filter}</code>);
-  if (q) all.push(<bdi dir="auto">“{q}”</bdi>);
+  if (q) all.push(quoted(<bdi dir="auto">{q}</bdi>));
   if (status) all.push(named("status", status));
   return <span class="criteria">{all.flatMap((each, index) => (index ? [" + ", each] : [each]))}</span>;
 }

@@ -18,6 +18,7 @@ export function SearchActions({
   fields,
   columns,
 }: {
+  /** Null while the search is wrong, or loads. */
   list: SubscriberList | null;
   query: Query;
   fields: CustomField[];
@@ -30,7 +31,7 @@ export function SearchActions({
   return (
     <>
       {canWrite.value && filter && (
-        <button type="button" title={t("segment.saveTitle")} onClick={() => (action.value = "save")}>
+        <button type="button" title={t("segment.saveTitle")} disabled={!list} onClick={() => (action.value = "save")}>
           {t("save")}
         </button>
       )}

@@ -24,6 +24,7 @@ export function SelectionBar({
   columns,
   selectActive,
 }: {
+  /** Null while the search is wrong, or loads: nothing can be selected then. */
   list: SubscriberList | null;
   selected: Signal<Selection>;
   fields: CustomField[];
@@ -35,7 +36,7 @@ export function SelectionBar({
   const selection = selected.value;
 
   function open(wanted: Action): void {
-    if (!canWrite.value && wanted !== "export") return;
+    if (!list || (!canWrite.value && wanted !== "export")) return;
     if (selected.value.isEmpty) selectActive();
     if (!selected.value.isEmpty) action.value = wanted;
   }
@@ -52,7 +53,8 @@ export function SelectionBar({
       keys: ["Ctrl+a"],
       text: "keys.selectLoaded",
       run: () => {
-        const loaded = list?.loaded().map((each) => each.id) ?? [];
+        if (!list) return;
+        const loaded = list.loaded().map((each) => each.id);
         if (!selected.value.isAll && loaded.length && loaded.every((each) => selected.value.has(each))) return selectAll();
         selected.value = new Selection(false, loaded);
         announce(plural("selection.count", loaded.length));

@@ -13,6 +13,7 @@ import { isAddress } from "../subscribers/search_text.ts";
 interface Answer {
   mailability: GetSubscriberMailabilityResponse;
   suppression: Suppression | null;
+  isInList: boolean;
 }
 
 /** Whether an address is blocked, and since when and why. */
@@ -82,12 +83,17 @@ function Result({
   const loaded = useLoaded(async (signal): Promise<Answer> => {
     const path = { id: email };
     const mailability = await call("GET /api/subscribers/{id}/mailability", { path, signal });
-    if (!mailability.suppressed) return { mailability, suppression: null };
-    return { mailability, suppression: (await call("GET /api/suppressions/{id}", { path, signal })).suppression };
+    if (!mailability.suppressed) return { mailability, suppression: null, isInList: mailability.reason !== "NOT_SUBSCRIBED" };
+    const filter = `email = "${email.replace(/["\\]/g, "\\$&")}"`;
+    const [{ suppression }, { total }] = await Promise.all([
+      call("GET /api/suppressions/{id}", { path, signal }),
+      call("GET /api/subscribers", { query: { filter, limit: 1, total: "EXACT" }, signal }),
+    ]);
+    return { mailability, suppression, isInList: Boolean(total) };
   }, String(version));
   return (
     <Part of={loaded} bars={2}>
-      {({ mailability: { reason, since, mayBeMailed }, suppression }) => {
+      {({ mailability: { reason, since, mayBeMailed }, suppression, isInList }) => {
         const why = suppression ? named("blockedBy", suppression.reason) : named("why", reason);
         const at = suppression ? suppression.createdAt : since;
         const kind = suppression ? "blocked" : mayBeMailed ? "mailable" : "";
@@ -113,7 +119,9 @@ function Result({
                 .
               </p>
               <p class="actions start">
-                <a href={href(`/subscribers/${encodeURIComponent(email)}`)}>{t("suppressions.person")}</a>
+                {isInList && (
+                  <a href={href(`/subscribers/${encodeURIComponent(email)}`)}>{t("suppressions.person")}</a>
+                )}
                 {suppression && isAdmin.value && (
                   <button type="button" onClick={onLift}>
                     {t("lift.button")}…

@@ -68,7 +68,7 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
             href={href(withQuery({ state: each.toLowerCase() }))}
             aria-current={each === state ? "page" : undefined}
           >
-            {each ? named("delivery", each) : t("all")}
+            {each ? named("deliveryTab", each) : t("all")}
           </a>
         ))}
       </nav>

@@ -178,7 +178,7 @@ function Attempt({ attempt, isOpen }: { attempt: WebhookAttempt; isOpen: boolean
           {attempt.responseBody}
         </pre>
       ) : (
-        <p class="muted">{t("response.none")}</p>
+        <p class="muted">{t(attempt.httpStatus ? "response.empty" : "response.none")}</p>
       )}
       <h3>{t("request.headers")}</h3>
       {headers.length ? (

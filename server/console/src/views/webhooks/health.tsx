@@ -1,16 +1,19 @@
 import type { Webhook, WebhookHealth, WebhookHealthAttempt } from "../../api/types.ts";
+import { now } from "../../clock.ts";
 import { Icon, type IconName } from "../../components/icon.tsx";
 import { Time } from "../../components/time.tsx";
 import { named, number, parts, percent, plural, t } from "../../texts.ts";
 
-type Kind = "good" | "bad" | "paused" | "idle";
-const ICONS: Record<Kind, IconName> = { good: "check", bad: "warning", paused: "clock", idle: "stop" };
+/** Attempts are stored for 14 days. */
+const ATTEMPTS_KEPT = 14 * 86_400_000;
+type Kind = "good" | "bad" | "paused" | "idle" | "unused";
+const ICONS: Record<Kind, IconName> = { good: "check", bad: "warning", paused: "clock", idle: "stop", unused: "clock" };
 
 /** The state of an endpoint as a color, a shape and a word. */
 export function HealthLabel({ webhook, health }: { webhook: Webhook; health: WebhookHealth | undefined }) {
   const kind = kindOf(webhook, health);
   return (
-    <span class={`state ${kind}`}>
+    <span class={`state ${kind === "unused" ? "paused" : kind}`}>
       <Icon name={ICONS[kind]} />
       {t(`health.${kind}`)}
     </span>
@@ -20,7 +23,9 @@ export function HealthLabel({ webhook, health }: { webhook: Webhook; health: Web
 function kindOf(webhook: Webhook, health: WebhookHealth | undefined): Kind {
   if (!webhook.enabled) return "idle";
   if (health?.state === "PAUSED") return "paused";
-  return webhook.failingSince || health?.state === "FAILING" ? "bad" : "good";
+  if (webhook.failingSince || health?.state === "FAILING") return "bad";
+  const isNew = Date.parse(webhook.createdAt) > now() - ATTEMPTS_KEPT;
+  return isNew && health && !health.latestAttempts.length ? "unused" : "good";
 }
 
 /** The health of an endpoint in a sentence: since when, why, what waits, and what happens next. */
