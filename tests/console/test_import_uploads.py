@@ -76,7 +76,8 @@ def test_page_asks_before_it_is_closed_until_the_upload_has_ended(person: Person
     assert asks()
 
     held[0].continue_()
-    page.wait_for_function("dispatchEvent(new Event('beforeunload', { cancelable: true }))")
+    while asks():
+        page.wait_for_timeout(50)
 
 
 def test_part_that_arrives_altered_is_sent_again(person: Person) -> None:
