@@ -1,4 +1,4 @@
-"""Operations: their speed, and what they cost the lookups beside them.
+"""Operations: their speed, and what they cost concurrent lookups.
 
 An operation tags a large list while subscribers are looked up at a steady rate. The lookups are
 also measured without an operation, in turns. The percentiles of each turn are compared, because two
@@ -37,9 +37,9 @@ _numbers = count()
 def stats(folder: Path) -> Iterator[Stats]:
     """Yields the results of both databases.
 
-    `get_99th_beside_operation` is the ratio of the 99th percentiles with and without an operation:
+    `get_99th_with_operation` is the ratio of the 99th percentiles with and without an operation:
     that of the medians of all turns, and the range of the turns. `operation_us_per_row` is the time
-    of an operation without lookups, and `operation_us_per_row_beside_lookups` that beside them.
+    of an operation without lookups, and `operation_us_per_row_with_lookups` that with them.
     """
     url = f"sqlite:///{folder}/operations.db"
     with _filled(folder, url) as (service, key):
@@ -70,22 +70,22 @@ def _costs(service: Service, key: str, suffix: str) -> Stats:
     page = json.loads(send(service.http, "GET", "/api/subscribers?limit=100", b"", key))
     lookups = [request("GET", f"/api/subscribers/{row['id']}", key) for row in page["subscribers"]]
     _latencies(service, lookups)
-    alone, beside, us_per_row, us_per_row_beside = [], [], [], []
+    idle, busy, us_per_row, us_per_row_busy = [], [], [], []
     for _ in range(TURNS):
-        alone.append(_99th(_latencies(service, lookups)))
-        with _operation(service, key, us_per_row_beside):
-            beside.append(_99th(_latencies(service, lookups)))
+        idle.append(_99th(_latencies(service, lookups)))
+        with _operation(service, key, us_per_row_busy):
+            busy.append(_99th(_latencies(service, lookups)))
     for _ in range(REPETITIONS):
         with _operation(service, key, us_per_row):
             time.sleep(SECONDS)
-    name = f"get_99th_beside_operation{suffix}"
-    ratios = [with_it / without for with_it, without in zip(beside, alone, strict=True)]
-    ratio = statistics.median(beside) / statistics.median(alone)
+    name = f"get_99th_with_operation{suffix}"
+    ratios = [after / before for before, after in zip(idle, busy, strict=True)]
+    ratio = statistics.median(busy) / statistics.median(idle)
     return {
         **spread(name, ratios, 2),
         name: round(ratio, 2),
         **spread(f"operation_us_per_row{suffix}", us_per_row, 0),
-        **spread(f"operation_us_per_row_beside_lookups{suffix}", us_per_row_beside, 0),
+        **spread(f"operation_us_per_row_with_lookups{suffix}", us_per_row_busy, 0),
     }
 
 

@@ -197,10 +197,10 @@ ROWS = (
     ),
     Row(
         "99th percentile of reads by id, 500 per second, while an operation runs",
-        "get_99th_beside_operation",
+        "get_99th_with_operation",
         baseline="without it",
         at_most=1.5,
-        on_postgresql="get_99th_beside_operation_on_postgres",
+        on_postgresql="get_99th_with_operation_on_postgres",
     ),
     Row(
         "time of an operation per subscriber",
@@ -211,10 +211,10 @@ ROWS = (
     ),
     Row(
         "time of an operation per subscriber, during these reads",
-        "operation_us_per_row_beside_lookups",
+        "operation_us_per_row_with_lookups",
         "µs",
         at_most=200,
-        on_postgresql="operation_us_per_row_beside_lookups_on_postgres",
+        on_postgresql="operation_us_per_row_with_lookups_on_postgres",
     ),
     Row(
         "read by id, two processes",

@@ -50,7 +50,7 @@ MAX_SELECTED = 50_000
 # many subscribers of the account, then of a quarter of them and so on.
 FIRST_SPAN, MIN_SPAN = 100_000, 1_000
 # Target duration of a step, and of one while calls use the database. Longer steps have a higher
-# throughput but increase the p99 of calls (`get_99th_beside_operation` in `make bench`).
+# throughput but increase the p99 of calls (`get_99th_with_operation` in `make bench`).
 STEP_SECONDS, BUSY_STEP_SECONDS = 0.005, 0.002
 # Pauses while calls use the database, in multiples of the duration of the last step. Each
 # millisecond by which the event loop resumes the runner too late adds one step.

@@ -7,9 +7,23 @@ from contextlib import closing
 from http.client import HTTPConnection
 from typing import Any
 
+from ...components import free_port
 from ...processes import Service
 
 TIMEOUT = 120.0
+
+
+def settings_with(key: str) -> dict[str, str]:
+    """Returns the settings of a service with an account and its key.
+
+    Its addresses stay the same after a kill.
+    """
+    return {
+        "ROSTER_HTTP_ADDRESS": f"127.0.0.1:{free_port()}",
+        "ROSTER_GRPC_ADDRESS": f"127.0.0.1:{free_port()}",
+        "ROSTER_BOOTSTRAP_API_KEY": key,
+        "ROSTER_LOG_LEVEL": "error",
+    }
 
 
 def call(

@@ -18,10 +18,9 @@ from urllib.parse import urlencode
 
 from rosterd.server.features.accounts.rules import make_secret
 
-from ...components import free_port
 from ...processes import Service, start
 from ...storage.helpers import differences
-from .api import TIMEOUT, call, download
+from .api import TIMEOUT, call, download, settings_with
 from .checker import Results
 
 FILES, HASHES = "files that differ from the stream", "files with another SHA-256"
@@ -43,12 +42,7 @@ _OPTIONS: tuple[dict[str, Any], ...] = (
 def run(kills: int, folder: Path, **settings: str) -> Results:
     """Runs one export after another, and kills the service in each."""
     key, rng = make_secret(), random.Random()
-    settings |= {
-        "ROSTER_HTTP_ADDRESS": f"127.0.0.1:{free_port()}",
-        "ROSTER_GRPC_ADDRESS": f"127.0.0.1:{free_port()}",
-        "ROSTER_BOOTSTRAP_API_KEY": key,
-        "ROSTER_LOG_LEVEL": "error",
-    }
+    settings |= settings_with(key)
     results: Counter[str] = Counter()
     service = start(folder, **settings)
     try:

@@ -20,10 +20,9 @@ from typing import Any
 from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.storage.databases import reading
 
-from ...components import free_port
 from ...processes import Service, start
 from ...storage.helpers import differences, select
-from .api import TIMEOUT, call, download
+from .api import TIMEOUT, call, download, settings_with
 from .checker import Results
 from .contents import account_in
 
@@ -44,12 +43,7 @@ _WEBHOOK = {"url": "https://127.0.0.1:1/", "eventTypes": ["subscriber.*"], "enab
 def run(kills: int, folder: Path, **settings: str) -> Results:
     """Imports one file after another, and kills the service in each."""
     key, rng = make_secret(), random.Random()
-    settings |= {
-        "ROSTER_HTTP_ADDRESS": f"127.0.0.1:{free_port()}",
-        "ROSTER_GRPC_ADDRESS": f"127.0.0.1:{free_port()}",
-        "ROSTER_BOOTSTRAP_API_KEY": key,
-        "ROSTER_LOG_LEVEL": "error",
-    }
+    settings |= settings_with(key)
     results: Counter[str] = Counter()
     service = start(folder, **settings)
     expected: list[Any] = []
