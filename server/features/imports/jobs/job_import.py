@@ -49,8 +49,9 @@ from .rules import Progress, State
 from .runs import Runs
 from .store import FailedRow, ImportRow
 
-# A step of so many rows holds the database shortly while calls use it.
-BUSY_ROWS = 200
+# While calls use the database, a step has so many rows: more of them delay calls noticeably, and fewer
+# delay them as much but import slower.
+BUSY_ROWS = 50
 _ERASED = RowError(Failure.FILTERED)
 
 
