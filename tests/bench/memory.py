@@ -1,4 +1,4 @@
-"""Memory of a service, and its start time."""
+"""Memory of a service, its start time, and its files of exports and imports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..processes import Service, start
-from .measurement import SHORT, Stats, spread
+from .measurement import SHORT, Stats, compared, spread
 from .transfers import EXPORT_ROWS, IMPORT_ROWS, exports_compared, import_rows, outcome, stream
 
 STARTS = 3 if SHORT else 5
@@ -36,10 +36,15 @@ def start_stats(folder: Path) -> Iterator[Stats]:
 
 
 def export_stats(service: Service) -> Iterator[Stats]:
-    """Yields the rate of exports, and the memory growth of a service during some, in MiB."""
+    """Yields the rates of exports and of the import of a file, and the memory of exports in MiB."""
     import_rows(service, IMPORT_ROWS)
     yield exports_compared("export_links", "export-links", service)
     yield exports_compared("export_file", "export-file", service)
+    yield compared(
+        "import_file",
+        lambda: import_rows(service, IMPORT_ROWS, "import-file"),
+        lambda: import_rows(service, IMPORT_ROWS),
+    )
     import_rows(service, EXPORT_ROWS)
     yield spread("export_memory_mib", [_growth(service) for _ in range(EXPORTS)], 1)
 

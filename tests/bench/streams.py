@@ -4,13 +4,14 @@ It runs as a program of its own, so that it does not share an interpreter with t
 
     python -m tests.bench.streams import HOST:PORT KEY ROWS FIRST
     python -m tests.bench.streams import-csv HOST:PORT KEY ROWS FIRST
+    python -m tests.bench.streams import-file HOST:PORT KEY ROWS FIRST
     python -m tests.bench.streams export HOST:PORT KEY
     python -m tests.bench.streams export-links HOST:PORT KEY
     python -m tests.bench.streams export-file HOST:PORT KEY
 
 Prints one JSON object: the number of lines in the response, the seconds, and the number of lines
-that report a failure. The seconds of a file are those from the request to its end, without the
-download.
+that report a failure. The seconds of a file are those from the request to its end: without the
+download of an export, and without the upload and the check of an import.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ import json
 import sys
 import time
 from collections.abc import AsyncIterator
+from typing import Any, cast
 
 import aiohttp
 import uvloop
 
 LINES_PER_CHUNK = 500
+PART_BYTES = 1024 * 1024
 
 
 def rows(count: int, first: int) -> list[bytes]:
@@ -76,6 +79,42 @@ async def lines_of(response: aiohttp.ClientResponse) -> tuple[int, int]:
     return lines, failures
 
 
+async def import_file(
+    session: aiohttp.ClientSession, address: str, chunks: list[bytes]
+) -> dict[str, float]:
+    """Uploads a file and imports it as a job."""
+    content, url = b"".join(chunks), f"http://{address}/api/imports"
+    upload = {"name": "rows.ndjson", "size": len(content)}
+    async with session.post(url, json=upload) as response:
+        response.raise_for_status()
+        url += f"/{(await response.json())['import']['id']}"
+    for start in range(0, len(content), PART_BYTES):
+        part = content[start : start + PART_BYTES]
+        headers = {"Content-Type": "application/octet-stream"}
+        target = f"{url}/content?offset={start}"
+        async with session.put(target, data=part, headers=headers) as response:
+            response.raise_for_status()
+    await until(session, url, "import", "READY")
+    started = time.perf_counter()
+    async with session.post(f"{url}/start", json={}) as response:
+        response.raise_for_status()
+    ended = await until(session, url, "import", "SUCCEEDED", "FAILED")
+    seconds = time.perf_counter() - started
+    failures = int(ended["summary"]["failed"]) + (ended["state"] == "FAILED")
+    return {"lines": int(ended["processed"]), "failures": failures, "seconds": seconds}
+
+
+async def until(
+    session: aiohttp.ClientSession, url: str, name: str, *states: str
+) -> dict[str, Any]:
+    """Watches an export or an import until it has one of some states."""
+    async with session.get(f"{url}/watch") as changes:
+        async for line in changes.content:
+            if line.strip() and (found := json.loads(line)[name])["state"] in states:
+                return cast(dict[str, Any], found)
+    raise SystemExit(f"the {name} did not become {' or '.join(states)}")
+
+
 async def write_file(session: aiohttp.ClientSession, address: str) -> dict[str, float]:
     """Exports to a file, downloads it and deletes the export."""
     url, request = f"http://{address}/api/exports", {"format": "NDJSON"}
@@ -83,10 +122,7 @@ async def write_file(session: aiohttp.ClientSession, address: str) -> dict[str, 
     async with session.post(url, json=request) as response:
         response.raise_for_status()
         url += f"/{(await response.json())['export']['id']}"
-    async with session.get(f"{url}/watch") as changes:
-        async for line in changes.content:
-            if line.strip() and json.loads(line)["export"]["done"]:
-                break
+    await until(session, url, "export", "SUCCEEDED", "FAILED")
     seconds = time.perf_counter() - started
     async with session.get(f"{url}/file") as response:
         response.raise_for_status()
@@ -104,6 +140,9 @@ async def main(what: str, address: str, key: str, *more: str) -> None:
     async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
         if what == "export-file":
             print(json.dumps(await write_file(session, address)))
+            return
+        if what == "import-file":
+            print(json.dumps(await import_file(session, address, chunks)))
             return
         started = time.perf_counter()
         if what in IMPORTS:

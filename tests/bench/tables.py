@@ -171,6 +171,7 @@ ROWS = (
     ),
     Row("export with links", "export_links", "rows/s", "without links", 0.50),
     Row("export to a file", "export_file", "rows/s", "streamed", 1.00),
+    Row("import of an uploaded file", "import_file", "rows/s", "streamed", 0.90),
     Row(
         "durable create, with a webhook",
         "create_with_a_webhook",
