@@ -322,7 +322,7 @@ def test_wait_for_a_lock_is_bounded(url: str) -> None:
 def test_request_without_a_free_connection_in_time_is_rejected(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "QUEUE_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(module, "QUEUE_TIMEOUT_SECONDS", 0.5)
     reached, opened = threading.Barrier(3), threading.Event()
 
     def hold(tx: Transaction) -> None:
