@@ -89,6 +89,20 @@ def test_existing_subscriber_takes_only_a_stricter_status(
     assert result.get("statusKept", False) == (not takes and status != before)
 
 
+@pytest.mark.each_database
+@each("before", STATUSES)
+@each("row", [{}, *({"status": status} for status in STATUSES)])
+def test_summary_counts_people_who_stay_opted_out(account: Account, before: str, row: Row) -> None:
+    name = f"{before}.{row.get('status', 'none')}"
+    email = create_subscriber_in(account, before, f"{name}@b.io")["email"]
+    new = f"{name}.new@b.io"
+    rows = [{"email": email, **row}, {"email": new, "status": "UNSUBSCRIBED"}, {"email": new}]
+
+    summary = send_rows(account, rows, onConflict="UPDATE").summary
+
+    assert summary["stayedOptedOut"] == (before in OPT_OUTS)
+
+
 @each_form
 @pytest.mark.parametrize("conflict", ["FAIL", "SKIP"])
 def test_status_of_a_row_that_is_not_an_update_is_ignored(
@@ -202,6 +216,7 @@ def test_summary_counts_outcomes_reasons_and_statuses(account: Account) -> None:
         ],
         "statuses": {"UNCONFIRMED": 1, "CONFIRMED": 1, "BOUNCED": 1},
         "statusesKept": 1,
+        "stayedOptedOut": 1,
         "ignoredColumns": [],
         "createdFields": [],
         "unrecognizedCells": [],

@@ -19,6 +19,8 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
         lines.append(f"Statuses: {counts}.")
     if summary.get("statusesKept"):
         lines.append(f"Stored statuses kept: {summary['statusesKept']:,}.")
+    if summary.get("stayedOptedOut"):
+        lines.append(f"Opted out before, and stay opted out: {summary['stayedOptedOut']:,}.")
     if summary.get("createdFields"):
         lines.append(f"Custom fields created: {', '.join(summary['createdFields'])}.")
     if summary.get("ignoredColumns"):

@@ -54,7 +54,8 @@ class Result(NamedTuple):
     """The result of a row: its subscriber, or its error.
 
     `status_kept` is whether the subscriber kept its status instead of that of the row. `dropped`
-    are the fields of an opt-out that were not stored.
+    are the fields of an opt-out that were not stored. `was_opted_out` is whether the subscriber had
+    opted out before the import.
     """
 
     outcome: Outcome
@@ -62,11 +63,12 @@ class Result(NamedTuple):
     row_error: RowError | None = None
     status_kept: bool = False
     dropped: Sequence[str] = ()
+    was_opted_out: bool = False
 
 
 def _created(ids: Iterable[str]) -> list[Result]:
     # Without the constructor, which takes longer than the rest of a row's result.
-    values = zip(repeat(Outcome.CREATED), ids, repeat(None), repeat(False), repeat(()))
+    values = zip(repeat(Outcome.CREATED), ids, repeat(None), repeat(False), repeat(()), repeat(False))
     return list(map(partial(tuple.__new__, Result), values))
 
 
@@ -260,4 +262,10 @@ class RowWriter:
         if new.has_status:
             is_stricter = self._make_stricter(before, new, tx)
             kept = new.status != before.status and not is_stricter
-        return Result(Outcome.UPDATED, subscriber_id, status_kept=kept, dropped=dropped)
+        return Result(
+            Outcome.UPDATED,
+            subscriber_id,
+            status_kept=kept,
+            dropped=dropped,
+            was_opted_out=before.status in rules.OPTED_OUT and before.revision < (self.since or 0),
+        )

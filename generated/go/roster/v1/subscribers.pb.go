@@ -3847,9 +3847,12 @@ type ImportSummary struct {
 	// Number of rows with droppedCells.
 	RowsWithDroppedCells int32 `protobuf:"varint,13,opt,name=rows_with_dropped_cells,json=rowsWithDroppedCells,proto3" json:"rows_with_dropped_cells,omitempty"`
 	// The rows that failed and those that are FILTERED, by reason, with the lines of the first ones.
-	Reasons       []*ReasonCount `protobuf:"bytes,14,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Reasons []*ReasonCount `protobuf:"bytes,14,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	// Number of rows that updated a subscriber who had opted out before the import, with any status
+	// or none in the row. They stay opted out.
+	StayedOptedOut int32 `protobuf:"varint,15,opt,name=stayed_opted_out,json=stayedOptedOut,proto3" json:"stayed_opted_out,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ImportSummary) Reset() {
@@ -3971,6 +3974,13 @@ func (x *ImportSummary) GetReasons() []*ReasonCount {
 		return x.Reasons
 	}
 	return nil
+}
+
+func (x *ImportSummary) GetStayedOptedOut() int32 {
+	if x != nil {
+		return x.StayedOptedOut
+	}
+	return 0
 }
 
 // Results of rows, in the order of the rows.
@@ -4955,7 +4965,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x03_idB\t\n" +
 	"\a_reasonB\b\n" +
 	"\x06_fieldB\x0e\n" +
-	"\f_status_kept\"\xa8\x06\n" +
+	"\f_status_kept\"\xd9\x06\n" +
 	"\rImportSummary\x12\"\n" +
 	"\acreated\x18\x01 \x01(\x05B\b\xaa\xb5\x18\x041200R\acreated\x12\x1f\n" +
 	"\aupdated\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x010R\aupdated\x12\x1f\n" +
@@ -4970,7 +4980,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x12unrecognized_cells\x18\v \x03(\v2\x1c.roster.v1.UnrecognizedCellsR\x11unrecognizedCells\x12\"\n" +
 	"\adry_run\x18\f \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x12<\n" +
 	"\x17rows_with_dropped_cells\x18\r \x01(\x05B\x05\xaa\xb5\x18\x010R\x14rowsWithDroppedCells\x120\n" +
-	"\areasons\x18\x0e \x03(\v2\x16.roster.v1.ReasonCountR\areasons\x1a;\n" +
+	"\areasons\x18\x0e \x03(\v2\x16.roster.v1.ReasonCountR\areasons\x12/\n" +
+	"\x10stayed_opted_out\x18\x0f \x01(\x05B\x05\xaa\xb5\x18\x010R\x0estayedOptedOut\x1a;\n" +
 	"\rStatusesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\t\n" +

@@ -2355,6 +2355,7 @@ class ImportSummary(_message.Message):
     DRY_RUN_FIELD_NUMBER: _builtins.int
     ROWS_WITH_DROPPED_CELLS_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
+    STAYED_OPTED_OUT_FIELD_NUMBER: _builtins.int
     created: _builtins.int
     """Number of rows that created a subscriber."""
     updated: _builtins.int
@@ -2371,6 +2372,10 @@ class ImportSummary(_message.Message):
     """Whether this was a dry run, which stores nothing."""
     rows_with_dropped_cells: _builtins.int
     """Number of rows with droppedCells."""
+    stayed_opted_out: _builtins.int
+    """Number of rows that updated a subscriber who had opted out before the import, with any status
+    or none in the row. They stay opted out.
+    """
     @_builtins.property
     def statuses(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """Number of rows by the status that they gave to a subscriber that was created or updated."""
@@ -2412,10 +2417,11 @@ class ImportSummary(_message.Message):
         dry_run: _builtins.bool = ...,
         rows_with_dropped_cells: _builtins.int = ...,
         reasons: _abc.Iterable[_rows_pb2.ReasonCount] | None = ...,
+        stayed_opted_out: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "preset", b"preset"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "created", b"created", "created_fields", b"created_fields", "dry_run", b"dry_run", "failed", b"failed", "ignored_columns", b"ignored_columns", "preset", b"preset", "reasons", b"reasons", "rows_with_dropped_cells", b"rows_with_dropped_cells", "skipped", b"skipped", "statuses", b"statuses", "statuses_kept", b"statuses_kept", "unrecognized_cells", b"unrecognized_cells", "updated", b"updated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "created", b"created", "created_fields", b"created_fields", "dry_run", b"dry_run", "failed", b"failed", "ignored_columns", b"ignored_columns", "preset", b"preset", "reasons", b"reasons", "rows_with_dropped_cells", b"rows_with_dropped_cells", "skipped", b"skipped", "statuses", b"statuses", "statuses_kept", b"statuses_kept", "stayed_opted_out", b"stayed_opted_out", "unrecognized_cells", b"unrecognized_cells", "updated", b"updated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__preset: _TypeAlias = _typing.Literal["preset"]  # noqa: Y015
     _WhichOneofArgType__preset: _TypeAlias = _typing.Literal["_preset", b"_preset"]  # noqa: Y015

@@ -2604,6 +2604,14 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
    * @generated from field: repeated roster.v1.ReasonCount reasons = 14;
    */
   reasons: ReasonCount[];
+
+  /**
+   * Number of rows that updated a subscriber who had opted out before the import, with any status
+   * or none in the row. They stay opted out.
+   *
+   * @generated from field: int32 stayed_opted_out = 15;
+   */
+  stayedOptedOut: number;
 };
 
 /**

@@ -295,6 +295,7 @@ export interface ImportSummary {
   dryRun: boolean;
   rowsWithDroppedCells: number;
   reasons: ReasonCount[];
+  stayedOptedOut: number;
 }
 
 export interface UnrecognizedCells {

@@ -148,12 +148,12 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
 export function Numbers({ summary }: { summary: ImportSummary }) {
   const suppressed = totalOf(summary, "SUPPRESSED");
   const filtered = totalOf(summary, "FILTERED");
-  const { created, updated, failed, skipped, statuses, statusesKept } = summary;
+  const { created, updated, failed, skipped, statuses, stayedOptedOut } = summary;
   const lines = [
     ["created", created, "good"],
     ["updated", updated, ""],
     ["optedOut", (statuses.UNSUBSCRIBED ?? 0) + (statuses.COMPLAINED ?? 0), "part"],
-    ["kept", statusesKept, "part"],
+    ["stayedOptedOut", stayedOptedOut, "part"],
     ["suppressed", suppressed, "bad"],
     ["filtered", filtered, ""],
     ["existing", skipped - filtered, ""],
