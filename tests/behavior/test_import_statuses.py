@@ -98,7 +98,7 @@ def test_summary_counts_people_who_stay_opted_out(account: Account, before: str,
     new = f"{name}.new@b.io"
     rows = [{"email": email, **row}, {"email": new, "status": "UNSUBSCRIBED"}, {"email": new}]
 
-    summary = send_rows(account, rows, onConflict="UPDATE").summary
+    summary = send_rows(account, rows, onConflict="UPDATE").summary or {}
 
     assert summary["stayedOptedOut"] == (before in OPT_OUTS)
 

@@ -135,20 +135,25 @@ def test_undo_follows_a_renamed_tag_and_reports_a_deleted_one(account: Account) 
 
 
 def test_undo_never_ends_an_opt_out_that_was_stated_since(account: Account) -> None:
-    """By the person with a link, by a file, by a call, by the list of suppressions, and again."""
-    names = ("link", "file", "call", "list", "again", "none")
+    """By the person with a link, by files, by a call, by the list of suppressions, and again."""
+    names = ("link", "file", "skip", "fail", "call", "list", "again", "none")
     create_people(account, *names, isConfirmed=True)
     token = unsubscribe_token(account, "link@example.com")
     operation = run(account, filter=ALL, action={"changeStatus": "UNSUBSCRIBED"})
 
     account.ok("FollowLink", token=token)
-    rows = [{"email": "file@example.com", "status": "UNSUBSCRIBED"}]
-    import_rows(account, rows, onConflict="UPDATE")
+    for name, status, conflict in (
+        ("file", "UNSUBSCRIBED", "UPDATE"),
+        ("skip", "COMPLAINED", "SKIP"),
+        ("fail", "COMPLAINED", "FAIL"),
+    ):
+        rows = [{"email": f"{name}@example.com", "status": status}]
+        import_rows(account, rows, onConflict=conflict)
     set_status(account, "call", "UNSUBSCRIBED")
     account.ok("AddSuppressions", emails=["list@example.com"], reason="UNSUBSCRIBED")
     account.ok("DeleteSuppression", id="list@example.com")
     run(account, filter="email = again@example.com", action={"changeStatus": "UNSUBSCRIBED"})
-    assert counts(undo(account, operation)) == (1, 0, {"OPT_OUT_KEPT": 5})
+    assert counts(undo(account, operation)) == (1, 0, {"OPT_OUT_KEPT": 7})
 
     assert status_of(account, "none") == "CONFIRMED"
     assert {status_of(account, name) for name in names[:-1]} == {"UNSUBSCRIBED"}

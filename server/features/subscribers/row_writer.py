@@ -68,7 +68,8 @@ class Result(NamedTuple):
 
 def _created(ids: Iterable[str]) -> list[Result]:
     # Without the constructor, which takes longer than the rest of a row's result.
-    values = zip(repeat(Outcome.CREATED), ids, repeat(None), repeat(False), repeat(()), repeat(False))
+    no, nothing = repeat(False), repeat(())
+    values = zip(repeat(Outcome.CREATED), ids, repeat(None), no, nothing, no)
     return list(map(partial(tuple.__new__, Result), values))
 
 
@@ -216,14 +217,16 @@ class RowWriter:
             if subscriber_id is None:
                 continue
             before = find(self._account_id, subscriber_id, tx)
-            if before.revision >= since and self._make_stricter(before, new, tx):
+            if before.revision < since:
+                self._record_repeated_opt_out(before, new, tx)
+            elif self._make_stricter(before, new, tx):
                 results[number] = Result(Outcome.UPDATED, before.id)
         return results
 
     def _make_stricter(self, before: SubscriberRow, new: NewSubscriber, tx: Transaction) -> bool:
         """Changes the status to the status of a row if it is stricter. Returns whether it did."""
         if not rules.is_stricter(new.status, Status(before.status)):
-            record_repeated_opt_outs(self._account_id, [before], new.status, self._source, tx)
+            self._record_repeated_opt_out(before, new, tx)
             return False
         change_status(
             self._account_id,
@@ -235,6 +238,11 @@ class RowWriter:
             consent_record=new.consent_record,
         )
         return True
+
+    def _record_repeated_opt_out(
+        self, before: SubscriberRow, new: NewSubscriber, tx: Transaction
+    ) -> None:
+        record_repeated_opt_outs(self._account_id, [before], new.status, self._source, tx)
 
     def _update(self, subscriber_id: str, new: NewSubscriber, tx: Transaction) -> Result:
         """Updates a subscriber with the fields that the row has, and with a stricter status."""

@@ -25,7 +25,7 @@ from .history import (
     stored_actor,
 )
 from .models import Subscriber, SubscriberHistory
-from .rules import OPTED_OUT, is_stricter
+from .rules import OPTED_OUT
 from .store_reading import ONE, Reference, find
 from .store_revisions import last_revision
 
@@ -303,11 +303,7 @@ def record_repeated_opt_outs(
     The undo of that operation would end it otherwise. No other status can be undone, so repeated
     calls do not add entries. One statement if there is nothing to add, otherwise four.
     """
-    repeated = [
-        row
-        for row in rows
-        if {status, row.status} <= OPTED_OUT and not is_stricter(status, Status(row.status))
-    ]
+    repeated = [row for row in rows if {status, row.status} <= OPTED_OUT]
     if not repeated:
         return
     ids = [row.id for row in repeated]
