@@ -36,12 +36,12 @@ def attacked(tmp_path: Path) -> Iterator[Service]:
 
 
 def is_serving(service: Service) -> bool:
-    """Calls the service over a new connection. Retries while calls are rejected."""
+    """Waits over a new connection until the service serves. Retries while calls are rejected."""
     with grpc.insecure_channel(service.grpc) as channel:
-        response = health_stub(channel).Check(
+        watched = health_stub(channel).Watch(
             health_pb2.HealthCheckRequest(), timeout=60, wait_for_ready=True
         )
-    return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
+        return any(each.status == health_pb2.HealthCheckResponse.SERVING for each in watched)
 
 
 def connect(service: Service) -> socket.socket:
