@@ -23,6 +23,7 @@ again@example.com,CONFIRMED,Ada,vip,pro
 again@example.com,CONFIRMED,Eve,best,max
 changed@example.com,CONFIRMED,Ada,vip,pro
 left@example.com,CONFIRMED,Ada,vip,pro
+returns@example.com,UNCONFIRMED,Ada,vip,pro
 opted.out@example.com,UNSUBSCRIBED,Ada,vip,pro
 updated@example.com,CONFIRMED,Eve,vip,pro
 edited@example.com,CONFIRMED,Eve,vip,pro
@@ -61,21 +62,25 @@ def test_undo_of_an_import_deletes_who_it_created_and_returns_who_it_updated(
     )
     before = {name: person(account, name) for name in ("updated", "same", "stops")}
     job = run_file(account, FILE, **UPDATE)
-    assert (job["summary"]["created"], job["summary"]["updated"]) == (5, 5)
+    assert (job["summary"]["created"], job["summary"]["updated"]) == (6, 5)
     account.ok("AddSubscriberTags", id="changed@example.com", tags=["mine"])
     set_status(account, "left", "UNSUBSCRIBED")
     account.ok("UpdateSubscriber", id="edited@example.com", firstName="Lee")
+    for _ in range(2):
+        account.ok("SignUp", email="returns@example.com")
+    (signed_up, *_) = account.ok("ListSubscriberHistory", id="returns@example.com")["history"]
+    assert (signed_up["type"], signed_up["source"]) == ("SIGNED_UP_AGAIN", "SELF_SERVICE")
     create_people(account, "later")
     after = contents(account)
-    failed = {"CHANGED_SINCE": 3, "OPT_OUT_KEPT": 1}
+    failed = {"CHANGED_SINCE": 4, "OPT_OUT_KEPT": 1}
 
     dry_run = undo(account, job, dryRun=True)
     assert (counts(dry_run), contents(account)) == ((6, 0, failed), after)
     undone = undo(account, job)
 
-    assert (counts(undone), undone["total"], undone["processed"]) == ((6, 0, failed), 8, 8)
+    assert (counts(undone), undone["total"], undone["processed"]) == ((6, 0, failed), 9, 9)
     assert (undone["type"], undone["undoOf"]) == ("SUBSCRIBERS_UNDO", job["operationId"])
-    names = ("changed", "edited", "later", "left", "same", "stops", "updated")
+    names = ("changed", "edited", "later", "left", "returns", "same", "stops", "updated")
     assert sorted(emails(account)) == [f"{name}@example.com" for name in names]
     for name, was in before.items():
         now = person(account, name)

@@ -21,12 +21,12 @@ from ..custom_fields.store import types as custom_field_types
 from ..events.rules import EventType
 from ..subscribers.counters.store_statistics import StatisticChanges
 from ..subscribers.fields import Status, SubscriberRow
-from ..subscribers.history import EntryType, Source
+from ..subscribers.history import Source
 from ..subscribers.rules import STATUS_EVENT_TYPES
 from ..subscribers.store import SubscriberStore
 from ..subscribers.store_attached import attach, detach, replace_values
 from ..subscribers.store_changes import store_changes
-from ..subscribers.store_history import created_by, entries_of_each
+from ..subscribers.store_history import CHANGES, created_by, entries_of_each
 from ..subscribers.store_reading import find_each
 from ..suppressions.store import Suppressions
 from ..tags.store import names_of
@@ -34,7 +34,6 @@ from .rules import UNDO_MILLISECONDS, BatchRequest, JobRequest, UndoRequest
 from .store import OperationRow, create_undo
 from .undo import Account, Undone, tag_ids_in, undone, undone_creation
 
-_TYPES = (EntryType.FIELDS_CHANGED, EntryType.TAGS_CHANGED, EntryType.STATUS_CHANGED)
 # The history of a subscriber is read from this time before the operation, in milliseconds, because
 # clocks of processes differ.
 _BEFORE = 3600_000
@@ -132,7 +131,7 @@ def _undone(
     """Returns what is undone for each subscriber that the operation changed, in order of ID."""
     operation_id = request.undo_of
     first = first_id_at(max(request.started_at - _BEFORE, 0))
-    histories = entries_of_each(account_id, ids, _TYPES, tx, after=first)
+    histories = entries_of_each(account_id, ids, CHANGES, tx, after=first)
     own = {
         id_: found
         for id_, history in histories.items()

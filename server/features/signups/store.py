@@ -1,4 +1,4 @@
-"""Stores sign-ups. An existing subscriber is never changed."""
+"""Stores sign-ups. An existing subscriber is never changed, other than in its history."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ..subscribers.linked import LinkedSubscriber, urls_of
 from ..subscribers.models import Subscriber
 from ..subscribers.rules import CONFIRMABLE, NewSubscriber
 from ..subscribers.store import SubscriberStore
+from ..subscribers.store_history import record_repeated_signup
 from ..subscribers.store_reading import IN_ACCOUNT, find_or_none, ids_by_address
 from ..suppressions.store import Suppressions
 from ..tags import store as tags
@@ -108,7 +109,9 @@ class SignupStore:
             return
         if existing is None:
             self._subscribers.create(account_id, new, tx, Source.SELF_SERVICE)
-        elif existing.status in CONFIRMABLE and not is_recent:
+            return
+        record_repeated_signup(account_id, existing.id, tx)
+        if existing.status in CONFIRMABLE and not is_recent:
             self._record_repeated(account_id, existing, tx)
 
     def _record_repeated(self, account_id: str, row: SubscriberRow, tx: Transaction) -> None:

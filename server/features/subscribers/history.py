@@ -9,11 +9,13 @@ STATUS_CHANGED  {"from": "UNCONFIRMED", "to": "CONFIRMED", "consentSource": "Pho
 SUPPRESSION_LIFTED  {"reason": "Asked to be subscribed again"}
 OPT_OUT_REPEATED    {"from": "CONFIRMED", "to": "UNSUBSCRIBED", "stated": "UNSUBSCRIBED",
                      "revision": 1763695996247000}
+SIGNED_UP_AGAIN     {}
 
 The consent source and the reason are absent if the caller did not state them. A change by an
-operation also has what its undo compares: `tagIds` by name, or the `revision` of a status. An
-OPT_OUT_REPEATED is stored as the STATUS_CHANGED before it, with what was stated, because earlier
-versions do not know the type; it has the last revision of the account.
+operation also has what its undo compares: `tagIds` by name, or the `revision` of a status. Earlier
+versions do not know the last two types. An OPT_OUT_REPEATED is stored as the STATUS_CHANGED before
+it, with what was stated and the last revision of the account, and a SIGNED_UP_AGAIN as a
+FIELDS_CHANGED without fields.
 """
 
 from __future__ import annotations
@@ -58,6 +60,8 @@ class EntryType(StrEnum):
     SUPPRESSION_LIFTED = "SUPPRESSION_LIFTED"
     # An opt-out was stated again while an operation had already changed the status to one.
     OPT_OUT_REPEATED = "OPT_OUT_REPEATED"
+    # The person signed up, but an import had created the subscriber.
+    SIGNED_UP_AGAIN = "SIGNED_UP_AGAIN"
 
 
 class Entry(NamedTuple):
@@ -99,6 +103,10 @@ def statuses(before: int, after: int) -> dict[str, str]:
 def lifted(reason: str) -> Entry:
     changes = {"reason": reason} if reason else {}
     return _entry(EntryType.SUPPRESSION_LIFTED, Source.API, changes)
+
+
+def signed_up_again() -> Entry:
+    return _entry(EntryType.FIELDS_CHANGED, Source.SELF_SERVICE, {})
 
 
 class ByOperation(NamedTuple):

@@ -21,6 +21,7 @@ from .history import (
     Source,
     actor_of,
     opt_out_repeated,
+    signed_up_again,
     statuses,
     stored_actor,
 )
@@ -49,6 +50,10 @@ _ADD = Statement(
     ),
     has_one_plan=True,
 )
+
+
+# The types of changes that an operation can make.
+CHANGES = (EntryType.FIELDS_CHANGED, EntryType.TAGS_CHANGED, EntryType.STATUS_CHANGED)
 
 
 def add_history(
@@ -323,6 +328,21 @@ def record_repeated_opt_outs(
         add_history(account_id, entries, tx)
 
 
+def record_repeated_signup(account_id: str, subscriber_id: str, tx: Transaction) -> None:
+    """Adds an entry if an operation created the subscriber, and nothing was changed since.
+
+    The undo of that operation would delete the subscriber otherwise. One statement if there is
+    nothing to add, otherwise three.
+    """
+    origin = _origin(account_id, subscriber_id, tx)
+    if origin is None or not origin.operation_id:
+        return
+    histories = entries_of_each(account_id, [subscriber_id], CHANGES, tx)
+    entries = histories.get(subscriber_id, ())
+    if all(entry.operation_id == origin.operation_id for entry in entries):
+        add_history(account_id, [(subscriber_id, [signed_up_again()])], tx)
+
+
 def earlier_addresses(account_id: str, subscriber_id: str, tx: Transaction) -> list[str]:
     """Returns the addresses that a subscriber had, the newest first. One statement."""
     of_one = {"account_id": account_id, "subscriber_id": subscriber_id}
@@ -343,6 +363,8 @@ def _entry(
     type_, at, changes = EntryType(entry_type), timestamp_of(id_), orjson.loads(text)
     if "stated" in changes:
         type_ = EntryType.OPT_OUT_REPEATED
+    elif not changes and type_ is EntryType.FIELDS_CHANGED:
+        type_ = EntryType.SIGNED_UP_AGAIN
     return HistoryEntry(id_, type_, at, Source(source), actor, changes, operation_id or "")
 
 

@@ -1240,6 +1240,10 @@ class SubscriberHistoryEntry(_message.Message):
         """An opt-out was stated, while the subscriber already had one by an operation. Nothing changed,
         but an undo of the operation does not end the opt-out.
         """
+        SIGNED_UP_AGAIN: SubscriberHistoryEntry._Type.ValueType  # 7
+        """The person signed up, but was a subscriber already, by an import. Nothing changed, but an undo
+        of the import does not delete the subscriber. Added once, if nothing else was changed.
+        """
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
         """What changed."""
@@ -1259,6 +1263,10 @@ class SubscriberHistoryEntry(_message.Message):
     OPT_OUT_REPEATED: SubscriberHistoryEntry.Type.ValueType  # 6
     """An opt-out was stated, while the subscriber already had one by an operation. Nothing changed,
     but an undo of the operation does not end the opt-out.
+    """
+    SIGNED_UP_AGAIN: SubscriberHistoryEntry.Type.ValueType  # 7
+    """The person signed up, but was a subscriber already, by an import. Nothing changed, but an undo
+    of the import does not delete the subscriber. Added once, if nothing else was changed.
     """
 
     class _Source:

@@ -1452,8 +1452,8 @@ export declare const ImportService: GenService<{
    * opted out, as when the file states it, the address is suppressed. Subscribers that the import
    * updated get their values and tags from before, as UndoOperation describes. Opt-outs that the
    * file states are never undone, and count as OPT_OUT_KEPT if a subscriber had another status
-   * before. Subscribers that the import created and that were changed since are kept, and count as
-   * CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
+   * before. Subscribers that the import created and that were changed or signed up since are kept,
+   * and count as CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
    * the import created are kept.
    *
    * @generated from rpc roster.v1.ImportService.UndoImport

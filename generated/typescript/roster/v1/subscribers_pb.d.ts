@@ -1506,6 +1506,14 @@ export enum SubscriberHistoryEntry_Type {
    * @generated from enum value: OPT_OUT_REPEATED = 6;
    */
   OPT_OUT_REPEATED = 6,
+
+  /**
+   * The person signed up, but was a subscriber already, by an import. Nothing changed, but an undo
+   * of the import does not delete the subscriber. Added once, if nothing else was changed.
+   *
+   * @generated from enum value: SIGNED_UP_AGAIN = 7;
+   */
+  SIGNED_UP_AGAIN = 7,
 }
 
 /**
