@@ -8,7 +8,7 @@ import pytest
 
 from ..conftest import Account
 from .helpers import create_field, create_subscriber, over_http
-from .streams import Row, send_rows, send_table, written_table
+from .streams import Row, send_body, send_rows, send_table, written_table
 from .test_import import Import, by_address, each_form, outcomes, rejections
 
 OLD, NEW = "2023-02-03T04:05:06.000Z", "2024-02-03T04:05:06.000Z"
@@ -312,3 +312,21 @@ def _records_and_summary(account: Account, table: Any, **options: Any) -> tuple[
     streamed = send_table(account, text, **options)
     assert streamed.summary is not None, streamed.error
     return streamed.records, streamed.summary
+
+
+@over_http  # Messages have no duplicate keys.
+@pytest.mark.parametrize("words", ["UNSUBSCRIBED CONFIRMED", "abgemeldet active", "active cleaned"])
+def test_opt_out_is_not_lost_to_a_second_member_with_its_name(account: Account, words: str) -> None:
+    first, second = words.split()
+    lines = (
+        f'{{"email": "a@b.io", "status": "{first}", "status": "{second}"}}\n'
+        '{"email": "b@b.io", "status": "CONFIRMED", "status": "active"}\n'
+        '{"email": "c@b.io", "unsubscribedAt": "2024-01-01", "unsubscribedAt": null}\n'
+    )
+
+    results = send_body(account, "application/x-ndjson", lines.encode(), {}).records
+
+    assert by_address(account, "a@b.io")["status"] in ("UNSUBSCRIBED", "BOUNCED")
+    assert by_address(account, "c@b.io")["status"] == "UNSUBSCRIBED"
+    assert outcomes(results) == ["CREATED", "FAILED", "CREATED"]
+    assert rejections(results)[1] == ("INVALID_FIELD", "status")

@@ -27,6 +27,7 @@ from ..subscribers.rules import (
     ConsentRecord,
     Row,
     Validated,
+    strictest,
     subscriber_of,
 )
 from ..tags.rules import distinct, parse_name
@@ -87,7 +88,8 @@ def import_row(
 ) -> Row:
     """Returns a row, with faults for an invalid status, time or consent.
 
-    The gateway passes on words and dates in the formats of other services as faults.
+    The gateway passes on words and dates in the formats of other services as faults, and of a
+    member that is specified more than once a fault without text, then all values.
     """
     row, faults = row_of(message), list[str]()
     row.line = line
@@ -97,7 +99,7 @@ def import_row(
     for fault in message.faults:
         word = options.status_words.get(column_key(fault.text))
         if fault.field == "status" and word is not None:
-            row.status = word
+            row.status = strictest(row.status, word)
             continue
         name = _ALL_TIMES.get(fault.field)
         try:
@@ -116,7 +118,7 @@ def import_row(
     row.faults = faults
     if message.status:
         try:
-            row.status = Status(message.status)
+            row.status = strictest(row.status, Status(message.status))
         except ValueError:
             faults.append("status")
     if "<" in row.email and not (row.profile["first_name"] or row.profile["last_name"]):
