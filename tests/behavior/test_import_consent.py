@@ -165,6 +165,15 @@ CONSENT_COLUMNS = (
         "Statut",
         "STOP",
     ),
+    *("dnc_email", "email_subscribe", "Deaktiviert", "Gesperrt am", "Werbewiderspruch"),
+    *("Ne pas contacter", "Dado de baja", "Geen e-mail", "Stato iscrizione", "Zgoda marketingowa"),
+    *("Não enviar", "Avregistrerad", "Samtykke", "配信停止", "メルマガ", "退订", "수신거부", "Отписан"),
+)
+# Of other services, about other things.
+OTHER_COLUMNS = (
+    *("State", "Angemeldet am", "Data iscrizione", "Trabajo", "Account status", "Subscriber since"),
+    *("Subscription tier", "Would you accept a discount code for your next order with us?", "登録日"),
+    *("SMS opt-in", "Adopted pets", "push_subscribe"),
 )
 
 
@@ -182,6 +191,12 @@ def test_column_that_looks_like_consent_is_not_ignored(account: Account, name: s
         assert "optedIn or optedOut" in str(error.body)
 
     assert send_table(account, table, ignoreColumns=[name]).error is None
+
+
+def test_columns_about_other_things_do_not_look_like_consent(account: Account) -> None:
+    table = written_table([["email", *OTHER_COLUMNS], ["a@b.io", *"x" * len(OTHER_COLUMNS)]])
+
+    assert send_table(account, table, unknownColumns="IGNORE").error is None
 
 
 @pytest.mark.parametrize("action", ["IGNORE", "CREATE_FIELDS"])
