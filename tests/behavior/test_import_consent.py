@@ -28,6 +28,7 @@ def test_flags_of_another_service_are_mapped(account: Account) -> None:
         "a@b.io,yes,no\nb@b.io,no,\nc@b.io,yes,yes\nd@b.io,,\ne@b.io,maybe,\nf@b.io,,2024-01-01\n"
         "g@b.io,Ja,Nein\nh@b.io,nein,\ni@b.io,ja,oui\nj@b.io,não,non\n"
         "k@b.io,gern,kaum\nl@b.io,nie wieder,\nm@b.io,yes,vielleicht\n"
+        "n@b.io,not since 2021,\no@b.io,5/6/2021,\np@b.io,2,\n"
     )
 
     stored = imported_statuses(
@@ -54,6 +55,7 @@ def test_flags_of_another_service_are_mapped(account: Account) -> None:
         "k@b.io": "UNCONFIRMED",
         "l@b.io": "COMPLAINED",
         "m@b.io": "UNSUBSCRIBED",
+        "o@b.io": "CONFIRMED",
     }
 
 
@@ -167,12 +169,25 @@ CONSENT_COLUMNS = (
     ),
     *("dnc_email", "email_subscribe", "Deaktiviert", "Gesperrt am", "Werbewiderspruch"),
     *("Ne pas contacter", "Dado de baja", "Geen e-mail", "Stato iscrizione", "Zgoda marketingowa"),
-    *("Não enviar", "Avregistrerad", "Samtykke", "配信停止", "メルマガ", "退订", "수신거부", "Отписан"),
+    *(
+        "Não enviar",
+        "Avregistrerad",
+        "Samtykke",
+        "配信停止",
+        "メルマガ",
+        "退订",
+        "수신거부",
+        "Отписан",
+    ),
 )
 # Of other services, about other things.
 OTHER_COLUMNS = (
-    *("State", "Angemeldet am", "Data iscrizione", "Trabajo", "Account status", "Subscriber since"),
-    *("Subscription tier", "Would you accept a discount code for your next order with us?", "登録日"),
+    *("State", "Angemeldet am", "Data iscrizione", "Trabajo", "Account status"),
+    *(
+        "Subscription tier",
+        "Would you accept a discount code for your next order with us?",
+        "登録日",
+    ),
     *("SMS opt-in", "Adopted pets", "push_subscribe"),
 )
 
@@ -345,3 +360,33 @@ def test_opt_out_is_not_lost_to_a_second_member_with_its_name(account: Account, 
     assert by_address(account, "c@b.io")["status"] == "UNSUBSCRIBED"
     assert outcomes(results) == ["CREATED", "FAILED", "CREATED"]
     assert rejections(results)[1] == ("INVALID_FIELD", "status")
+
+
+@pytest.mark.parametrize("action", ["IGNORE", "CREATE_FIELDS"])
+def test_opt_out_in_a_column_without_a_name_for_it_counts(account: Account, action: str) -> None:
+    table = (
+        "email,State,Result,SMS,Zustand\na@b.io,Unsubscribed,,,\nb@b.io,,hard bounce,,\n"
+        "c@b.io,CA,,unsubscribed,\nd@b.io,,,,abgemeldet\ne@b.io,cancelled,,,\n"
+    )
+
+    streamed = send_table(account, table, unknownColumns=action, ignoreColumns=["Zustand"])
+    send_rows(account, [{"email": "f@b.io", "customFields": {"State": "opted-out"}}])
+    send_rows(
+        account,
+        [
+            {"email": "g@b.io", "customFields": {"Kind": "Unsubscribed"}},
+            {"email": "h@b.io", "customFields": {"Kind": "other", "SMS": "unsubscribed"}},
+        ],
+        unknownColumns=action,
+    )
+
+    assert streamed.summary is not None
+    reported = streamed.summary["unrecognizedCells"]
+    assert [each["column"] for each in reported] == ["State", "Result"]
+    stored = {
+        row["email"][0]: row["status"] for row in account.ok("ListSubscribers")["subscribers"]
+    }
+    mailable = dict.fromkeys("cdeh", "UNCONFIRMED")
+    assert stored.items() >= {"a": "UNSUBSCRIBED", "b": "BOUNCED", "g": "UNSUBSCRIBED"}.items()
+    assert {name: status for name, status in stored.items() if name in "cdeh"} == mailable
+    assert stored.get("f") != "UNCONFIRMED"

@@ -29,7 +29,7 @@ ids = st.integers(0, 2**128 - 1).map(lambda number: str(ULID.from_int(number)))
 numbers = st.integers(0, 2**47)
 # What mail programs add to the end of a URL.
 ADDED = [".", ")", ">", ",", " ", "\u00a0", "%20", "%2e", "%29", "%3E", "%2C", ">.", ")%20,"]
-ADDED += [";", "\"", "%22", "\u201d", "\u200b", "]", "!", "*", "=", "=3D", "&gt;", "<br>", "&utm=x"]
+ADDED += [";", '"', "%22", "\u201d", "\u200b", "]", "!", "*", "=", "=3D", "&gt;", "<br>", "&utm=x"]
 # What they insert into a long URL.
 INSERTED = ["\n", "\r\n", "=\r\n", "= \n", "=", "%0A", "=%0D%0A", " ", "\n> ", "%3D%0A"]
 

@@ -72,9 +72,7 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"|退[订訂]|取消[订訂]|[订訂][阅閱]|黑名[单單]|拒收|수신|구독|동의"
 )
 # Permissions for another channel than mail.
-_OTHER_CHANNELS = re.compile(
-    r"sms|whatsapp|push|(?:tele)?phone|telefon|directmail|post(?:al)?mail"
-)
+_OTHER_CHANNELS = re.compile(r"sms|whatsapp|push|(?:tele)?phone|telefon|directmail|post(?:al)?mail")
 _NAMES = re.compile(
     r"(?:is|was)?(?:active|inactive|enabled|disabled|removed|deleted|archived|cancell?ed|banned"
     r"|rejected|declined|refused|denied|objected|opposed|suspended|paused|muted|silenced|frozen"
@@ -91,10 +89,15 @@ _NAMES = re.compile(
 )
 
 
+def is_other_channel(column_key: str) -> bool:
+    """Whether a column, given by its `column_key`, is about another channel than mail."""
+    others, count = _OTHER_CHANNELS.subn("", column_key)
+    return count > 0 and "mail" not in others
+
+
 def states_consent(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, looks as if it stated consent."""
-    others, count = _OTHER_CHANNELS.subn("", column_key)
-    if count and "mail" not in others:
+    if is_other_channel(column_key):
         return False
     return (
         _NAMES.fullmatch(column_key) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -33,10 +34,11 @@ from ..subscribers.rules import (
 from ..tags.rules import distinct, parse_name
 from .cells import is_valid_ip, is_valid_source
 from .columns import ColumnOptions, UnknownColumns
+from .consent_columns import is_other_channel
 from .csv_row import CsvRow
 from .evidence import stated_status
 from .presets import PRESETS
-from .status_words import COMMON_WORDS, parse_status_map
+from .status_words import COMMON_WORDS, parse_status_map, stated_opt_out
 
 # Names of times by JSON name: of the consent record, then also of the profile.
 _TIMES = {json_name(name): name for name in ConsentRecord._fields if name.endswith("_at")}
@@ -128,6 +130,8 @@ def import_row(
     _add_consent(message, row, stated, now)
     # The date of an opt-out that cannot be read is still an opt-out.
     opt_out = Status.UNSUBSCRIBED if "unsubscribedAt" in faults else None
+    if row.status is None:
+        opt_out = strictest(opt_out, _opt_out_in_values(row, options))
     if stated or opt_out is not None:
         row.consent_record = ConsentRecord(**stated)
         row.status = stated_status(
@@ -138,6 +142,18 @@ def import_row(
             dates_status=True,
         )
     return row
+
+
+def _opt_out_in_values(row: Row, options: Options) -> Status | None:
+    """Returns the strictest opt-out that a text in a custom field states, unless it is ignored."""
+    ignored = set(map(column_key, options.columns.ignored))
+    texts = [
+        value
+        for name, value in (row.custom_fields or {}).items()
+        if isinstance(value, str) and stated_opt_out(value) is not None
+        if not is_other_channel(key := column_key(name)) and key not in ignored
+    ]
+    return reduce(strictest, map(stated_opt_out, texts), None)
 
 
 def _add_consent(message: pb.ImportSubscriber, row: Row, stated: dict[str, Any], now: int) -> None:
