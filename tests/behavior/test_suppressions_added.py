@@ -6,7 +6,7 @@ from typing import Any
 
 from ..cases import each
 from ..conftest import Account
-from .helpers import create_subscriber, create_subscriber_in, stored, suppress
+from .helpers import create_subscriber, create_subscriber_in, over_http, stored, suppress
 from .streams import (
     EXPORT_SUPPRESSIONS,
     IMPORT_SUPPRESSIONS,
@@ -244,6 +244,25 @@ def test_unknown_reason_or_time_suppresses_nevertheless_and_is_reported(account:
         {"column": "reason", "rows": 2, "example": "550 5.1.1"},
         {"column": "created", "rows": 1, "example": "yesterday"},
     ]
+
+
+def test_address_of_a_line_with_the_wrong_number_of_cells_is_suppressed(account: Account) -> None:
+    text = f"name,email,by\nKing, Ada,{ADA},x\n{BOB}\na,b\nc@d.io,x,e@f.io,g\n"
+
+    result = import_list(account, text, reason="UNSUBSCRIBED")
+
+    assert outcomes(result) == [(2, "ADDED"), (3, "ADDED"), (4, "FAILED"), (5, "FAILED")]
+    assert reasons(account, ADA, BOB) == ["UNSUBSCRIBED", "UNSUBSCRIBED"]
+
+
+@over_http
+def test_address_of_a_malformed_line_is_suppressed(account: Account) -> None:
+    text = f'email,name\n{ADA},"Ada" King\nx,"y" z\n'
+
+    result = import_list(account, text, reason="UNSUBSCRIBED")
+
+    assert outcomes(result) == [(2, "ADDED"), (3, "FAILED")]
+    assert reasons(account, ADA) == ["UNSUBSCRIBED"]
 
 
 def test_invalid_rows_fail_alone(account: Account) -> None:

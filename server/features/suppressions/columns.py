@@ -60,6 +60,7 @@ class Columns:
 
     def __init__(self, first_line: Sequence[str], options: CellOptions) -> None:
         """Raises ValidationError if the map is invalid, or maps two columns to one field."""
+        self._count = len(first_line)
         self._names = [column_name(first_line, index) for index in range(len(first_line))]
         self._options = options
         self.unrecognized = UnrecognizedCells()
@@ -94,7 +95,18 @@ class Columns:
     def has_reason(self) -> bool:
         return REASON in self._positions
 
-    def row(self, line: int, cells: Sequence[str], now: int) -> Row:
+    def row(self, line: int, cells: Sequence[str], now: int, *, is_malformed: bool = False) -> Row:
+        """Returns a row.
+
+        The cells of a malformed line, or of one with more or fewer than the first line, may be in
+        wrong columns. Such a line has the only address in it, or if there is none, a fault.
+        """
+        email = self._cell(EMAIL, cells)
+        fault = "" if is_malformed else None
+        if is_malformed or len(cells) != self._count:
+            addresses = [cell for cell in cells if parse_file_email(cell)]
+            if len(addresses) == 1:
+                email, fault = addresses[0], None
         text = self._cell(REASON, cells)
         reason = _REASONS.get(column_key(text))
         if text and reason is None:
@@ -105,7 +117,7 @@ class Columns:
                 time = parse_time(text, self._options.date_format, now)
             except UnknownDate as error:
                 self._reject(CREATED_AT, text, error.hint)
-        return Row(line, self._cell(EMAIL, cells), reason, time)
+        return Row(line, email, reason, time, fault)
 
     def _cell(self, field: str, cells: Sequence[str]) -> str:
         position = self._positions.get(field, len(cells))

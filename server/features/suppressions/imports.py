@@ -142,8 +142,7 @@ class SuppressionImport:
         for line in lines:
             assert self._columns is not None
             self._last_line = line.number or self._last_line + 1
-            row = self._columns.row(self._last_line, line.cells, now)
-            yield row._replace(fault="") if line.malformed else row
+            yield self._columns.row(self._last_line, line.cells, now, is_malformed=line.malformed)
         for message in request.suppressions:
             self._last_line += 1
             yield self._row(message, now)
