@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ..cases import each
 from ..conftest import Account
 from .helpers import create_subscriber, create_subscriber_in, over_http, stored, suppress
@@ -276,6 +278,23 @@ def test_invalid_rows_fail_alone(account: Account) -> None:
     ]
     assert result.summary is not None
     assert (result.summary["added"], result.summary["failed"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("header", "word", "reason"),
+    [
+        ("Correo electrónico,Motivo", "Baja", "UNSUBSCRIBED"),
+        ("E-mailadres,Reden", "afgemeld", "UNSUBSCRIBED"),
+        ("メールアドレス,理由", "配信停止", "UNSUBSCRIBED"),
+        ("recipient_address,reason", "Hard bounce", "BOUNCED"),
+    ],
+)
+def test_list_has_columns_and_reasons_in_other_languages(
+    account: Account, header: str, word: str, reason: str
+) -> None:
+    import_list(account, f"{header}\n{ADA},{word}\n", reason="MANUAL")
+
+    assert reasons(account, ADA) == [reason]
 
 
 def test_file_without_a_column_for_addresses_is_rejected(account: Account) -> None:

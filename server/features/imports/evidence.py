@@ -24,8 +24,9 @@ def stated_status(
     """Returns the status of a row, or None if it states nothing.
 
     `opt_out` is the strictest status of its flags and marks. The date of an opt-out counts unless
-    the row has a later time of confirmation; one without a time of day means the end of the day. With `dates_status`, statusChangedAt is the time of
-    the change to the status of the row: if that is no opt-out, a later one outweighs the date too.
+    the row has a later time of confirmation; one without a time of day means the end of the day.
+    With `dates_status`, statusChangedAt is the time of the change to the status of the row: if that
+    is no opt-out, a later one outweighs the date too.
     In an export of Roster, the status counts, and the dates do not.
     """
     if is_own_export and status is not None:

@@ -17,12 +17,15 @@ EMAIL, REASON, CREATED_AT = "email", "reason", "createdAt"
 _TARGETS = {"": ""} | {column_key(field): field for field in (EMAIL, REASON, CREATED_AT)}
 HEADER = ("emailHash", REASON, CREATED_AT)
 # The columns of common services, by `column_key`: Amazon SES, Brevo, Mailchimp, Mailgun, Postmark
-# and SendGrid; and of spreadsheets in German, French, Spanish, Portuguese, Italian and Dutch.
+# and SendGrid; and of spreadsheets in several languages.
 _COLUMNS = {
     name: field
     for field, names in {
-        EMAIL: "email emailaddress address recipient emailadresse adresseemail",
-        REASON: "reason suppressionreason reason.code grund sperrgrund motif raison motivo reden",
+        EMAIL: "email emailaddress address recipient recipientaddress mail emailadresse adresseemail"
+        " courriel correo correoelectrónico indirizzoemail endereçodeemail emailadres adresemail"
+        " epost epostadress メールアドレス 邮箱 이메일 электроннаяпочта",
+        REASON: "reason suppressionreason reason.code grund sperrgrund motif raison motivo reden"
+        " powód orsak 理由",
         CREATED_AT: "createdat created date lastupdatetime blockedat unsubtime cleantime datum"
         " fecha",
     }.items()
@@ -33,7 +36,7 @@ _REASONS = {
     for reason, words in {
         Reason.UNSUBSCRIBED: "unsubscribed unsubscribe optout optedout unsubscribedviama"
         " unsubscribedviaemail unsubscribedviaapi abgemeldet abmeldung désabonné désinscrit"
-        " desuscrito disiscritto",
+        " desuscrito baja disiscritto afgemeld descadastrado wypisany avregistrerad 配信停止 退订",
         Reason.BOUNCED: "bounced bounce hardbounce cleaned unzustellbar",
         Reason.COMPLAINED: "complained complaint spamcomplaint spamreport spam abuse"
         " contactflaggedasspam beschwerde plainte queja",

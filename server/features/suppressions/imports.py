@@ -31,6 +31,10 @@ from .subscribers import SuppressedSubscribers
 
 # Each existing subscriber that opts out takes several statements.
 MAX_ROWS_OF_A_TRANSACTION = 500
+_NO_EMAIL = (
+    "must start with a header that names email; map another column with columnMap, such as"
+    " columnMap=Contact=email"
+)
 # Characters of the address of a failed row.
 MAX_REPEATED = 320
 
@@ -129,7 +133,7 @@ class SuppressionImport:
             return request.lines
         columns = self._columns = Columns(request.lines[0].cells[:], self._options)
         if not columns.has_email:
-            raise invalid("lines", "INVALID_VALUE", "must start with a header that names email")
+            raise invalid("lines", "INVALID_VALUE", _NO_EMAIL)
         if not columns.has_header:
             return request.lines
         self._last_line = request.lines[0].number or 1
