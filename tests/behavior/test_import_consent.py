@@ -74,7 +74,7 @@ def test_unknown_words_of_flags_are_in_the_summary(account: Account) -> None:
 def test_status_words_are_known_or_mapped(account: Account) -> None:
     table = (
         "email,status\na@b.io,Subscribed\nb@b.io,cleaned\nc@b.io,Inactive\nd@b.io,gone\n"
-        "e@b.io,paused\nf@b.io,marked-as-spam\n"
+        "e@b.io,paused\nf@b.io,marked-as-spam\ng@b.io,Dado de baja\nh@b.io,配信停止\n"
     )
 
     stored = imported_statuses(account, table, statusMap=["gone=COMPLAINED", "inactive=BOUNCED"])
@@ -85,6 +85,8 @@ def test_status_words_are_known_or_mapped(account: Account) -> None:
         "c@b.io": "BOUNCED",
         "d@b.io": "COMPLAINED",
         "f@b.io": "COMPLAINED",
+        "g@b.io": "UNSUBSCRIBED",
+        "h@b.io": "UNSUBSCRIBED",
     }
 
 
@@ -99,11 +101,11 @@ def test_unknown_date_of_an_opt_out_counts_in_json_rows(account: Account) -> Non
 def test_status_words_are_known_in_json_rows(account: Account) -> None:
     rows = [
         {"email": "a@b.io", "status": "cleaned"},
-        {"email": "b@b.io", "status": "abbestellt"},
+        {"email": "b@b.io", "status": "raus"},
         {"email": "c@b.io", "status": "odd"},
     ]
 
-    results = send_rows(account, rows, statusMap=["Abbestellt=UNSUBSCRIBED"]).records
+    results = send_rows(account, rows, statusMap=["Raus=UNSUBSCRIBED"]).records
 
     assert rejections(results)[2] == ("INVALID_FIELD", "status")
     assert by_address(account, "a@b.io")["status"] == "BOUNCED"

@@ -19,8 +19,12 @@ _COMMON = {
     Status.UNSUBSCRIBED: "unsubscribe unsub optedout optout cancelled canceled inactive disabled"
     " removed deleted archived blocked blocklisted blacklisted suppressed usersuppressed donotmail"
     " donotemail donotcontact neversubscribed notsubscribed noconsent inaktiv abgemeldet gesperrt"
-    " désabonné désinscrit inactivo desuscrito cancelado inattivo disiscritto",
-    Status.BOUNCED: "cleaned bounce hardbounce hardbounced undeliverable invalid invalidemail",
+    " abbestellt widerrufen gelöscht désabonné desabonne désinscrit desinscrit inactivo desuscrito"
+    " baja dadodebaja cancelado desinscrito descadastrado bloqueado inattivo disiscritto afgemeld"
+    " uitgeschreven geblokkeerd wypisany zablokowany odhlášen avregistrerad avmeldt afmeldt"
+    " unsubscribedfromall отписан 配信停止 退会 退订 수신거부",
+    Status.BOUNCED: "cleaned bounce hardbounce hardbounced undeliverable invalid invalidemail"
+    " unzustellbar rebotado",
     Status.COMPLAINED: "complaint spam junk abuse spamcomplaint reportedspam markedasspam",
 }
 COMMON_WORDS = STATUSES | {

@@ -21,9 +21,9 @@ HEADER = ("emailHash", REASON, CREATED_AT)
 _COLUMNS = {
     name: field
     for field, names in {
-        EMAIL: "email emailaddress address recipient recipientaddress mail emailadresse adresseemail"
-        " courriel correo correoelectrónico indirizzoemail endereçodeemail emailadres adresemail"
-        " epost epostadress メールアドレス 邮箱 이메일 электроннаяпочта",
+        EMAIL: "email emailaddress address recipient recipientaddress mail emailadresse"
+        " adresseemail courriel correo correoelectrónico indirizzoemail endereçodeemail emailadres"
+        " adresemail epost epostadress メールアドレス 邮箱 이메일 электроннаяпочта",
         REASON: "reason suppressionreason reason.code grund sperrgrund motif raison motivo reden"
         " powód orsak 理由",
         CREATED_AT: "createdat created date lastupdatetime blockedat unsubtime cleantime datum"
