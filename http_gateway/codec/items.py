@@ -64,12 +64,18 @@ def message_items(read: InPlaceReader) -> ItemsReader:
 def read_invalid_row(errors_field: str, read: InPlaceReader, item: Any, row: Any) -> None:
     """Reads a row that is no object or has invalid values, and adds its errors."""
     violations = Violations(suggests=False)
+    values, repeated = item if isinstance(item, dict) else {}, {}
     if isinstance(item, InvalidRow):
+        repeated = item.repeated
         for key in item.invalid:
             violations.add(key, "INVALID_VALUE", "is not valid")
         read(dict(item), "", violations, row)
-    values = item if isinstance(item, dict) else {}
+        values = {key: value for key, value in item.items() if key not in repeated}
     add_row_errors(errors_field, row, violations.details, values)
+    # The row fails, but the server checks whether any of the values is an opt-out.
+    for key, texts in repeated.items():
+        for text in filter(None, map(_short_text, texts)):
+            getattr(row, errors_field).add(field=key, text=text)
 
 
 def add_row_errors(

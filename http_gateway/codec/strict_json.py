@@ -19,8 +19,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import orjson
@@ -126,12 +125,15 @@ def _too_deep(max_depth: int) -> RequestError:
 class InvalidRow(dict[str, Any]):
     """The valid values of a row, and its strings with lone surrogates replaced.
 
-    `invalid` are the keys of the invalid values.
+    `invalid` are the keys of the invalid values, and `repeated` all values of duplicate keys.
     """
 
-    def __init__(self, values: dict[str, Any], invalid: list[str]) -> None:
+    def __init__(
+        self, values: dict[str, Any], invalid: list[str], repeated: Mapping[str, list[Any]]
+    ) -> None:
         super().__init__(values)
         self.invalid = invalid
+        self.repeated = repeated
 
 
 def loads_rows(body: bytes, arrays: Collection[str]) -> Any:
@@ -169,8 +171,10 @@ class _DuplicateKeys(dict[str, Any]):
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
-        counts = Counter(key for key, _ in pairs)
-        self.duplicates = sorted(key for key, count in counts.items() if count > 1)
+        values: dict[str, list[Any]] = {}
+        for key, value in pairs:
+            values.setdefault(key, []).append(value)
+        self.duplicates = {key: values[key] for key in sorted(values) if len(values[key]) > 1}
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -227,7 +231,8 @@ def _row(value: Any) -> Any:
     """Returns a parsed row, as InvalidRow if it is an object with invalid values."""
     if not isinstance(value, dict):
         return value
-    values, invalid = {}, list(getattr(value, "duplicates", ()))
+    repeated: dict[str, list[Any]] = getattr(value, "duplicates", {})
+    values, invalid = {}, list(repeated)
     for key, item in value.items():
         if _is_valid({key: item}, MAX_DEPTH):
             values[key] = item
@@ -236,7 +241,10 @@ def _row(value: Any) -> Any:
         if type(item) is str:
             values[key] = item
     values = {_replaced(key): _replaced(item) for key, item in values.items()}
-    return InvalidRow(values, [_replaced(key) for key in invalid]) if invalid else values
+    if not invalid:
+        return values
+    repeated = {_replaced(key): [*map(_replaced, each)] for key, each in repeated.items()}
+    return InvalidRow(values, [_replaced(key) for key in invalid], repeated)
 
 
 def _replaced(value: Any) -> Any:

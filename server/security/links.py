@@ -28,10 +28,12 @@ import re
 import struct
 import zlib
 from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterator
 from enum import IntEnum
 from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from ulid import ULID
 
@@ -67,8 +69,13 @@ _MAC_LENGTH = 32
 _SIGNED_SHAPE = re.compile(
     rf"(?:u({_ID})({_ID})()|c({_ID})({_ID})([0-7][0-9A-HJKMNP-TV-Z]{{9}}))([0-9a-f]{{{_MAC_LENGTH}}})"
 )
-# Characters after a URL that mail programs take for a part of it.
-_ADDED = re.compile(r"(?:[.)>,\s]|%(?:2E|29|3E|2C|20|A0))+\Z", re.IGNORECASE)
+# Longer texts contain no token.
+_MAX_TEXT_LENGTH = 3 * MAX_TOKEN_LENGTH
+# The parts of a text between characters that no token contains.
+_PARTS = re.compile("[0-9A-Za-z]+")
+# Quoted-printable (RFC 2045) that was not decoded: a line break, or a character.
+_SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
+_QUOTED_PRINTABLE = re.compile("=([0-9A-F]{2})")
 
 
 class Purpose(IntEnum):
@@ -172,9 +179,12 @@ class Links:
     def token(self, text: str) -> Token | None:
         """Returns the content of a token, or None if the text is not one.
 
-        Characters after it that mail programs add are ignored.
+        Characters that mail programs add after it or within it are ignored, see `_spellings`.
         """
-        text = _ADDED.sub("", text)
+        tokens = map(self._exact_token, _spellings(text))
+        return next((token for token in tokens if token is not None), None)
+
+    def _exact_token(self, text: str) -> Token | None:
         match = _SIGNED_SHAPE.fullmatch(text)
         if match is not None:
             groups = [each for each in match.groups() if each is not None]
@@ -205,6 +215,23 @@ class Links:
 def unsubscribe_headers(url: str) -> dict[str, str]:
     """Returns the header fields of a mail for one-click unsubscription (RFC 8058)."""
     return {"List-Unsubscribe": f"<{url}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+
+
+def _spellings(text: str) -> Iterator[str]:
+    """Yields the tokens that a text can contain, the most likely one first.
+
+    Mail programs take punctuation after a URL for a part of it, and break or encode long URLs. All
+    tokens are authenticated, so a wrong one does nothing.
+    """
+    if len(text) > _MAX_TEXT_LENGTH:
+        return
+    text = unquote(text)
+    yield "".join(_PARTS.findall(text)[:1])
+    joined = _SOFT_BREAK.sub("", text)
+    decoded = _QUOTED_PRINTABLE.sub(lambda match: chr(int(match[1], 16)), joined)
+    yield "".join(_PARTS.findall(decoded)[:1])
+    for each in (decoded, joined):
+        yield "".join(_PARTS.findall(each))
 
 
 def _encrypted_token(key: Encryption, encrypted: bytes) -> Token:

@@ -8,7 +8,7 @@ import pytest
 
 from ..conftest import Account
 from .helpers import create_field, create_subscriber, over_http
-from .streams import Row, send_rows, send_table, written_table
+from .streams import Row, send_body, send_rows, send_table, written_table
 from .test_import import Import, by_address, each_form, outcomes, rejections
 
 OLD, NEW = "2023-02-03T04:05:06.000Z", "2024-02-03T04:05:06.000Z"
@@ -28,6 +28,7 @@ def test_flags_of_another_service_are_mapped(account: Account) -> None:
         "a@b.io,yes,no\nb@b.io,no,\nc@b.io,yes,yes\nd@b.io,,\ne@b.io,maybe,\nf@b.io,,2024-01-01\n"
         "g@b.io,Ja,Nein\nh@b.io,nein,\ni@b.io,ja,oui\nj@b.io,não,non\n"
         "k@b.io,gern,kaum\nl@b.io,nie wieder,\nm@b.io,yes,vielleicht\n"
+        "n@b.io,not since 2021,\no@b.io,5/6/2021,\np@b.io,2,\n"
     )
 
     stored = imported_statuses(
@@ -54,6 +55,7 @@ def test_flags_of_another_service_are_mapped(account: Account) -> None:
         "k@b.io": "UNCONFIRMED",
         "l@b.io": "COMPLAINED",
         "m@b.io": "UNSUBSCRIBED",
+        "o@b.io": "CONFIRMED",
     }
 
 
@@ -72,7 +74,7 @@ def test_unknown_words_of_flags_are_in_the_summary(account: Account) -> None:
 def test_status_words_are_known_or_mapped(account: Account) -> None:
     table = (
         "email,status\na@b.io,Subscribed\nb@b.io,cleaned\nc@b.io,Inactive\nd@b.io,gone\n"
-        "e@b.io,paused\nf@b.io,marked-as-spam\n"
+        "e@b.io,paused\nf@b.io,marked-as-spam\ng@b.io,Dado de baja\nh@b.io,配信停止\n"
     )
 
     stored = imported_statuses(account, table, statusMap=["gone=COMPLAINED", "inactive=BOUNCED"])
@@ -83,6 +85,8 @@ def test_status_words_are_known_or_mapped(account: Account) -> None:
         "c@b.io": "BOUNCED",
         "d@b.io": "COMPLAINED",
         "f@b.io": "COMPLAINED",
+        "g@b.io": "UNSUBSCRIBED",
+        "h@b.io": "UNSUBSCRIBED",
     }
 
 
@@ -97,11 +101,11 @@ def test_unknown_date_of_an_opt_out_counts_in_json_rows(account: Account) -> Non
 def test_status_words_are_known_in_json_rows(account: Account) -> None:
     rows = [
         {"email": "a@b.io", "status": "cleaned"},
-        {"email": "b@b.io", "status": "abbestellt"},
+        {"email": "b@b.io", "status": "raus"},
         {"email": "c@b.io", "status": "odd"},
     ]
 
-    results = send_rows(account, rows, statusMap=["Abbestellt=UNSUBSCRIBED"]).records
+    results = send_rows(account, rows, statusMap=["Raus=UNSUBSCRIBED"]).records
 
     assert rejections(results)[2] == ("INVALID_FIELD", "status")
     assert by_address(account, "a@b.io")["status"] == "BOUNCED"
@@ -165,6 +169,28 @@ CONSENT_COLUMNS = (
         "Statut",
         "STOP",
     ),
+    *("dnc_email", "email_subscribe", "Deaktiviert", "Gesperrt am", "Werbewiderspruch"),
+    *("Ne pas contacter", "Dado de baja", "Geen e-mail", "Stato iscrizione", "Zgoda marketingowa"),
+    *(
+        "Não enviar",
+        "Avregistrerad",
+        "Samtykke",
+        "配信停止",
+        "メルマガ",
+        "退订",
+        "수신거부",
+        "Отписан",
+    ),
+)
+# Of other services, about other things.
+OTHER_COLUMNS = (
+    *("State", "Angemeldet am", "Data iscrizione", "Trabajo", "Account status"),
+    *(
+        "Subscription tier",
+        "Would you accept a discount code for your next order with us?",
+        "登録日",
+    ),
+    *("SMS opt-in", "Adopted pets", "push_subscribe"),
 )
 
 
@@ -182,6 +208,12 @@ def test_column_that_looks_like_consent_is_not_ignored(account: Account, name: s
         assert "optedIn or optedOut" in str(error.body)
 
     assert send_table(account, table, ignoreColumns=[name]).error is None
+
+
+def test_columns_about_other_things_do_not_look_like_consent(account: Account) -> None:
+    table = written_table([["email", *OTHER_COLUMNS], ["a@b.io", *"x" * len(OTHER_COLUMNS)]])
+
+    assert send_table(account, table, unknownColumns="IGNORE").error is None
 
 
 @pytest.mark.parametrize("action", ["IGNORE", "CREATE_FIELDS"])
@@ -312,3 +344,51 @@ def _records_and_summary(account: Account, table: Any, **options: Any) -> tuple[
     streamed = send_table(account, text, **options)
     assert streamed.summary is not None, streamed.error
     return streamed.records, streamed.summary
+
+
+@over_http  # Messages have no duplicate keys.
+@pytest.mark.parametrize("words", ["UNSUBSCRIBED CONFIRMED", "abgemeldet active", "active cleaned"])
+def test_opt_out_is_not_lost_to_a_second_member_with_its_name(account: Account, words: str) -> None:
+    first, second = words.split()
+    lines = (
+        f'{{"email": "a@b.io", "status": "{first}", "status": "{second}"}}\n'
+        '{"email": "b@b.io", "status": "CONFIRMED", "status": "active"}\n'
+        '{"email": "c@b.io", "unsubscribedAt": "2024-01-01", "unsubscribedAt": null}\n'
+    )
+
+    results = send_body(account, "application/x-ndjson", lines.encode(), {}).records
+
+    assert by_address(account, "a@b.io")["status"] in ("UNSUBSCRIBED", "BOUNCED")
+    assert by_address(account, "c@b.io")["status"] == "UNSUBSCRIBED"
+    assert outcomes(results) == ["CREATED", "FAILED", "CREATED"]
+    assert rejections(results)[1] == ("INVALID_FIELD", "status")
+
+
+@pytest.mark.parametrize("action", ["IGNORE", "CREATE_FIELDS"])
+def test_opt_out_in_a_column_without_a_name_for_it_counts(account: Account, action: str) -> None:
+    table = (
+        "email,State,Result,SMS,Zustand\na@b.io,Unsubscribed,,,\nb@b.io,,hard bounce,,\n"
+        "c@b.io,CA,,unsubscribed,\nd@b.io,,,,abgemeldet\ne@b.io,cancelled,,,\n"
+    )
+
+    streamed = send_table(account, table, unknownColumns=action, ignoreColumns=["Zustand"])
+    send_rows(account, [{"email": "f@b.io", "customFields": {"State": "opted-out"}}])
+    send_rows(
+        account,
+        [
+            {"email": "g@b.io", "customFields": {"Kind": "Unsubscribed"}},
+            {"email": "h@b.io", "customFields": {"Kind": "other", "SMS": "unsubscribed"}},
+        ],
+        unknownColumns=action,
+    )
+
+    assert streamed.summary is not None
+    reported = streamed.summary["unrecognizedCells"]
+    assert [each["column"] for each in reported] == ["State", "Result"]
+    stored = {
+        row["email"][0]: row["status"] for row in account.ok("ListSubscribers")["subscribers"]
+    }
+    mailable = dict.fromkeys("cdeh", "UNCONFIRMED")
+    assert stored.items() >= {"a": "UNSUBSCRIBED", "b": "BOUNCED", "g": "UNSUBSCRIBED"}.items()
+    assert {name: status for name, status in stored.items() if name in "cdeh"} == mailable
+    assert stored.get("f") != "UNCONFIRMED"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ..cases import each
 from ..conftest import Account
-from .helpers import create_subscriber, create_subscriber_in, stored, suppress
+from .helpers import create_subscriber, create_subscriber_in, over_http, stored, suppress
 from .streams import (
     EXPORT_SUPPRESSIONS,
     IMPORT_SUPPRESSIONS,
@@ -246,6 +248,25 @@ def test_unknown_reason_or_time_suppresses_nevertheless_and_is_reported(account:
     ]
 
 
+def test_address_of_a_line_with_the_wrong_number_of_cells_is_suppressed(account: Account) -> None:
+    text = f"name,email,by\nKing, Ada,{ADA},x\n{BOB}\na,b\nc@d.io,x,e@f.io,g\n"
+
+    result = import_list(account, text, reason="UNSUBSCRIBED")
+
+    assert outcomes(result) == [(2, "ADDED"), (3, "ADDED"), (4, "FAILED"), (5, "FAILED")]
+    assert reasons(account, ADA, BOB) == ["UNSUBSCRIBED", "UNSUBSCRIBED"]
+
+
+@over_http
+def test_address_of_a_malformed_line_is_suppressed(account: Account) -> None:
+    text = f'email,name\n{ADA},"Ada" King\nx,"y" z\n'
+
+    result = import_list(account, text, reason="UNSUBSCRIBED")
+
+    assert outcomes(result) == [(2, "ADDED"), (3, "FAILED")]
+    assert reasons(account, ADA) == ["UNSUBSCRIBED"]
+
+
 def test_invalid_rows_fail_alone(account: Account) -> None:
     rows = [{"email": ADA, "createdAt": "1960-01-01T00:00:00.000Z"}, {"email": BOB}]
 
@@ -257,6 +278,23 @@ def test_invalid_rows_fail_alone(account: Account) -> None:
     ]
     assert result.summary is not None
     assert (result.summary["added"], result.summary["failed"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("header", "word", "reason"),
+    [
+        ("Correo electrónico,Motivo", "Baja", "UNSUBSCRIBED"),
+        ("E-mailadres,Reden", "afgemeld", "UNSUBSCRIBED"),
+        ("メールアドレス,理由", "配信停止", "UNSUBSCRIBED"),
+        ("recipient_address,reason", "Hard bounce", "BOUNCED"),
+    ],
+)
+def test_list_has_columns_and_reasons_in_other_languages(
+    account: Account, header: str, word: str, reason: str
+) -> None:
+    import_list(account, f"{header}\n{ADA},{word}\n", reason="MANUAL")
+
+    assert reasons(account, ADA) == [reason]
 
 
 def test_file_without_a_column_for_addresses_is_rejected(account: Account) -> None:

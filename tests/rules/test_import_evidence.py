@@ -17,7 +17,8 @@ from rosterd.server.features.subscribers.rules import ConsentRecord, NewSubscrib
 NOW = 1_900_000_000_000
 STRICTNESS = {"UNCONFIRMED": 0, "CONFIRMED": 0, "BOUNCED": 1, "UNSUBSCRIBED": 2, "COMPLAINED": 3}
 statuses = st.none() | st.sampled_from(Status)
-times = st.none() | st.integers(0, 5)
+DAY = 24 * 3600 * 1000
+times = st.none() | st.sampled_from([0, 1, 2, DAY - 1, DAY, DAY + 1])
 
 
 @given(statuses, statuses, times, times, times, st.booleans(), st.booleans())
@@ -45,8 +46,12 @@ def test_strictest_statement_about_consent_holds(
         return
     mailable = status is not None and STRICTNESS[status.name] == 0
     later = [confirmed, changed if dates_status and mailable else None]
+    # Midnight is a date without a time, which can be any time of the day.
     is_current = unsubscribed is not None and all(
-        time is None or time <= unsubscribed for time in later
+        time is None
+        or time <= unsubscribed
+        or (unsubscribed % DAY == 0 and time < unsubscribed + DAY)
+        for time in later
     )
     statements = [each for each in (status, opt_out) if each is not None]
     statements += [Status.UNSUBSCRIBED] if is_current else []

@@ -29,6 +29,9 @@ ids = st.integers(0, 2**128 - 1).map(lambda number: str(ULID.from_int(number)))
 numbers = st.integers(0, 2**47)
 # What mail programs add to the end of a URL.
 ADDED = [".", ")", ">", ",", " ", "\u00a0", "%20", "%2e", "%29", "%3E", "%2C", ">.", ")%20,"]
+ADDED += [";", '"', "%22", "\u201d", "\u200b", "]", "!", "*", "=", "=3D", "&gt;", "<br>", "&utm=x"]
+# What they insert into a long URL.
+INSERTED = ["\n", "\r\n", "=\r\n", "= \n", "=", "%0A", "=%0D%0A", " ", "\n> ", "%3D%0A"]
 
 
 def token_of(url: str) -> str:
@@ -114,6 +117,22 @@ def test_characters_that_mail_programs_add_are_ignored(added: str) -> None:
 
     assert all(LINKS.token(text + added) == LINKS.token(text) is not None for text in texts)
     assert LINKS.token(added) is None
+
+
+@given(st.sampled_from(INSERTED), st.lists(st.integers(1, 60), min_size=1, max_size=3))
+def test_breaks_that_mail_programs_insert_are_ignored(inserted: str, positions: list[int]) -> None:
+    of_subscriber = (first_id_at(1), first_id_at(2), "ada@example.com")
+    for text in (
+        token_of(LINKS.unsubscribe_url(*of_subscriber)),
+        token_of(LINKS.confirm_url(*of_subscriber, 3, 4)),
+        signed_token(KEY, *of_subscriber),
+    ):
+        broken = text
+        for position in sorted(positions, reverse=True):
+            broken = broken[:position] + inserted + broken[position:]
+        encoded = "".join(f"={ord(each):02X}" for each in text)
+
+        assert LINKS.token(broken) == LINKS.token(encoded) == LINKS.token(text) is not None
 
 
 def test_a_token_ends_with_any_change_of_a_character() -> None:

@@ -37,6 +37,7 @@ _FLAGS = BOOLEANS | {word: flag for flag, words in _FLAG_WORDS.items() for word 
 _MAILABLE = (Status.CONFIRMED, Status.UNCONFIRMED)
 # The words of a list of reasons, such as HARD_BOUNCE.
 _REASONS = re.compile(r"[\w ]+")
+_NUMERIC_DATE = re.compile(r"\d{1,4}([-/.])\s?\d{1,2}\1\s?\d{2,4}(?!\d)", re.ASCII)
 _FLAG_HINT = "Write yes or no, or map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
 _STATUS_HINT = "Map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
 # Texts that mean no date in a column of opt-out dates, by column key. `parse_date` recognizes more.
@@ -180,9 +181,9 @@ def flag_of(cell: str) -> bool | None:
         return _FLAGS[key]
     try:
         return parse_date(cell, None) is not None
-    except UnknownDate as error:
+    except UnknownDate:
         # A date whose order is not known is a date too.
-        return True if error.hint is not None else None
+        return True if _NUMERIC_DATE.match(cell.strip()) else None
 
 
 def parse_tags(row: CsvRow, cell: str) -> None:

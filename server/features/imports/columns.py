@@ -21,7 +21,7 @@ from ..custom_fields.store import ColumnField
 from ..subscribers.csv_format import CUSTOM_FIELDS
 from ..subscribers.rules import Failure
 from .cells import FIELD_NAMES, OPTED_IN, OPTED_OUT_FLAG, REVERSED_NAME
-from .consent_columns import states_consent
+from .consent_columns import is_other_channel, states_consent
 from .presets import Preset, detect
 
 # The maximum length of the list of unknown columns in an error. The size of gRPC metadata is
@@ -156,6 +156,7 @@ class Columns:
             for number, column in enumerate(options.ignored)
             for index in columns_named(cells, column, f"ignoreColumns[{number}]")
         } | {index for index, targets in mapped.items() if not targets}
+        by_client = ignored | mapped.keys()
         mapped |= {position: (CUSTOM_FIELDS + key,) for position, key in created.items()}
         claimed = {field for targets in mapped.values() for field in targets}
         from_preset = list(self.preset.columns) if self.preset else []
@@ -178,6 +179,16 @@ class Columns:
                 targets, rank = (target,) if target else (), 1 + len(from_preset)
                 claimed.update(targets)
             self.known.append(Column(index, cell, targets, rank))
+        known = {column.position: column.fields for column in self.known}
+        # The positions of unknown columns and custom fields that the client did not choose.
+        self.not_chosen = [
+            index
+            for index, name in enumerate(names)
+            if index not in by_client
+            and (index not in known or any(map(_is_custom, known[index])))
+            and not is_other_channel(name)
+            and not cells[index].lower().startswith(CUSTOM_FIELDS.lower())
+        ]
         self._read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
         if is_checked:
             self._check_consent(names, mapped, ignored | self._read_only)

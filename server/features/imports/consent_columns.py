@@ -29,21 +29,75 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"(?:marketing|subscription|subscriber)?(?:status|preferences?)"
     r"|subscri(?:ber|ption)state|emailmarketing|excluded|contactby\w*mail"
     r"|e?mails?(?:ok|okay|allowed|enabled|disabled|permitted|active|notifications?)"
+    r"|emailsubscri|emailstate|emailaddressstatus|comm(?:unication)?pref|abuse|junk|deliverab"
+    r"|deactivat|withdr[ae]w|revoke|revocation|objection|unscub|optdout|clean(?:date|time)"
+    r"|do[’']?n[’']?t(?:e?mail|contact|market|send)|stope?mail|mailstop|mailererror|undelivered"
+    r"|(?:bad|wrong|dead|failed|returned)e?mail|e?mailfailed|sende?mails?"
+    r"|(?:^no|never)(?:e?mail|marketing|contact|promo)|promo(?:tional)?e?mail"
+    r"|ok(?:ay)?to(?:e?mail|contact)|(?:can|may)(?:be|we)(?:contact|e?mail)"
+    r"|(?:marketing|contact)(?:allowed|emails|ok)|(?:^|e?mail|mautic)dn[cm](?:e?mail|flag|$)"
+    # German
+    r"|ausgetragen|(?:^|mail|werbe)sperr|gesperrt|robinson|widerspr|zustimm|zugestimmt|werbung"
+    r"|k(?:ü|ue)ndig|erlaubt|erlaubnis|unzustellbar|schwarzeliste|kontaktiertwerden"
+    r"|nicht(?:mehr)?(?:kontakt|anschreib|anmail|mailen)"
+    # French
+    r"|d[eé]sabon|d[eé]sinscr|nep(?:as|lus)(?:contact|envoy)|refuse|accepte|^statutd|bloqu[eé]"
+    r"|listenoire|plainte|npai|opposition|r[eé]sili|supprim"
+    # Spanish and Portuguese
+    r"|(?:^|de|fecha)baja(?:$|news|fecha)|debaja|cancel(?:ou|ad[oa]|amento)|acepta|aceita|lopd|queja"
+    r"|n(?:o|[aã]o)(?:enviar|contactar|contatar)|listan[eg][gr]r?a|rebot|bolet[ií]n|autoriza|recib[ei]|recebe"
+    r"|(?<!data)(?<!datade)inscri[cç][aã]o|removid|desinscri|desativad|desactivad"
+    # Italian
+    r"|(?<!data)(?<!datadi)iscrizion|consenso|cancella[tz]|noncontatt|bloccat|rimoss|disattivat"
+    r"|revoca|privacymarketing"
+    # Dutch
+    r"|uitschrij[fv]|nieuwsbrief|toestemming|geene?mail|niet(?:e?mail|benader|contact)"
+    r"|geblokkeerd|opgezegd|bezwaar|zwartelijst"
+    # Swedish, Norwegian, Danish and Finnish
+    r"|avregistr|avprenum|prenumererar|avslutadpren|avanm[aä]l|samty[ck]ke|sp[aä]rrad|reklamsp"
+    r"|ny(?:he[dt]s|tt)brev|avb[oö]jt|utskick|frameld|avmeld|meldtav|reservert|f[aå]rej"
+    r"|peruttu|peruutettu|uutiskirje|markkinointi|suostumus"
+    # Polish, Czech, Slovak, Croatian and Slovenian
+    r"|rezygn|^zgod[ay]|subskryp|zablokowan|usuni[eę]t|sprzeciw|niewysy[lł]a|odwo[lł]aniezgod"
+    r"|souhlas|s[uú]hlas|odb[eě]r|odjav|pretplat|suglasnost|privola|soglasje"
+    # Hungarian, Romanian, Turkish, Vietnamese and Indonesian
+    r"|leiratkoz|feliratkoz|h[ií]rlev[eé]l|hozz[aá]j[aá]rul|dezabon|abonat|consim[tțţ]"
+    r"|abonelik|ticariileti|^i\u0307?zin|h[uủ]y[dđ][aă]ngk[yý]|langganan"
+    # Greek, Russian and Ukrainian
+    r"|διαγρ[αά]φ|συγκατ[αά]θεση|отпис|відпис|подпис|согласи|рассылк|розсилк|ч[её]рныйсписок"
+    # Arabic, Hebrew and Thai
+    r"|الاشتراك|הוסר|הסרה|דיוור|ยกเลิก"
+    # Japanese, Chinese and Korean
+    r"|配信|購読|メルマガ|メールマガジン|メール受信|退会|解除|オプト(?:イン|アウト)|同意|停止|拒否|dm可否"
+    r"|退[订訂]|取消[订訂]|[订訂][阅閱]|黑名[单單]|拒收|수신|구독|동의"
 )
 # Permissions for another channel than mail.
-_OTHER_CHANNELS = re.compile(r"sms|whatsapp|push|phone|directmail|post(?:al)?mail")
+_OTHER_CHANNELS = re.compile(r"sms|whatsapp|push|(?:tele)?phone|telefon|directmail|post(?:al)?mail")
 _NAMES = re.compile(
-    r"(?:is|was)?(?:active|inactive|enabled|disabled|removed|deleted|archived|cancell?ed|banned)"
-    r"|(?:deleted|removed|archived|cancell?ed|left|inactive)(?:at|on|date)|date(?:removed|left)"
-    r"|marketing|stop|stopstatus|stoptime|statut|sub(?:scriber)?status|baja"
-    r"|e?mailinvalid|invalide?mail|e?mailvalid|mailingok|dnc|dnm"
+    r"(?:is|was)?(?:active|inactive|enabled|disabled|removed|deleted|archived|cancell?ed|banned"
+    r"|rejected|declined|refused|denied|objected|opposed|suspended|paused|muted|silenced|frozen"
+    r"|lapsed|resigned|quit|stopped|unreachable)(?:at|on|date)?\??"
+    r"|(?:left|remover?|removal|cancel(?:lation)?|exclude)(?:at|on|date)?|date(?:removed|left)"
+    r"|marketing|stop|stopstatus|stoptime|statut|sub(?:scriber)?status|userstatus|sendingstatus|baja"
+    r"|e?mailinvalid|invalid(?:e?mail)?|e?mailvalid|mailingok|mailme|dnc|dnm|opted|optin\?"
+    r"|subscri(?:be|ptions?|btion)|promotions?|news|offers|updates|news&offers|doi(?:status)?"
+    # The words for active, deleted, subscribed and status in other languages
+    r"|(?:in)?aktiv|(?:de)?aktiviert|angemeldet|gel(?:ö|oe)scht(?:am)?|storniert(?:am)?|(?:in)?actif"
+    r"|abonn[eé]e?|accord|rejet[eé]?|(?:in)?activo|(?:in)?ativo|(?:in)?attivo|(?:in)?actief"
+    r"|aangemeld|ingeschreven|zgoda|(?:nie)?aktywny|situa[cç][aã]o|acord|abone|i\u0307ys|отказ|згода"
+    r"|ステータス|状態|状态|狀態|상태|статус|stav|κατάσταση|الحالة"
 )
+
+
+def is_other_channel(column_key: str) -> bool:
+    """Whether a column, given by its `column_key`, is about another channel than mail."""
+    others, count = _OTHER_CHANNELS.subn("", column_key)
+    return count > 0 and "mail" not in others
 
 
 def states_consent(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, looks as if it stated consent."""
-    others, count = _OTHER_CHANNELS.subn("", column_key)
-    if count and "mail" not in others:
+    if is_other_channel(column_key):
         return False
     return (
         _NAMES.fullmatch(column_key) is not None

@@ -10,6 +10,8 @@ from __future__ import annotations
 from ..subscribers.fields import Status
 from ..subscribers.rules import OPTED_OUT, ConsentRecord, Row, strictest
 
+DAY = 24 * 3600 * 1000
+
 
 def stated_status(
     status: Status | None,
@@ -22,8 +24,9 @@ def stated_status(
     """Returns the status of a row, or None if it states nothing.
 
     `opt_out` is the strictest status of its flags and marks. The date of an opt-out counts unless
-    the row has a later time of confirmation. With `dates_status`, statusChangedAt is the time of
-    the change to the status of the row: if that is no opt-out, a later one outweighs the date too.
+    the row has a later time of confirmation; one without a time of day means the end of the day.
+    With `dates_status`, statusChangedAt is the time of the change to the status of the row: if that
+    is no opt-out, a later one outweighs the date too.
     In an export of Roster, the status counts, and the dates do not.
     """
     if is_own_export and status is not None:
@@ -33,7 +36,8 @@ def stated_status(
         later = [record.confirmed_at]
         if dates_status and status is not None and status not in OPTED_OUT:
             later.append(record.status_changed_at)
-        if all(time is None or time <= date for time in later):
+        last = date + DAY - 1 if date % DAY == 0 else date
+        if all(time is None or time <= last for time in later):
             opt_out = strictest(opt_out, Status.UNSUBSCRIBED)
     return strictest(status, opt_out)
 

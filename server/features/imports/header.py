@@ -28,7 +28,13 @@ from .columns import Column, ColumnOptions, Columns, is_without_failure
 from .csv_row import CsvRow
 from .evidence import stated_status
 from .presets import Preset
-from .status_words import COMMON_WORDS, OPT_OUT_WORDS, STATUSES, parse_status_map
+from .status_words import (
+    COMMON_WORDS,
+    OPT_OUT_WORDS,
+    STATUSES,
+    parse_status_map,
+    stated_opt_out,
+)
 
 _DEFAULTS = ColumnOptions()
 _FLAGS = frozenset({OPTED_IN, OPTED_OUT_FLAG})
@@ -37,6 +43,10 @@ _CONSENT = _FLAGS | {"status"}
 _STATING = _CONSENT | {"isConfirmed", "confirmedAt", "unsubscribedAt"}
 # The fields that are read from a line with too many or too few cells.
 _OF_OPT_OUTS = _CONSENT | {"email", "unsubscribedAt"}
+_STATED_HINT = (
+    "This opt-out counts. Map the column to status or optedOut, or list it in ignoreColumns if it"
+    " says nothing about permission to send mail."
+)
 
 
 class Parser(NamedTuple):
@@ -97,6 +107,7 @@ class Header:
         self._is_lenient = preset is not None and preset.is_lenient
         self._marks = _marks(self.columns.known, cells, preset)
         self._opt_ins = [each.position for each in self._parsers if each.field == OPTED_IN]
+        self._not_chosen = [] if self._is_own_export else self.columns.not_chosen
         self._states_consent = bool(self._marks.columns) or any(
             each.field in _STATING for each in self._parsers
         )
@@ -135,6 +146,10 @@ class Header:
                 parse(row, unescape_formula(cell) if cell[0] == "'" else cell)
             except CellError as error:
                 self._reject(row, index, field, cell, error.hint)
+        for index in self._not_chosen:
+            if (opt_out := stated_opt_out(cells[index])) is not None:
+                row.opt_out = strictest(row.opt_out, opt_out)
+                self.unrecognized.add(column_name(self.cells, index), cells[index], _STATED_HINT)
         if row.name or row.display_name:
             row.split_name()
         # An empty cell is a box that is not checked.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -27,15 +28,17 @@ from ..subscribers.rules import (
     ConsentRecord,
     Row,
     Validated,
+    strictest,
     subscriber_of,
 )
 from ..tags.rules import distinct, parse_name
 from .cells import is_valid_ip, is_valid_source
 from .columns import ColumnOptions, UnknownColumns
+from .consent_columns import is_other_channel
 from .csv_row import CsvRow
 from .evidence import stated_status
 from .presets import PRESETS
-from .status_words import COMMON_WORDS, parse_status_map
+from .status_words import COMMON_WORDS, parse_status_map, stated_opt_out
 
 # Names of times by JSON name: of the consent record, then also of the profile.
 _TIMES = {json_name(name): name for name in ConsentRecord._fields if name.endswith("_at")}
@@ -87,7 +90,8 @@ def import_row(
 ) -> Row:
     """Returns a row, with faults for an invalid status, time or consent.
 
-    The gateway passes on words and dates in the formats of other services as faults.
+    The gateway passes on words and dates in the formats of other services as faults, and of a
+    member that is specified more than once a fault without text, then all values.
     """
     row, faults = row_of(message), list[str]()
     row.line = line
@@ -97,7 +101,7 @@ def import_row(
     for fault in message.faults:
         word = options.status_words.get(column_key(fault.text))
         if fault.field == "status" and word is not None:
-            row.status = word
+            row.status = strictest(row.status, word)
             continue
         name = _ALL_TIMES.get(fault.field)
         try:
@@ -116,7 +120,7 @@ def import_row(
     row.faults = faults
     if message.status:
         try:
-            row.status = Status(message.status)
+            row.status = strictest(row.status, Status(message.status))
         except ValueError:
             faults.append("status")
     if "<" in row.email and not (row.profile["first_name"] or row.profile["last_name"]):
@@ -126,6 +130,8 @@ def import_row(
     _add_consent(message, row, stated, now)
     # The date of an opt-out that cannot be read is still an opt-out.
     opt_out = Status.UNSUBSCRIBED if "unsubscribedAt" in faults else None
+    if row.status is None:
+        opt_out = strictest(opt_out, _opt_out_in_values(row, options))
     if stated or opt_out is not None:
         row.consent_record = ConsentRecord(**stated)
         row.status = stated_status(
@@ -136,6 +142,18 @@ def import_row(
             dates_status=True,
         )
     return row
+
+
+def _opt_out_in_values(row: Row, options: Options) -> Status | None:
+    """Returns the strictest opt-out that a text in a custom field states, unless it is ignored."""
+    ignored = set(map(column_key, options.columns.ignored))
+    texts = [
+        value
+        for name, value in (row.custom_fields or {}).items()
+        if isinstance(value, str) and stated_opt_out(value) is not None
+        if not is_other_channel(key := column_key(name)) and key not in ignored
+    ]
+    return reduce(strictest, map(stated_opt_out, texts), None)
 
 
 def _add_consent(message: pb.ImportSubscriber, row: Row, stated: dict[str, Any], now: int) -> None:

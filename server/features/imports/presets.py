@@ -98,7 +98,9 @@ _DECLARED = (
             "consentSource": "source",
             # Details of opt-outs, and permissions for other purposes.
             "": "unsubcampaigntitle unsubcampaignid unsubreason unsubreasonother"
-            " cleancampaigntitle cleancampaignid marketingpermissions",
+            " cleancampaigntitle cleancampaignid marketingpermissions erlaubniszummarketing"
+            " marketingberechtigungen marketingtoestemmingen autorisationsmarketing"
+            " permisosdemarketing autorizzazionimarketing permissõesdemarketing",
         },
         statuses={UNCONFIRMED: "transactional"},
         marks={
@@ -144,6 +146,7 @@ _DECLARED = (
             UNCONFIRMED: "paused unactivated upcoming",
             UNSUBSCRIBED: "spammy",
         },
+        marks={BOUNCED: "undeliverabilitydate"},
     ),
     _preset(
         "EMAILOCTOPUS",

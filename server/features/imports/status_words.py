@@ -19,14 +19,35 @@ _COMMON = {
     Status.UNSUBSCRIBED: "unsubscribe unsub optedout optout cancelled canceled inactive disabled"
     " removed deleted archived blocked blocklisted blacklisted suppressed usersuppressed donotmail"
     " donotemail donotcontact neversubscribed notsubscribed noconsent inaktiv abgemeldet gesperrt"
-    " désabonné désinscrit inactivo desuscrito cancelado inattivo disiscritto",
-    Status.BOUNCED: "cleaned bounce hardbounce hardbounced undeliverable invalid invalidemail",
+    " abbestellt widerrufen gelöscht désabonné desabonne désinscrit desinscrit inactivo desuscrito"
+    " baja dadodebaja cancelado desinscrito descadastrado bloqueado inattivo disiscritto afgemeld"
+    " uitgeschreven geblokkeerd wypisany zablokowany odhlášen avregistrerad avmeldt afmeldt"
+    " unsubscribedfromall отписан 配信停止 退会 退订 수신거부",
+    Status.BOUNCED: "cleaned bounce hardbounce hardbounced undeliverable invalid invalidemail"
+    " unzustellbar rebotado",
     Status.COMPLAINED: "complaint spam junk abuse spamcomplaint reportedspam markedasspam",
 }
 COMMON_WORDS = STATUSES | {
     word: status for status, words in _COMMON.items() for word in words.split()
 }
 OPT_OUT_WORDS = {word: status for word, status in COMMON_WORDS.items() if status in OPTED_OUT}
+# Words that state an opt-out in any column, by column key. The others have further meanings, such
+# as an order that was canceled.
+_UNAMBIGUOUS = {
+    Status.UNSUBSCRIBED: "unsubscribed unsubscribe unsub optedout donotmail donotemail donotcontact"
+    " usersuppressed blocklisted blacklisted abgemeldet abbestellt désabonné désinscrit desuscrito"
+    " dadodebaja disiscritto afgemeld uitgeschreven descadastrado wypisany avregistrerad 配信停止"
+    " 退订 отписан",
+    Status.BOUNCED: "hardbounce hardbounced emailbounced",
+    Status.COMPLAINED: "spamcomplaint reportedspam markedasspam",
+}
+_STATED = {word: status for status, words in _UNAMBIGUOUS.items() for word in words.split()}
+_MAX_WORD_LENGTH = 20
+
+
+def stated_opt_out(text: str) -> Status | None:
+    """Returns the opt-out that a text states in any column, or None."""
+    return _STATED.get(column_key(text)) if len(text) <= _MAX_WORD_LENGTH else None
 
 
 def parse_status_map(entries: Iterable[str]) -> dict[str, Status]:

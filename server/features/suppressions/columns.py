@@ -17,12 +17,15 @@ EMAIL, REASON, CREATED_AT = "email", "reason", "createdAt"
 _TARGETS = {"": ""} | {column_key(field): field for field in (EMAIL, REASON, CREATED_AT)}
 HEADER = ("emailHash", REASON, CREATED_AT)
 # The columns of common services, by `column_key`: Amazon SES, Brevo, Mailchimp, Mailgun, Postmark
-# and SendGrid; and of spreadsheets in German, French, Spanish, Portuguese, Italian and Dutch.
+# and SendGrid; and of spreadsheets in several languages.
 _COLUMNS = {
     name: field
     for field, names in {
-        EMAIL: "email emailaddress address recipient emailadresse adresseemail",
-        REASON: "reason suppressionreason reason.code grund sperrgrund motif raison motivo reden",
+        EMAIL: "email emailaddress address recipient recipientaddress mail emailadresse"
+        " adresseemail courriel correo correoelectrónico indirizzoemail endereçodeemail emailadres"
+        " adresemail epost epostadress メールアドレス 邮箱 이메일 электроннаяпочта",
+        REASON: "reason suppressionreason reason.code grund sperrgrund motif raison motivo reden"
+        " powód orsak 理由",
         CREATED_AT: "createdat created date lastupdatetime blockedat unsubtime cleantime datum"
         " fecha",
     }.items()
@@ -33,7 +36,7 @@ _REASONS = {
     for reason, words in {
         Reason.UNSUBSCRIBED: "unsubscribed unsubscribe optout optedout unsubscribedviama"
         " unsubscribedviaemail unsubscribedviaapi abgemeldet abmeldung désabonné désinscrit"
-        " desuscrito disiscritto",
+        " desuscrito baja disiscritto afgemeld descadastrado wypisany avregistrerad 配信停止 退订",
         Reason.BOUNCED: "bounced bounce hardbounce cleaned unzustellbar",
         Reason.COMPLAINED: "complained complaint spamcomplaint spamreport spam abuse"
         " contactflaggedasspam beschwerde plainte queja",
@@ -60,6 +63,7 @@ class Columns:
 
     def __init__(self, first_line: Sequence[str], options: CellOptions) -> None:
         """Raises ValidationError if the map is invalid, or maps two columns to one field."""
+        self._count = len(first_line)
         self._names = [column_name(first_line, index) for index in range(len(first_line))]
         self._options = options
         self.unrecognized = UnrecognizedCells()
@@ -94,7 +98,18 @@ class Columns:
     def has_reason(self) -> bool:
         return REASON in self._positions
 
-    def row(self, line: int, cells: Sequence[str], now: int) -> Row:
+    def row(self, line: int, cells: Sequence[str], now: int, *, is_malformed: bool = False) -> Row:
+        """Returns a row.
+
+        The cells of a malformed line, or of one with more or fewer than the first line, may be in
+        wrong columns. Such a line has the only address in it, or if there is none, a fault.
+        """
+        email = self._cell(EMAIL, cells)
+        fault = "" if is_malformed else None
+        if is_malformed or len(cells) != self._count:
+            addresses = [cell for cell in cells if parse_file_email(cell)]
+            if len(addresses) == 1:
+                email, fault = addresses[0], None
         text = self._cell(REASON, cells)
         reason = _REASONS.get(column_key(text))
         if text and reason is None:
@@ -105,7 +120,7 @@ class Columns:
                 time = parse_time(text, self._options.date_format, now)
             except UnknownDate as error:
                 self._reject(CREATED_AT, text, error.hint)
-        return Row(line, self._cell(EMAIL, cells), reason, time)
+        return Row(line, email, reason, time, fault)
 
     def _cell(self, field: str, cells: Sequence[str]) -> str:
         position = self._positions.get(field, len(cells))

@@ -31,6 +31,10 @@ from .subscribers import SuppressedSubscribers
 
 # Each existing subscriber that opts out takes several statements.
 MAX_ROWS_OF_A_TRANSACTION = 500
+_NO_EMAIL = (
+    "must start with a header that names email; map another column with columnMap, such as"
+    " columnMap=Contact=email"
+)
 # Characters of the address of a failed row.
 MAX_REPEATED = 320
 
@@ -129,7 +133,7 @@ class SuppressionImport:
             return request.lines
         columns = self._columns = Columns(request.lines[0].cells[:], self._options)
         if not columns.has_email:
-            raise invalid("lines", "INVALID_VALUE", "must start with a header that names email")
+            raise invalid("lines", "INVALID_VALUE", _NO_EMAIL)
         if not columns.has_header:
             return request.lines
         self._last_line = request.lines[0].number or 1
@@ -142,8 +146,7 @@ class SuppressionImport:
         for line in lines:
             assert self._columns is not None
             self._last_line = line.number or self._last_line + 1
-            row = self._columns.row(self._last_line, line.cells, now)
-            yield row._replace(fault="") if line.malformed else row
+            yield self._columns.row(self._last_line, line.cells, now, is_malformed=line.malformed)
         for message in request.suppressions:
             self._last_line += 1
             yield self._row(message, now)

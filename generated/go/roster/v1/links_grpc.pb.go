@@ -43,8 +43,8 @@ const (
 // the address now, or else suppresses the address. Links of earlier versions, whose tokens are
 // signed, unsubscribe while their subscriber exists.
 //
-// The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
-// ignored.
+// Characters that mail programs add are ignored: punctuation and blanks before or after a token,
+// and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
 type LinkServiceClient interface {
 	// Creates the links of a subscriber. Nothing is stored, so links can be created again at
 	// any time. Fails with SUBSCRIBER_NOT_FOUND, or with PUBLIC_URL_NOT_SET if the
@@ -117,8 +117,8 @@ func (c *linkServiceClient) FollowLink(ctx context.Context, in *FollowLinkReques
 // the address now, or else suppresses the address. Links of earlier versions, whose tokens are
 // signed, unsubscribe while their subscriber exists.
 //
-// The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
-// ignored.
+// Characters that mail programs add are ignored: punctuation and blanks before or after a token,
+// and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
 type LinkServiceServer interface {
 	// Creates the links of a subscriber. Nothing is stored, so links can be created again at
 	// any time. Fails with SUBSCRIBER_NOT_FOUND, or with PUBLIC_URL_NOT_SET if the

@@ -3845,7 +3845,8 @@ type ImportSummary struct {
 	CreatedFields []string `protobuf:"bytes,10,rep,name=created_fields,json=createdFields,proto3" json:"created_fields,omitempty"`
 	// Cells with a value that the preset does not define, and dates in an unknown format. With a
 	// preset other than ROSTER, such a date is not stored. Otherwise, the row fails, as does one
-	// with such a status or flag.
+	// with such a status or flag. Also opt-outs, such as "unsubscribed", in columns whose names do
+	// not state consent; these count.
 	UnrecognizedCells []*UnrecognizedCells `protobuf:"bytes,11,rep,name=unrecognized_cells,json=unrecognizedCells,proto3" json:"unrecognized_cells,omitempty"`
 	// Whether this was a dry run, which stores nothing.
 	DryRun bool `protobuf:"varint,12,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`

@@ -39,8 +39,8 @@ class LinkServiceStub:
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
-    ignored.
+    Characters that mail programs add are ignored: punctuation and blanks before or after a token,
+    and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
     """
 
     def __init__(self, channel):
@@ -79,8 +79,8 @@ class LinkServiceServicer:
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
-    ignored.
+    Characters that mail programs add are ignored: punctuation and blanks before or after a token,
+    and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
     """
 
     def CreateSubscriberLinks(self, request, context):
@@ -152,8 +152,8 @@ class LinkService:
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
-    ignored.
+    Characters that mail programs add are ignored: punctuation and blanks before or after a token,
+    and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
     """
 
     @staticmethod

@@ -40,8 +40,8 @@ class LinkServiceStub:
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
-    ignored.
+    Characters that mail programs add are ignored: punctuation and blanks before or after a token,
+    and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
     """
 
     @_typing.overload
@@ -81,8 +81,8 @@ class LinkServiceAsyncStub(LinkServiceStub):
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
-    ignored.
+    Characters that mail programs add are ignored: punctuation and blanks before or after a token,
+    and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -118,8 +118,8 @@ class LinkServiceServicer(metaclass=_abc_1.ABCMeta):
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
-    ignored.
+    Characters that mail programs add are ignored: punctuation and blanks before or after a token,
+    and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
     """
 
     @_abc_1.abstractmethod

@@ -2402,7 +2402,8 @@ class ImportSummary(_message.Message):
     def unrecognized_cells(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.UnrecognizedCells]:
         """Cells with a value that the preset does not define, and dates in an unknown format. With a
         preset other than ROSTER, such a date is not stored. Otherwise, the row fails, as does one
-        with such a status or flag.
+        with such a status or flag. Also opt-outs, such as "unsubscribed", in columns whose names do
+        not state consent; these count.
         """
 
     @_builtins.property

@@ -129,8 +129,8 @@ export const SubmitUnsubscribePageRequestSchema = /*@__PURE__*/
  * the address now, or else suppresses the address. Links of earlier versions, whose tokens are
  * signed, unsubscribe while their subscriber exists.
  *
- * The characters ".", ")", ">" and "," and blanks that mail programs add after a token are
- * ignored.
+ * Characters that mail programs add are ignored: punctuation and blanks before or after a token,
+ * and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
  *
  * @generated from service roster.v1.LinkService
  */

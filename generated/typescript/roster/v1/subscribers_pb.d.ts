@@ -2586,7 +2586,8 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
   /**
    * Cells with a value that the preset does not define, and dates in an unknown format. With a
    * preset other than ROSTER, such a date is not stored. Otherwise, the row fails, as does one
-   * with such a status or flag.
+   * with such a status or flag. Also opt-outs, such as "unsubscribed", in columns whose names do
+   * not state consent; these count.
    *
    * @generated from field: repeated roster.v1.UnrecognizedCells unrecognized_cells = 11;
    */
