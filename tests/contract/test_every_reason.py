@@ -38,7 +38,7 @@ RETURNED_IN = {
     "RANGE_NOT_SATISFIABLE": "behavior/test_exports.py",
     "REQUEST_TIMEOUT": "faults/test_slow_clients.py",
     "RESPONSE_NOT_READ": "http_gateway/streams/test_disconnects.py",
-    "ROUTE_NOT_FOUND": "contract/test_interface.py",
+    "ROUTE_NOT_FOUND": "behavior/test_every_rpc.py",
     "SEGMENT_LIMIT_REACHED": "behavior/test_segments.py",
     "SIGN_IN_LINK_LIMIT_REACHED": "behavior/test_sessions.py",
     "STREAM_LIMIT_REACHED": "behavior/test_webhook_tail.py",
