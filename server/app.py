@@ -70,7 +70,7 @@ from .features.links.service_pages import LinkPageService
 from .features.links.store import LinkStore
 from .features.merge_tags.service import MergeTagService
 from .features.operations import store as operations
-from .features.operations.own_transactions import OwnTransactions
+from .features.operations.operation_database import OperationDatabase
 from .features.operations.rules import MAX_RUNNING, Type
 from .features.operations.runner import OperationRunner
 from .features.operations.service import OperationService
@@ -270,7 +270,7 @@ class App:
         self._segments = SegmentService(idempotent, operation_filters)
         # One for the process, so that its parts that are not stored yet are not removed.
         self.files = Files(database, encryption)
-        own = OwnTransactions(database)
+        own = OperationDatabase(database)
         steps = operation_steps(own, encryption, links, self.files.using(own))
         self.operations = OperationRunner(own, steps)
         self._operations = OperationService(idempotent, filters, self.operations.notify)

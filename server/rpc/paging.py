@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..values.ids import is_id
 from .errors import invalid
@@ -71,6 +71,16 @@ class Page(NamedTuple):
         number = self.number + 1
         return self._replace(number=number, token=PageToken(after, number, revision))
 
+    def fields(self, total: int | None, following: Page | None) -> dict[str, Any]:
+        """Returns the paging fields of the response; `following` is the next page, if any."""
+        token = following.token if following else None
+        return {
+            "total": total,
+            "page": self.number,
+            "limit": self.limit,
+            "next_page_token": token.text(self.list_key) if token else "",
+        }
+
 
 def page_of(request: ListRequest) -> Page:
     """Returns the requested page. A limit of 0 is the default; the maximum is MAX_LIMIT.
@@ -90,11 +100,6 @@ def page_in(list_key: str, request: ListRequest, *, is_key: Callable[[str], bool
         return page
     token = parse_page_token(request.page_token, list_key, is_key=is_key)
     return page._replace(number=token.page, token=token)
-
-
-def token_of(page: Page | None) -> str:
-    """Returns the `next_page_token` for the next page. Without one, it is empty."""
-    return page.token.text(page.list_key) if page and page.token else ""
 
 
 def is_text(after: str) -> bool:

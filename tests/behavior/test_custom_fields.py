@@ -40,20 +40,6 @@ def test_create_custom_field_returns_exactly_the_documented_keys(account: Accoun
 
 
 @pytest.mark.parametrize(
-    ("label", "key"),
-    [
-        ("Größe", "grosse"),
-        ("2nd address", "f_2nd_address"),
-        ("__a -- b!?", "a_b"),
-        ("x" * 80, "x" * 64),
-        ("Город", "gorod"),
-    ],
-)
-def test_key_is_derived_from_the_label(account: Account, label: str, key: str) -> None:
-    assert create(account, label)["key"] == key
-
-
-@pytest.mark.parametrize(
     ("body", "violation"),
     [
         ({"label": " \u00a0"}, ("label", "REQUIRED")),

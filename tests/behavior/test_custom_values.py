@@ -6,18 +6,16 @@ import json
 import re
 from typing import Any
 
-import grpc
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 
 from roster.v1 import subscribers_pb2 as pb
 
 from ..conftest import Account
-from ..fronts import GrpcFront, HttpFront, error_response
+from ..fronts import GrpcFront, HttpFront
 from .helpers import (
     create_field,
     create_subscriber,
-    emails,
     over_http,
     stored,
     tag_names,
@@ -124,23 +122,6 @@ def test_invalid_value_is_reported_and_changes_nothing(
     assert created.violations == updated.violations == [(f"customFields.{key}", code)]
     assert account.ok("ListSubscribers")["subscribers"] == [ada]
     assert tag_names(account) == []
-
-
-@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")], ids=repr)
-def test_number_that_is_not_finite_is_rejected(grpc_account: Account, number: float) -> None:
-    create_fields(grpc_account)
-    front = grpc_account.front
-    assert isinstance(front, GrpcFront)
-    request = pb.CreateSubscriberRequest(email="ada@example.com")
-    request.custom_fields["age"] = number
-    metadata = [("authorization", f"Bearer {grpc_account.key}")]
-
-    with pytest.raises(grpc.RpcError) as error:
-        front.stub("CreateSubscriber")(request, metadata=metadata, timeout=20)
-
-    violations = error_response(error.value).violations
-    assert violations == [("customFields.age", "OUT_OF_RANGE")]
-    assert emails(grpc_account) == []
 
 
 @pytest.mark.usefixtures("fields")

@@ -140,7 +140,11 @@ FILTERS: dict[str, list[Request]] = {
         *({"eventType": "webhook.test"}, {"state": "FAILED"}, {"httpStatus": 503}),
         *({"since": "2020-01-01T00:00:00Z"}, {"subscriberId": "01M7Y2MPAQ036JVMBN3RCKGA5K"}),
     ],
-    "ListSubscribers": [{"order": "desc"}, {"tag": "on ada"}],
+    "ListSubscribers": [
+        *({"order": "desc"}, {"orderBy": "email"}, {"total": "NONE"}, {"tag": "on ada"}),
+        *({"q": "0"}, {"status": "CONFIRMED"}, {"email": "001@example.com"}),
+        *({"createdAfter": "2020-01-01T00:00:00Z"}, {"createdBefore": "2999-01-01T00:00:00Z"}),
+    ],
 }
 # The start of the tokens that a release issued, which must be valid in every later one.
 ISSUED_DIGESTS = {
@@ -189,7 +193,9 @@ def test_every_list_has_page_tokens_and_a_total_that_can_be_absent() -> None:
 @pytest.mark.each_database
 @each(
     ("rpc", "filters"),
-    [(rpc, {}) for rpc in LISTS] + [("ListEvents", each) for each in FILTERS["ListEvents"]],
+    [(rpc, {}) for rpc in LISTS]
+    + [("ListEvents", each) for each in FILTERS["ListEvents"]]
+    + [("ListWebhookDeliveries", {"eventType": "webhook.test"})],
 )
 def test_pages_by_token_contain_each_item_once_in_order_despite_changes(
     account: Account, rpc: str, filters: Request

@@ -41,25 +41,6 @@ def test_is_confirmed_is_true_in_many_spellings(account: Account, word: Any) -> 
     assert created["subscriber"]["status"] == "CONFIRMED"
 
 
-@over_http
-@pytest.mark.parametrize("word", [None, False, 0, "False", "NO"], ids=repr)
-def test_is_confirmed_is_false_in_many_spellings(account: Account, word: Any) -> None:
-    created = account.ok("CreateSubscriber", email="ada@example.com", isConfirmed=word)
-
-    assert created["subscriber"]["status"] == "UNCONFIRMED"
-
-
-@over_http
-@pytest.mark.parametrize("word", ["maybe", " yes", 2, []], ids=repr)
-def test_is_confirmed_rejects_other_values(account: Account, word: Any) -> None:
-    error = account.fails(
-        "ValidationError", "CreateSubscriber", email="ada@example.com", isConfirmed=word
-    )
-
-    assert error.violations == [("isConfirmed", "INVALID_TYPE")]
-    assert emails(account) == []
-
-
 @pytest.mark.each_database
 @pytest.mark.parametrize(
     ("sent", "stored"),

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from ..cases import each
 from ..conftest import Account
 from .helpers import create_field, create_subscriber, create_subscriber_in
 from .streams import export
@@ -111,25 +110,6 @@ def test_filter_is_combined_with_the_other_filters(account: Account) -> None:
     assert listed(account, filter="tags:news", q="bob") == [BOB]
     assert listed(account, filter="tags:news", order="desc", limit=1) == ["new@example.com"]
     assert listed(account, filter="  ") == listed(account)
-
-
-@each(
-    ("text", "code", "message"),
-    [
-        ("tags:vip AND", "INVALID_FORMAT", "needs a comparison at the end, such as"),
-        ("age > 3", "UNKNOWN_FIELD", "names an unknown field: age (column 1)"),
-        ("customFields.plan = pro", "UNKNOWN_FIELD", "customFields.plan (column 1)"),
-        ("status = CANCELLED", "INVALID_VALUE", "UNSUBSCRIBED, BOUNCED, COMPLAINED (column 10)"),
-        ("tags:a " * 51, "TOO_MANY", "must have at most 50 comparisons (column 351)"),
-        ("x" * 4_001, "TOO_LONG", ""),
-        ("tags:\x07", "INVALID_CHARACTER", ""),
-    ],
-)
-def test_invalid_filter_is_rejected(account: Account, text: str, code: str, message: str) -> None:
-    response = account.fails("ValidationError", "ListSubscribers", filter=text)
-
-    assert response.violations == [("filter", code)]
-    assert message in response.body["error"]["details"][0]["message"]
 
 
 def test_number_is_not_compared_in_the_order_of_text(account: Account) -> None:

@@ -192,31 +192,6 @@ def test_page_token_issued_by_an_earlier_release_continues_its_list(
     assert [subscriber["id"] for subscriber in continued.body["subscribers"]] == ids[2:]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {},
-        {"tag": "x", "order": "desc"},
-        {"tag": "x", "orderBy": "email"},
-        {"tag": "x", "total": "NONE"},
-        {"tag": "vip"},
-        {"tag": "x", "q": "0"},
-        {"tag": "x", "status": "CONFIRMED"},
-        {"tag": "x", "email": "001@example.com"},
-        {"tag": "x", "createdAfter": "2020-01-01T00:00:00Z"},
-        {"tag": "x", "createdBefore": "2999-01-01T00:00:00Z"},
-    ],
-    ids=lambda other: " ".join(other) or "nothing",
-)
-def test_page_token_is_invalid_for_another_list(account: Account, other: dict[str, Any]) -> None:
-    fill(account, 10)
-    token = page(account, tag="x", limit=2).next
-
-    error = account.fails("ValidationError", "ListSubscribers", **other, pageToken=token)
-
-    assert (error.status, error.violations) == (400, [("pageToken", "INVALID_VALUE")])
-
-
 def test_page_token_of_another_account_reveals_nothing(
     account: Account, other_account: Account
 ) -> None:

@@ -11,15 +11,6 @@ from ..conftest import Account
 from .helpers import MISSING_ID, create_field, create_subscriber
 
 
-def fill(account: Account, count: int) -> list[str]:
-    """Creates subscribers and returns their addresses in order of creation."""
-    body = [f"{count - number:03}@example.com" for number in range(count)]
-    for start in range(0, count, 100):
-        rows = [{"email": email, "tags": ["a", "b"]} for email in body[start : start + 100]]
-        assert account.ok("BulkCreateSubscribers", subscribers=rows) == {"failed": []}
-    return body
-
-
 @pytest.mark.each_database
 @pytest.mark.parametrize(
     ("stored", "requested"),
@@ -38,20 +29,6 @@ def test_get_subscriber_by_email_in_any_spelling(
     created = account.ok("CreateSubscriber", email=stored, tags=["vip"])
 
     assert account.ok("GetSubscriber", id=requested) == created
-
-
-def test_pages_have_every_subscriber_once_oldest_first(account: Account) -> None:
-    body = fill(account, 45)
-
-    pages = [account.ok("ListSubscribers", page=number) for number in (1, 2, 3)]
-
-    assert [len(page["subscribers"]) for page in pages] == [20, 20, 5]
-    assert [s["email"] for page in pages for s in page["subscribers"]] == body
-    assert [(page["total"], page["page"], page["limit"]) for page in pages] == [
-        (45, 1, 20),
-        (45, 2, 20),
-        (45, 3, 20),
-    ]
 
 
 ADA, BOB, EVE = "ada@example.com", "bob@example.com", "eve@example.com"

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from rosterd.server.features.operations import store as operations
+from rosterd.server.features.operations.rules import State
+
 from ..conftest import Account
 from .helpers import MISSING_ID, create_field, create_subscriber, unsubscribe_token
 from .streams import import_rows
@@ -223,3 +226,25 @@ def test_deletions_and_dry_runs_cannot_be_undone(account: Account, request_: Any
     account.fails("OperationNotUndoable", "UndoOperation", id=operation["id"])
 
     assert "undoExpiresAt" not in operation
+
+
+@pytest.mark.parametrize(
+    ("stored", "code"),
+    [
+        (
+            {"runner": "another process", "state": State.RUNNING, "ended_at": None},
+            "OperationNotEnded",
+        ),
+        ({"ended_at": 0}, "UndoExpired"),
+    ],
+    ids=["runs", "ended long ago"],
+)
+def test_operation_can_be_undone_for_a_limited_time_after_its_end(
+    account: Account, stored: dict[str, Any], code: str
+) -> None:
+    operation = run(account, filter=ALL, action=VIP)
+    with account.service.unit_of_work() as tx:
+        row = operations.find(account.id, operation["id"], tx)
+        operations.put(account.id, row._replace(**stored), tx)
+
+    account.fails(code, "UndoOperation", id=operation["id"])

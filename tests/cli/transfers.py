@@ -14,6 +14,9 @@ from ..fronts import HttpFront
 from ..processes import Service, environment
 from .commands import Done, in_this_process
 
+# A file of two rows.
+CSV = b"email\nada@example.com\nbo@example.com\n"
+
 
 def is_accepted(service: Service, key: str) -> bool:
     """Returns whether a running service accepts the key."""
@@ -71,3 +74,22 @@ def emails(account: Account) -> list[str]:
 
 def total(account: Account) -> int:
     return int(account.ok("ListSubscribers", limit=1)["total"])
+
+
+def failure_rows(file: str) -> list[dict[str, Any]]:
+    """Returns the failed rows of a file in NDJSON."""
+    text = file_next_to(file, "failures.ndjson").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def file_next_to(file: str, ending: str) -> Path:
+    return Path(f"{file}.{ending}")
+
+
+def failed_import(account: Account, *arguments: str, url: str = "") -> tuple[int, str]:
+    """Returns the exit code and the error line of an import."""
+    done = transfer(account, "import", *arguments, url=url)
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("roster: ")
+    return done.returncode, line

@@ -22,6 +22,7 @@ from urllib.parse import urlencode
 import orjson
 from google.protobuf.descriptor import MethodDescriptor
 
+from roster.v1 import errors_pb2
 from rosterd.http_gateway import body
 from rosterd.http_gateway.openapi.document import document
 from rosterd.http_gateway.options import Options
@@ -188,18 +189,15 @@ class Recorder:
 
     def error(self, operation: Operation, reason: str) -> Example:
         """Returns the error that the operation returns for a reason."""
-        not_triggered = NOT_TRIGGERED.get(f"{operation.rpc} {reason}") or NOT_TRIGGERED.get(reason)
+        not_triggered = _not_triggered(operation.rpc, reason)
         if not_triggered is not None:
             return _example_of(not_triggered)
         if reason in CONFLICTS:
             response = CONFLICTS[reason](self.create_account(), operation.rpc)
         else:
             response = self._rejected(operation, reason)
-        assert (response.status >= 400, response.code) == (True, error_code_of(reason)), (
-            operation.rpc,
-            reason,
-            response,
-        )
+        expected = (status_of(reason), error_code_of(reason))
+        assert (response.status, response.code) == expected, (operation.rpc, response)
         error = response.body["error"]
         for detail in error["details"]:
             detail["message"] = ID.sub(MISSING, detail["message"])
@@ -296,6 +294,22 @@ def recorded(service: Service) -> bytes:
             for operation in operations()
         }
     )
+
+
+def triggers(rpc: str, reason: str) -> bool:
+    """Whether the example of a reason is the response of a service."""
+    return _not_triggered(rpc, reason) is None
+
+
+def _not_triggered(rpc: str, reason: str) -> errors.RosterError | RequestError | None:
+    return NOT_TRIGGERED.get(f"{rpc} {reason}") or NOT_TRIGGERED.get(reason)
+
+
+def status_of(reason: str) -> int:
+    """Returns the HTTP status of an error."""
+    value = errors_pb2.Error.Reason.DESCRIPTOR.values_by_name[reason]
+    status: int = value.GetOptions().Extensions[errors_pb2.error_mapping].http
+    return status
 
 
 def _example_of(failure: errors.RosterError | RequestError) -> Example:

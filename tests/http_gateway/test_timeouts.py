@@ -113,30 +113,22 @@ def remaining(
 
 @each_channel
 @pytest.mark.parametrize(
-    ("timeout", "least", "most"),
+    ("target", "timeout", "least", "most"),
     [
-        ("", 20.0, app.CALL_SECONDS),
-        ("9S", 5.0, 9.0),
-        ("1H", 20.0, app.CALL_SECONDS),
-        ("99999999H", 20.0, app.CALL_SECONDS),
+        ("POST /unary", "", 20.0, app.CALL_SECONDS),
+        ("POST /unary", "9S", 5.0, 9.0),
+        ("POST /unary", "1H", 20.0, app.CALL_SECONDS),
+        ("POST /unary", "99999999H", 20.0, app.CALL_SECONDS),
+        ("GET /list", "9S", 5.0, 9.0),
+        ("GET /list", "24H", DAY - 100, DAY),
     ],
 )
-def test_timeout_can_only_shorten_the_deadline_of_a_call(
-    kind: str, timeout: str, least: float, most: float
+def test_timeout_is_the_deadline_of_a_stream_and_can_only_shorten_that_of_a_call(
+    kind: str, target: str, timeout: str, least: float, most: float
 ) -> None:
-    got, seconds = remaining(kind, "POST", "/unary", timeout)
+    method, path = target.split()
 
-    assert got.status == 200
-    assert seconds is not None
-    assert least < seconds < most * ROUNDED
-
-
-@each_channel
-@pytest.mark.parametrize(("timeout", "least", "most"), [("9S", 5.0, 9.0), ("24H", DAY - 100, DAY)])
-def test_timeout_is_the_deadline_of_a_stream(
-    kind: str, timeout: str, least: float, most: float
-) -> None:
-    got, seconds = remaining(kind, "GET", "/list", timeout)
+    got, seconds = remaining(kind, method, path, timeout)
 
     assert got.status == 200
     assert seconds is not None

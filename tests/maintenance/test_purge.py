@@ -18,6 +18,7 @@ from rosterd.server.storage.postgres.database import PostgresDatabase
 from rosterd.server.storage.sqlite.database import SqliteDatabase
 from rosterd.server.storage.transaction import Transaction
 
+from ..clock import ManualClock
 from ..postgres import Postgres
 from ..storage.conftest import STORES
 from ..storage.helpers import select
@@ -35,18 +36,9 @@ async def purge_responses(
     return await purge_old_rows(database, responses.has_old, purge, accounts_per_read=3)
 
 
-class Clock:
-    """A clock that tests set."""
-
-    now = NOW
-
-    def __call__(self) -> int:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock(NOW)
 
 
 Store = PostgresDatabase | SqliteDatabase
@@ -67,7 +59,7 @@ def run_on(database: Store, body: Body) -> Any:
 
 
 @pytest.fixture(params=STORES)
-def run(request: pytest.FixtureRequest, clock: Clock) -> Callable[[Body], Any]:
+def run(request: pytest.FixtureRequest, clock: ManualClock) -> Callable[[Body], Any]:
     """Runs the body of a test on a new database of each kind."""
     if request.param == "sqlite":
         return partial(run_on, SqliteDatabase(request.getfixturevalue("new_file"), clock=clock))
@@ -94,7 +86,7 @@ def count_responses(tx: Transaction) -> int:
 
 
 def test_all_expired_responses_are_deleted_and_the_others_are_not(
-    run: Callable[[Body], Any], clock: Clock
+    run: Callable[[Body], Any], clock: ManualClock
 ) -> None:
     async def body(database: Store) -> None:
         ids = await database.write(create_accounts(7, 5))
@@ -114,7 +106,7 @@ def test_all_expired_responses_are_deleted_and_the_others_are_not(
 
 def test_error_in_one_account_does_not_keep_others_from_being_purged(
     run: Callable[[Body], Any],
-    clock: Clock,
+    clock: ManualClock,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def body(database: Store) -> str:
@@ -138,7 +130,7 @@ def test_error_in_one_account_does_not_keep_others_from_being_purged(
 
 
 def test_concurrent_purges_delete_each_response_once(
-    run: Callable[[Body], Any], clock: Clock
+    run: Callable[[Body], Any], clock: ManualClock
 ) -> None:
     async def body(database: Store) -> None:
         await database.write(create_accounts(5, 9))

@@ -29,3 +29,9 @@ def run(url: str, scenario: Callable[[Database], Awaitable[Any]], connections: i
             await database.close()
 
     return asyncio.run(whole())
+
+
+async def run_loop_iterations() -> None:
+    """Runs some iterations of the event loop."""
+    for _ in range(4):
+        await asyncio.sleep(0)

@@ -20,6 +20,7 @@ from rosterd.server.storage.executor.work_item import GroupLimit, GroupLimits, W
 from rosterd.server.storage.executor.work_time import measured
 
 from ..cases import each
+from .opened import run_loop_iterations
 
 Work = Callable[[], Any]
 TIMEOUT = 60.0
@@ -80,12 +81,6 @@ class Gate:
 
     def open(self) -> None:
         self._opened.set()
-
-
-async def run_loop_iterations() -> None:
-    """Runs some iterations of the event loop."""
-    for _ in range(4):
-        await asyncio.sleep(0)
 
 
 async def queue(executor: BatchExecutor[Work], *works: Work) -> list[asyncio.Task[Any]]:

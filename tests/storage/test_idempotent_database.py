@@ -38,6 +38,7 @@ from rosterd.server.storage.postgres.database import PostgresDatabase
 from rosterd.server.storage.sqlite.database import SqliteDatabase
 from rosterd.server.storage.transaction import Transaction
 
+from ..clock import ManualClock
 from ..postgres import Postgres
 from .conftest import STORES
 from .helpers import ENCRYPTION, OURS, THEIRS, select
@@ -88,16 +89,9 @@ def test_each_new_response_deletes_up_to_ten_expired_ones(tx: Transaction) -> No
     assert len(keys(tx)) == 4
 
 
-class ManualClock:
-    now = NOW
-
-    def __call__(self) -> int:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> ManualClock:
-    return ManualClock()
+    return ManualClock(NOW)
 
 
 Scenario = Callable[[IdempotentDatabase], Awaitable[Any]]

@@ -28,6 +28,7 @@ from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
 
 from ..cases import each
+from .opened import run_loop_iterations
 
 TIMEOUT = 60.0
 ACCOUNT = "0" * 26
@@ -94,12 +95,6 @@ class BlockedWriter:
 
     def release(self) -> None:
         self._done.set()
-
-
-async def run_loop_iterations() -> None:
-    """Runs some iterations of the event loop."""
-    for _ in range(4):
-        await asyncio.sleep(0)
 
 
 async def write_together(database: SqliteDatabase, *works: Work[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from ...rpc.caller import account_id
 from ...rpc.errors import ApiKeyNotFound, LastAdminKey, invalid
 from ...rpc.etags import Conditional, check_change, etag_of, with_etag
 from ...rpc.messages import Context, changed_fields, milliseconds
-from ...rpc.paging import page_in, token_of
+from ...rpc.paging import page_in
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
@@ -91,11 +91,7 @@ class ApiKeyService(ApiKeyServiceServicer):
         read = partial(store_keys.page_of_keys, account, page)
         rows, total, following = await self._database.read(read)
         return pb.ListApiKeysResponse(
-            api_keys=map(api_key_message, rows),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
+            api_keys=map(api_key_message, rows), **page.fields(total, following)
         )
 
     async def RotateApiKey(

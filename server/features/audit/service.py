@@ -10,7 +10,7 @@ from roster.v1.audit_pb2_grpc import AuditServiceServicer
 
 from ...rpc.caller import account_id, current
 from ...rpc.messages import Context, check_page, created_range, split_message
-from ...rpc.paging import page_in, token_of
+from ...rpc.paging import page_in
 from ...rpc.streams import accept
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -43,11 +43,7 @@ class AuditService(AuditServiceServicer):
             partial(store.page, account, filters, page)
         )
         response = pb.ListAuditEntriesResponse(
-            entries=map(entry_message, rows),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
+            entries=map(entry_message, rows), **page.fields(total, following)
         )
         check_page(response)
         return response

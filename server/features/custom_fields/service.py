@@ -15,7 +15,7 @@ from ...rpc.caller import account_id
 from ...rpc.errors import CustomFieldNotFound, invalid
 from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, add_uses, changed_fields, timestamp
-from ...rpc.paging import page_in, token_of
+from ...rpc.paging import page_in
 from ...rpc.uses import UsesOf
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -85,11 +85,7 @@ class CustomFieldService(CustomFieldServiceServicer):
             fields = [_custom_field(row) for row in rows]
             self._add_uses(account, request, fields, tx)
             return pb.ListCustomFieldsResponse(
-                custom_fields=fields,
-                total=total,
-                page=page.number,
-                limit=page.limit,
-                next_page_token=token_of(following),
+                custom_fields=fields, **page.fields(total, following)
             )
 
         return await self._database.read(read)

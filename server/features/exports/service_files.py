@@ -26,7 +26,7 @@ from ...rpc.errors import (
 )
 from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, check_bom, check_page
-from ...rpc.paging import page_in, token_of
+from ...rpc.paging import page_in
 from ...rpc.ranges import range_of
 from ...rpc.streams import WatchMethods, accept
 from ...storage.database import Database
@@ -129,13 +129,7 @@ class ExportService(WatchMethods, ExportServiceServicer):
     ) -> pb.ListExportsResponse:
         account, page = account_id(), page_in("exports", request)
         states, total, following = await self._database.read(partial(store.page, account, page))
-        reply = pb.ListExportsResponse(
-            exports=map(export, states),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
-        )
+        reply = pb.ListExportsResponse(exports=map(export, states), **page.fields(total, following))
         check_page(reply)
         return reply
 

@@ -30,7 +30,7 @@ from ...rpc.errors import (
 )
 from ...storage.database import Database
 from ...storage.transaction import Transaction
-from .own_transactions import OwnTransactions
+from .operation_database import OperationDatabase
 from .store import OperationRow, ids_of_any_account_with_running
 from .store_steps import Selection, StepOutcome, StepResult, Steps
 
@@ -82,7 +82,7 @@ class OperationRunner:
         others_serve: bool = False,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
-        self._database = OwnTransactions.of(database)
+        self._database = OperationDatabase.of(database)
         self._steps = steps
         # Identifies this process. If no other process can use the database, it is empty, which
         # continues an operation of an earlier process without waiting for the end of its lease.

@@ -22,7 +22,7 @@ from ...rpc.errors import (
 )
 from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, check_page
-from ...rpc.paging import page_in, token_of
+from ...rpc.paging import page_in
 from ...rpc.streams import WatchMethods, accept
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -119,11 +119,7 @@ class OperationService(WatchMethods, OperationServiceServicer):
             partial(store_lists.page, account, page, among=among)
         )
         reply = pb.ListOperationsResponse(
-            operations=map(operation, rows),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
+            operations=map(operation, rows), **page.fields(total, following)
         )
         check_page(reply)
         return reply

@@ -13,7 +13,7 @@ from ...rpc.caller import account_id
 from ...rpc.errors import SegmentNotFound, invalid
 from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, add_uses, changed_fields, timestamp
-from ...rpc.paging import Page, is_text, page_in, token_of
+from ...rpc.paging import Page, is_text, page_in
 from ...rpc.uses import UsesOf
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -74,13 +74,7 @@ class SegmentService(SegmentServiceServicer):
             rows, total, following = store.page(account, page, tx)
             segments = [_segment(row) for row in rows]
             self._add_uses(account, request, segments, tx)
-            return pb.ListSegmentsResponse(
-                segments=segments,
-                total=total,
-                page=page.number,
-                limit=page.limit,
-                next_page_token=token_of(following),
-            )
+            return pb.ListSegmentsResponse(segments=segments, **page.fields(total, following))
 
         return await self._database.read(read)
 
@@ -95,11 +89,7 @@ class SegmentService(SegmentServiceServicer):
 
         rows, total, following = await self._database.read(read)
         return pb.ListSubscriberSegmentsResponse(
-            segments=map(_segment, rows),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
+            segments=map(_segment, rows), **page.fields(total, following)
         )
 
     async def UpdateSegment(

@@ -23,7 +23,7 @@ from ...rpc.errors import (
     Unauthorized,
 )
 from ...rpc.messages import Context
-from ...rpc.paging import page_in, token_of
+from ...rpc.paging import page_in
 from ...security.links import Links
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -147,11 +147,7 @@ class SessionService(SessionServiceServicer):
         read = partial(store.page_of_sessions, account_id(), page := page_in("sessions", request))
         rows, total, following = await self._database.read(read)
         return pb.ListSessionsResponse(
-            sessions=map(session_message, rows),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
+            sessions=map(session_message, rows), **page.fields(total, following)
         )
 
     async def DeleteSession(
@@ -204,11 +200,7 @@ class SignInLinkService(SignInLinkServiceServicer):
         read = partial(store.page_of_links, account_id(), page)
         rows, total, following = await self._database.read(read)
         return pb.ListSignInLinksResponse(
-            sign_in_links=map(link_message, rows),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
+            sign_in_links=map(link_message, rows), **page.fields(total, following)
         )
 
     async def DeleteSignInLink(

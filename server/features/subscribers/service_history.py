@@ -12,7 +12,7 @@ from roster.v1.deliveries_pb2 import Event
 
 from ...rpc.caller import account_id
 from ...rpc.messages import MAX_STREAMED_BYTES, Context, actor_message, check_page, timestamp
-from ...rpc.paging import MAX_LIMIT, PageToken, page_in, parse_page_token, token_of
+from ...rpc.paging import MAX_LIMIT, PageToken, page_in, parse_page_token
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from . import store_history
@@ -137,14 +137,10 @@ class HistoryMethods:
             return store_history.page(account, row.id, position, tx)
 
         found = await self._database.read(read)
+        following = page.following(found.entries[-1].id) if found.more else None
         reply = pb.ListSubscriberHistoryResponse(
-            history=[entry_message(entry) for entry in found.entries],
-            total=found.total,
-            page=page.number,
-            limit=page.limit,
+            history=map(entry_message, found.entries), **page.fields(found.total, following)
         )
-        if found.more:
-            reply.next_page_token = token_of(page.following(found.entries[-1].id))
         check_page(reply)
         return reply
 

@@ -15,7 +15,7 @@ from ...rpc.caller import Caller, account_id, current
 from ...rpc.errors import SuppressionNotFound
 from ...rpc.etags import check_etag, etag_of, with_etag
 from ...rpc.messages import Context, check_bom, csv_header, timestamp
-from ...rpc.paging import Page, is_text, page_in, token_of
+from ...rpc.paging import Page, is_text, page_in
 from ...rpc.streams import accept, accept_with_first, prefetch
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -61,11 +61,7 @@ class SuppressionService(SuppressionServiceServicer):
         list_page = partial(self._suppressions.page, reason=reason, is_descending=is_descending)
         rows, total, following = await self._database.read(partial(list_page, account, page))
         return pb.ListSuppressionsResponse(
-            suppressions=map(_suppression, rows),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
+            suppressions=map(_suppression, rows), **page.fields(total, following)
         )
 
     async def DeleteSuppression(

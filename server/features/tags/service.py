@@ -13,7 +13,7 @@ from ...rpc.caller import account_id
 from ...rpc.errors import TagNotFound, invalid
 from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, add_uses, changed_fields, timestamp
-from ...rpc.paging import is_text, page_in, token_of
+from ...rpc.paging import is_text, page_in
 from ...rpc.uses import UsesOf
 from ...storage.database import Database
 from ...storage.transaction import Transaction
@@ -66,13 +66,7 @@ class TagService(TagServiceServicer):
             rows, total, following = store.page(account, page, tx)
             tags = [_tag(row) for row in rows]
             self._add_uses(account, request, tags, tx)
-            return pb.ListTagsResponse(
-                tags=tags,
-                total=total,
-                page=page.number,
-                limit=page.limit,
-                next_page_token=token_of(following),
-            )
+            return pb.ListTagsResponse(tags=tags, **page.fields(total, following))
 
         return await self._database.read(read)
 

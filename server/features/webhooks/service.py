@@ -16,7 +16,7 @@ from ...rpc.errors import WebhookNotFound, invalid
 from ...rpc.etags import Conditional, check_change, with_etag
 from ...rpc.idempotency.idempotent_database import IdempotentDatabase
 from ...rpc.messages import Context, changed_fields, check_page, created_range
-from ...rpc.paging import page_in, token_of
+from ...rpc.paging import page_in
 from ...storage.transaction import Transaction
 from ...values.clock import Clock
 from ...values.ids import checked_id
@@ -86,11 +86,7 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         read = partial(store_reading.page, account, page)
         rows, total, following = await self._database.read(read)
         return pb.ListWebhooksResponse(
-            webhooks=map(messages.webhook, rows),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
+            webhooks=map(messages.webhook, rows), **page.fields(total, following)
         )
 
     async def GetWebhookHealth(
@@ -187,10 +183,7 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         )
         response = pb.ListEventsResponse(
             events=[messages.event(account, row.envelope, with_links=with_links) for row in rows],
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
+            **page.fields(total, following),
         )
         check_page(response)
         return response

@@ -11,7 +11,7 @@ from ...rpc.errors import WebhookDeliveryNotFound, WebhookNotFound, invalid
 from ...rpc.etags import with_etag
 from ...rpc.idempotency.idempotent_database import IdempotentDatabase
 from ...rpc.messages import Context, created_range, first_id_at_or_after, milliseconds
-from ...rpc.paging import Page, page_in, token_of
+from ...rpc.paging import Page, page_in
 from ...rpc.streams import accept
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
@@ -55,11 +55,7 @@ class DeliveryMethods:
 
         rows, total, following = await self._database.read(get)
         return pb.ListWebhookDeliveriesResponse(
-            deliveries=map(delivery, rows),
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
+            deliveries=map(delivery, rows), **page.fields(total, following)
         )
 
     async def ListAllWebhookDeliveries(
@@ -82,11 +78,7 @@ class DeliveryMethods:
         rows, following = await self._database.read(get)
         is_all = page.number == 1 and following is None
         return pb.ListAllWebhookDeliveriesResponse(
-            deliveries=map(delivery, rows),
-            total=len(rows) if is_all else None,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
+            deliveries=map(delivery, rows), **page.fields(len(rows) if is_all else None, following)
         )
 
     async def GetWebhookDelivery(

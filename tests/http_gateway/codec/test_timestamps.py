@@ -55,18 +55,6 @@ def test_timestamp_is_read_with_any_offset_and_written_in_utc_with_milliseconds(
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds", "nanos"),
-    [
-        ("1970-01-01T01:00:00.5+01:00", 0, 500_000_000),
-        ("1969-12-31T23:59:59.999Z", -1, 999_000_000),
-        ("9999-12-31T23:59:59.999999999Z", 253_402_300_799, 999_999_999),
-    ],
-)
-def test_timestamp_is_read_with_nanoseconds(text: str, seconds: int, nanos: int) -> None:
-    assert read_timestamp(text) == Timestamp(seconds=seconds, nanos=nanos)
-
-
-@pytest.mark.parametrize(
     ("value", "code"),
     [
         ("2026-01-02", "INVALID_FORMAT"),
@@ -92,15 +80,6 @@ def test_invalid_timestamp_is_rejected(value: Any, code: str) -> None:
 )
 def test_timestamp_is_truncated_to_three_digits(seconds: int, nanos: int, written: str) -> None:
     assert write_milliseconds(Timestamp(seconds=seconds, nanos=nanos)) == written
-
-
-@pytest.mark.parametrize(
-    ("nanos", "fraction"),
-    [(0, ""), (100_000_000, ".100"), (123_456_000, ".123456"), (1, ".000000001")],
-)
-def test_specification_writes_zero_three_six_or_nine_digits(nanos: int, fraction: str) -> None:
-    assert write_timestamp(Timestamp(nanos=nanos)) == f"1970-01-01T00:00:00{fraction}Z"
-    assert write_duration(Duration(seconds=-2, nanos=-nanos)) == f"-2{fraction}s"
 
 
 @pytest.mark.parametrize(

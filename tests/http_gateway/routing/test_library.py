@@ -131,17 +131,3 @@ def test_violation_has_a_json_path(
 
     assert (exchange.status, exchange.rpc) == (400, "")
     assert exchange.violations == violations
-
-
-@pytest.mark.parametrize(
-    ("target", "status"),
-    [
-        ("/v1/shelves", 404),
-        ("/v1/shelves//books/2", 404),
-        ("/v1/shelves/1/books/2/pages", 404),
-        ("/v1/shelves/1/books/2:publish", 200),
-        ("/v1/head/x", 405),
-    ],
-)
-def test_path_without_a_matching_template_is_not_found(target: str, status: int) -> None:
-    assert send("GET", target).status == status

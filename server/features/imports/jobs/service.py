@@ -27,7 +27,7 @@ from ....rpc.errors import (
 )
 from ....rpc.etags import check_change, check_etag, etag_of, with_etag
 from ....rpc.messages import Context, check_page
-from ....rpc.paging import page_in, token_of
+from ....rpc.paging import page_in
 from ....rpc.streams import WatchMethods, accept
 from ....storage.database import Database
 from ....storage.transaction import Transaction
@@ -167,13 +167,7 @@ class ImportService(WatchMethods, ImportServiceServicer):
             return [listed_job(row, runs.get(row.operation_id)) for row in rows], total, following
 
         jobs, total, following = await self._database.read(read)
-        reply = pb.ListImportsResponse(
-            imports=jobs,
-            total=total,
-            page=page.number,
-            limit=page.limit,
-            next_page_token=token_of(following),
-        )
+        reply = pb.ListImportsResponse(imports=jobs, **page.fields(total, following))
         check_page(reply)
         return reply
 

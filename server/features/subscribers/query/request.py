@@ -88,8 +88,8 @@ class FilterExpressions:
         """
         selected = selected_fields(request)
         filters, in_key = await self._filters_of(request)
-        page, (order_by, descending) = page_of(request), _order_of(request)
-        counting = _COUNTINGS[request.total]
+        (order_by, descending), counting = _order_of(request), _COUNTINGS[request.total]
+        page = page_of(request)
         list_key: tuple[Any, ...] = (in_key, order_by, descending)
         position = PagePosition(page.limit, page.offset, descending=descending, order_by=order_by)
         number = page.number

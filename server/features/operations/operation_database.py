@@ -7,7 +7,7 @@ from typing import Any
 from ...storage.database import Database, Result, Run, Work, WrappedDatabase
 
 
-class OwnTransactions(WrappedDatabase):
+class OperationDatabase(WrappedDatabase):
     """The database of the runner of operations and of jobs."""
 
     def __init__(self, database: Database) -> None:
@@ -15,7 +15,7 @@ class OwnTransactions(WrappedDatabase):
         self._own = 0
 
     @classmethod
-    def of(cls, database: Database) -> OwnTransactions:
+    def of(cls, database: Database) -> OperationDatabase:
         """Returns a database, which may be an object of this class already."""
         return database if isinstance(database, cls) else cls(database)
 
