@@ -4,26 +4,23 @@ import { announce, notify } from "../announce.ts";
 import { call, ConnectionError } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
 import { copy } from "../copying.ts";
-import { Icon } from "../components/icon.tsx";
-import { Menu } from "../components/menu.tsx";
 import { restored } from "../connection.ts";
 import { useShortcuts } from "../keys.ts";
 import { ended } from "../operations.ts";
 import { isPhone } from "../phone.ts";
-import { preference, setPreference } from "../preferences.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
-import { session } from "../session.ts";
 import { errorText, plural, t } from "../texts.ts";
 import { copyCurl } from "./person/copy.ts";
 import { Person } from "./person/person.tsx";
 import { panelWidth, Resizer } from "./person/resizer.tsx";
 import { type FilterField, filterFields } from "./subscribers/conditions.ts";
-import { allColumns, DEFAULT_COLUMNS, EMAIL } from "./subscribers/columns.tsx";
+import { chosenColumns, ColumnMenu } from "./subscribers/column_menu.tsx";
+import { allColumns, EMAIL } from "./subscribers/columns.tsx";
 import { EmptyList } from "./subscribers/empty.tsx";
 import { AddFilter, FilterChips, useFilterEditor } from "./subscribers/filter_chips.tsx";
 import { withParentheses } from "./subscribers/filter_parts.ts";
-import { Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
+import { focusHeader, Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
 import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from "./subscribers/list.ts";
 import { SearchActions } from "./subscribers/search_actions.tsx";
 import { SearchBox, searchText } from "./subscribers/search_box.tsx";
@@ -188,6 +185,17 @@ export function Subscribers({ id = "" }: Parameters) {
     announce(plural("selection.count", changed.count(rows.total)));
   }
 
+  /** Selects the rows that are loaded; if they are selected already, no one, or all that match. */
+  function selectLoaded(isRepeatedForAll: boolean): void {
+    const rows = current();
+    if (!rows?.total) return;
+    const loaded = rows.loaded().map((each) => each.id);
+    const next = isRepeatedForAll ? Selection.ALL : Selection.NONE;
+    const isRepeated = selected.value.hasAll(loaded) && !(isRepeatedForAll && selected.value.isAll);
+    selected.value = isRepeated ? next : new Selection(false, loaded);
+    announce(plural("selection.count", selected.value.count(rows.total)));
+  }
+
   function escape(): void {
     if (id) close();
     else if (!selected.value.isEmpty) selected.value = Selection.NONE;
@@ -200,6 +208,7 @@ export function Subscribers({ id = "" }: Parameters) {
   const hasRow = () => !id && activeRow() !== undefined;
   useShortcuts([
     { keys: ["j", "ArrowDown"], text: "keys.next", run: () => move(active.value + 1) },
+    { keys: ["ArrowUp"], when: () => !id && active.value === 0, run: focusHeader },
     { keys: ["k", "ArrowUp"], text: "keys.previous", run: () => move(active.value - 1) },
     { keys: ["Shift+ArrowDown"], text: "keys.range", run: () => move(active.value + 1, true) },
     { keys: ["Shift+ArrowUp"], run: () => move(active.value - 1, true) },
@@ -211,6 +220,7 @@ export function Subscribers({ id = "" }: Parameters) {
     { keys: ["Escape"], text: "keys.escape", run: escape },
     { keys: ["x"], text: "keys.select", when: hasActive, run: () => select(active.value) },
     { keys: ["Shift+x"], when: hasActive, run: () => select(active.value, true) },
+    { keys: ["Ctrl+a"], text: "keys.selectLoaded", run: () => selectLoaded(true) },
     {
       keys: ["e"],
       text: "keys.edit",
@@ -282,6 +292,7 @@ export function Subscribers({ id = "" }: Parameters) {
             onActive={(index) => (active.value = index)}
             onOpen={open}
             onSelect={select}
+            onSelectLoaded={() => selectLoaded(false)}
             onSort={(order) => go(withQuery({ order: order === "createdAt desc" ? "" : order }))}
             onRest={rememberRow}
           />
@@ -339,40 +350,6 @@ function rememberRow(row: number): void {
   if (url !== location.pathname + location.search + location.hash) history.replaceState(null, "", url);
 }
 
-function preferenceName(): string {
-  return `columns-${session.value?.account.id ?? ""}`;
-}
-
-function chosenColumns(): string[] {
-  const named = address.value.query.get("columns") ?? preference(preferenceName());
-  return named ? named.split(",") : DEFAULT_COLUMNS;
-}
-
 async function loadFields(): Promise<CustomField[]> {
   return (await call("GET /api/custom-fields", { query: { limit: 100 } })).customFields;
 }
-
-function ColumnMenu({ fields }: { fields: CustomField[] }) {
-  const chosen = chosenColumns();
-  function toggle(name: string): void {
-    const names = allColumns(fields).map((column) => column.name);
-    const kept = names.filter((each) => chosen.includes(each) !== (each === name)).join(",") || "-";
-    setPreference(preferenceName(), kept);
-    go(withQuery({ columns: kept === DEFAULT_COLUMNS.join(",") ? "" : kept }) + location.hash, { replace: true });
-  }
-  return (
-    <Menu class="columns" title={t("columns.title")} label={<Icon name="columns" />}>
-      {allColumns(fields).map((column) => (
-        <label key={column.name}>
-          <bdi class="cut">{column.title}</bdi>
-          <input
-            type="checkbox"
-            checked={chosen.includes(column.name)}
-            onChange={() => toggle(column.name)}
-          />
-        </label>
-      ))}
-    </Menu>
-  );
-}
-

@@ -27,6 +27,11 @@ export class Selection {
     return this.isAll !== this.ids.has(id);
   }
 
+  /** Returns whether all these people are selected; not without any. */
+  hasAll(ids: readonly string[]): boolean {
+    return ids.length > 0 && ids.every((each) => this.has(each));
+  }
+
   /** Returns how many of the people in a list are selected. */
   count(total: number): number {
     return this.isAll ? Math.max(0, total - this.ids.size) : this.ids.size;

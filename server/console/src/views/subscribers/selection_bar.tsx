@@ -49,17 +49,6 @@ export function SelectionBar({
   useShortcuts([
     { keys: ["t"], text: "keys.tagSelected", run: () => open("tag") },
     { keys: ["u"], text: "keys.statusSelected", run: () => open("status") },
-    {
-      keys: ["Ctrl+a"],
-      text: "keys.selectLoaded",
-      run: () => {
-        if (!list) return;
-        const loaded = list.loaded().map((each) => each.id);
-        if (!selected.value.isAll && loaded.length && loaded.every((each) => selected.value.has(each))) return selectAll();
-        selected.value = new Selection(false, loaded);
-        announce(plural("selection.count", loaded.length));
-      },
-    },
   ]);
 
   if (!list || selection.isEmpty) return null;
