@@ -25,11 +25,13 @@ import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from 
 import { SearchActions } from "./subscribers/search_actions.tsx";
 import { SearchBox, searchText } from "./subscribers/search_box.tsx";
 import { SegmentBar } from "./subscribers/segment_bar.tsx";
-import { isAddress, readSearch } from "./subscribers/search_text.ts";
+import { anywhere, isAddress, readSearch } from "./subscribers/search_text.ts";
 import { MOST_EXCEPTIONS, Selection } from "./subscribers/selection.ts";
 import { SelectionBar } from "./subscribers/selection_bar.tsx";
 import { StatusTabs } from "./subscribers/toolbar.tsx";
 
+/** Up to this number of people, the box offers to search anywhere in addresses and names. */
+const FEW = 5;
 /** The columns for which there is room next to a person. */
 const NEXT_TO_PANEL = ["name", "status"];
 
@@ -138,10 +140,18 @@ export function Subscribers({ id = "" }: Parameters) {
     // A list for the previous text can still be there.
     const shown = JSON.stringify(list.value?.query) === key ? list.value : null;
     opensSingle.current = entered && value.trim() !== "";
+    if (isSame && entered && shown?.total === 0 && anywhere(wanted)) return searchAnywhere();
     if (isSame && entered && error.value) reloads.value += 1;
     else if (isSame && entered && shown && !isLoading.value) openSingle(shown);
     else if (!isSame) go(withQuery({ filter, q }), { replace: !entered });
     return filter || q;
+  }
+
+  /** Searches anywhere in addresses and names, and returns the filter. */
+  function searchAnywhere(): string {
+    const filter = anywhere(wanted);
+    go(withQuery({ filter, q: "" }));
+    return filter;
   }
 
   function showPerson(person: string): void {
@@ -238,6 +248,7 @@ export function Subscribers({ id = "" }: Parameters) {
 
   const rows = list.value;
   const openId = id;
+  const hasFew = (current()?.total ?? Infinity) <= FEW && anywhere(wanted) !== "";
   const isDimmed = error.value !== null || isTyped.value || (isLoading.value && rows !== null);
   return (
     <div class={id ? "subscribers with-panel" : "subscribers"} style={{ "--panel": `${panelWidth.value}px` }}>
@@ -252,6 +263,7 @@ export function Subscribers({ id = "" }: Parameters) {
             onType={(value) => search(value, false)}
             onEnter={(value) => search(value, true)}
             onLeave={() => move(Math.max(0, active.value))}
+            onAnywhere={hasFew ? searchAnywhere : undefined}
           />
           <AddFilter edited={edited} />
           <SearchActions key={key} list={current()} query={wanted} fields={fields.value} columns={chosenColumns()} />

@@ -5,7 +5,7 @@ import { href, withQuery } from "../../router.ts";
 import { named, pluralParts, number, quoted, t } from "../../texts.ts";
 import { joined, partsOf } from "./filter_parts.ts";
 import { pageQuery, type Query } from "./list.ts";
-import { isAddress } from "./search_text.ts";
+import { anywhere, isAddress } from "./search_text.ts";
 
 /** What an empty list says: how to begin, or how to see people again. */
 export function EmptyList({ query }: { query: Query }) {
@@ -27,6 +27,12 @@ export function EmptyList({ query }: { query: Query }) {
       {isAddress(q) && (
         <p>
           <a href={href(`/subscribers/${encodeURIComponent(q)}`)}>{t("noMatch.address")}</a>
+        </p>
+      )}
+      {anywhere(query) && (
+        <p>
+          <a href={href(withQuery({ q: "", filter: anywhere(query) }, "/subscribers"))}>{t("search.anywhere")}</a>{" "}
+          <kbd>↵</kbd>
         </p>
       )}
       <Fewer query={query} />
