@@ -1,10 +1,11 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../announce.ts";
-import { call, ConnectionError } from "../api/client.ts";
+import { ConnectionError } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
 import { copy } from "../copying.ts";
 import { restored } from "../connection.ts";
+import { filterable, loadFields } from "../filter_fields.ts";
 import { useShortcuts } from "../keys.ts";
 import { ended } from "../operations.ts";
 import { isPhone } from "../phone.ts";
@@ -14,7 +15,6 @@ import { errorText, plural, t } from "../texts.ts";
 import { copyCurl } from "./person/copy.ts";
 import { Person } from "./person/person.tsx";
 import { panelWidth, Resizer } from "./person/resizer.tsx";
-import { type FilterField, filterFields } from "./subscribers/conditions.ts";
 import { chosenColumns, ColumnMenu } from "./subscribers/column_menu.tsx";
 import { allColumns, EMAIL } from "./subscribers/columns.tsx";
 import { EmptyList } from "./subscribers/empty.tsx";
@@ -60,7 +60,6 @@ export function Subscribers({ id = "" }: Parameters) {
   const reloads = useSignal(0);
   const text = wanted.filter || wanted.q;
   const edited = useFilterEditor();
-  const filterable = useComputed<FilterField[]>(() => filterFields(fields.value));
 
   // An expression in the box that is not searched for yet.
   const isTyped = useComputed(() => {
@@ -360,8 +359,4 @@ function startRow(): number {
 function rememberRow(row: number): void {
   const url = location.pathname + location.search + (row ? `#at=${row}` : "");
   if (url !== location.pathname + location.search + location.hash) history.replaceState(null, "", url);
-}
-
-async function loadFields(): Promise<CustomField[]> {
-  return (await call("GET /api/custom-fields", { query: { limit: 100 } })).customFields;
 }

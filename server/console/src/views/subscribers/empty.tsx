@@ -1,8 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { call } from "../../api/client.ts";
+import { filterable } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
 import { href, withQuery } from "../../router.ts";
 import { named, pluralParts, number, quoted, t } from "../../texts.ts";
+import { filterText } from "./condition_words.ts";
 import { joined, partsOf } from "./filter_parts.ts";
 import { pageQuery, type Query } from "./list.ts";
 import { anywhere, isAddress } from "./search_text.ts";
@@ -74,7 +76,11 @@ async function firstWider(query: Query, signal: AbortSignal): Promise<(Wider & {
 function widerSearches({ filter, q, status, segmentId }: Query): Wider[] {
   const parts = partsOf(filter) ?? [filter];
   const all: Wider[] = parts.map((part, index) => ({
-    without: <code dir="ltr">{part}</code>,
+    without: (
+      <bdi dir="auto" title={part}>
+        {filterText(part, filterable.value)}
+      </bdi>
+    ),
     changes: { filter: joined(parts.toSpliced(index, 1)) },
   }));
   if (q) all.unshift({ without: quoted(<bdi>{q}</bdi>), changes: { q: "" } });

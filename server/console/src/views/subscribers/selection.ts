@@ -66,7 +66,8 @@ export function searched(query: Query, conditions: string[] = []): { filter: str
   return { filter: filter || q || segmentId ? filter : EVERYONE, q, segmentId };
 }
 
-const EVERYONE = "email:*";
+/** A filter that all people match, because a request has one. */
+export const EVERYONE = "email:*";
 
 /** Returns one expression for a filter, a status and further conditions. */
 export function filterOf({ filter, status }: Query, conditions: string[] = []): string {
