@@ -27,7 +27,7 @@ import { SearchBox, searchText } from "./subscribers/search_box.tsx";
 import { SegmentBar } from "./subscribers/segment_bar.tsx";
 import { anywhere, isAddress, readSearch } from "./subscribers/search_text.ts";
 import { MOST_EXCEPTIONS, Selection } from "./subscribers/selection.ts";
-import { SelectionBar } from "./subscribers/selection_bar.tsx";
+import { focusSelectionActions, SelectionBar } from "./subscribers/selection_bar.tsx";
 import { StatusTabs } from "./subscribers/toolbar.tsx";
 
 /** Up to this number of people, the box offers to search anywhere in addresses and names. */
@@ -54,6 +54,7 @@ export function Subscribers({ id = "" }: Parameters) {
   const anchor = useRef(0);
   const opensSingle = useRef(false);
   const edits = useRef(false);
+  const opensMenu = useRef(false);
   // A row has two lines on a phone.
   const rowHeight = isPhone.value ? 60 : 36;
   // Rises when people left the list.
@@ -211,6 +212,13 @@ export function Subscribers({ id = "" }: Parameters) {
     else if (text || wanted.status) go("/subscribers");
   }
 
+  /** Leads to the actions for the selection, or opens the person of the row with its menu. */
+  function openMore(): void {
+    if (focusSelectionActions()) return;
+    opensMenu.current = true;
+    open(active.value);
+  }
+
   const activeRow = () => list.value?.row(active.value);
   const hasActive = () => active.value >= 0 && current() !== null;
   // The panel has these keys itself.
@@ -239,6 +247,7 @@ export function Subscribers({ id = "" }: Parameters) {
         open(active.value);
       },
     },
+    { keys: ["."], text: "keys.more", when: () => hasRow() || !selected.value.isEmpty, run: openMore },
     { keys: ["c"], text: "keys.copyAddress", when: hasRow, run: () => void copy(activeRow()?.email ?? "") },
     { keys: ["y"], text: "keys.copyCurl", when: hasRow, run: () => copyCurl(activeRow()?.id ?? "") },
     { keys: ["]"], text: "keys.nextPerson", when: () => id !== "", run: () => move(active.value + 1) },
@@ -325,6 +334,7 @@ export function Subscribers({ id = "" }: Parameters) {
           known={rows?.row(rows.indexOf(id))}
           fields={fields.value}
           edits={edits}
+          opensMenu={opensMenu}
           onClose={close}
           onChange={(changed) => list.value?.replace(changed)}
           onGone={(text) => {
