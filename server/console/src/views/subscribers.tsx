@@ -3,6 +3,8 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../announce.ts";
 import { ConnectionError } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
+import { AddPerson } from "../components/add_person.tsx";
+import { Icon } from "../components/icon.tsx";
 import { copy } from "../copying.ts";
 import { restored } from "../connection.ts";
 import { filterable, loadFields } from "../filter_fields.ts";
@@ -11,6 +13,7 @@ import { ended } from "../operations.ts";
 import { isPhone } from "../phone.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
+import { canWrite } from "../session.ts";
 import { errorText, plural, t } from "../texts.ts";
 import { copyCurl } from "./person/copy.ts";
 import { Person } from "./person/person.tsx";
@@ -51,13 +54,14 @@ export function Subscribers({ id = "" }: Parameters) {
   const fields = useSignal<CustomField[]>([]);
   const active = useSignal(-1);
   const selected = useSignal(Selection.NONE);
+  const adds = useSignal(false);
   const anchor = useRef(0);
   const opensSingle = useRef(false);
   const edits = useRef(false);
   const opensMenu = useRef(false);
   // A row has two lines on a phone.
   const rowHeight = isPhone.value ? 60 : 36;
-  // Rises when people left the list.
+  // Rises when people were added or left the list.
   const reloads = useSignal(0);
   const text = wanted.filter || wanted.q;
   const edited = useFilterEditor();
@@ -275,6 +279,17 @@ export function Subscribers({ id = "" }: Parameters) {
           />
           <AddFilter edited={edited} />
           <SearchActions key={key} list={current()} query={wanted} fields={fields.value} columns={chosenColumns()} />
+          {canWrite.value && (
+            <button
+              type="button"
+              class="add"
+              aria-label={t("addPerson.title")}
+              title={t("addPerson.title")}
+              onClick={() => (adds.value = true)}
+            >
+              <Icon name="plus" />
+            </button>
+          )}
           <ColumnMenu fields={fields.value} />
         </div>
         <FilterChips
@@ -297,7 +312,7 @@ export function Subscribers({ id = "" }: Parameters) {
         {rows === null ? (
           !error.value && <Loading />
         ) : rows.total === 0 ? (
-          !error.value && <EmptyList query={rows.query} />
+          !error.value && <EmptyList query={rows.query} onAdd={() => (adds.value = true)} />
         ) : (
           <Grid
             list={rows}
@@ -326,6 +341,7 @@ export function Subscribers({ id = "" }: Parameters) {
           </p>
         ) : null}
       </section>
+      {adds.value && <AddPerson onClose={() => (adds.value = false)} onAdded={() => (reloads.value += 1)} />}
       {id && <Resizer />}
       {id && (
         <Person

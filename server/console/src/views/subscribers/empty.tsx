@@ -3,6 +3,7 @@ import { call } from "../../api/client.ts";
 import { filterable } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
 import { href, withQuery } from "../../router.ts";
+import { canWrite } from "../../session.ts";
 import { named, pluralParts, number, quoted, t } from "../../texts.ts";
 import { filterText } from "./condition_words.ts";
 import { joined, partsOf } from "./filter_parts.ts";
@@ -10,13 +11,23 @@ import { pageQuery, type Query } from "./list.ts";
 import { anywhere, isAddress } from "./search_text.ts";
 
 /** What an empty list says: how to begin, or how to see people again. */
-export function EmptyList({ query }: { query: Query }) {
+export function EmptyList({ query, onAdd }: { query: Query; onAdd: () => void }) {
   const { filter, q, status, segmentId } = query;
   if (!filter && !q && !status && !segmentId) {
     return (
       <div class="empty">
         <h2>{t("empty.title")}</h2>
         <p>{t("empty.text")}</p>
+        {canWrite.value && (
+          <p class="line">
+            <a class="button main" href={href("/import")}>
+              {t("steps.import")}
+            </a>
+            <button type="button" onClick={onAdd}>
+              {t("addPerson.title")}
+            </button>
+          </p>
+        )}
         <a href={`${href("/")}../docs/guides/import`} target="_blank" rel="noreferrer">
           {t("empty.guide")}
         </a>
