@@ -173,6 +173,12 @@ export function Subscribers({ id = "" }: Parameters) {
     if (subscriber) showPerson(subscriber.id);
   }
 
+  /** Opens the active row; without rows, searches anywhere. */
+  function enter(): void {
+    if (current()?.total === 0 && anywhere(wanted)) searchAnywhere();
+    else open(Math.max(0, active.value));
+  }
+
   function move(to: number, range = false): void {
     const last = (list.value?.total ?? 0) - 1;
     if (last < 0) return;
@@ -237,7 +243,7 @@ export function Subscribers({ id = "" }: Parameters) {
     { keys: ["End"], text: "keys.last", run: () => move(list.value?.total ?? 0) },
     { keys: ["PageDown"], text: "keys.pageDown", run: () => move(active.value + PAGE_ROWS()) },
     { keys: ["PageUp"], text: "keys.pageUp", run: () => move(active.value - PAGE_ROWS()) },
-    { keys: ["Enter"], text: "keys.open", run: () => open(Math.max(0, active.value)) },
+    { keys: ["Enter"], text: "keys.open", run: enter },
     { keys: ["Escape"], text: "keys.escape", run: escape },
     { keys: ["x"], text: "keys.select", when: hasActive, run: () => select(active.value) },
     { keys: ["Shift+x"], when: hasActive, run: () => select(active.value, true) },
