@@ -20,7 +20,7 @@ export function FirstSteps({ onAdd }: { onAdd: () => void }) {
             {t("steps.import")}
           </a>
         ) : (
-          <a href={`${href("/")}../docs/guides/imports`} target="_blank" rel="noreferrer">
+          <a href={`${href("/")}../docs/guides/import`} target="_blank" rel="noreferrer">
             {t("empty.guide")}
           </a>
         )}

@@ -1,20 +1,33 @@
 import type { ComponentChildren } from "preact";
 import { call } from "../../api/client.ts";
+import { filterable } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
 import { href, withQuery } from "../../router.ts";
+import { canWrite } from "../../session.ts";
 import { named, pluralParts, number, quoted, t } from "../../texts.ts";
+import { filterText } from "./condition_words.ts";
 import { joined, partsOf } from "./filter_parts.ts";
 import { pageQuery, type Query } from "./list.ts";
-import { isAddress } from "./search_text.ts";
+import { anywhere, isAddress } from "./search_text.ts";
 
 /** What an empty list says: how to begin, or how to see people again. */
-export function EmptyList({ query }: { query: Query }) {
+export function EmptyList({ query, onAdd }: { query: Query; onAdd: () => void }) {
   const { filter, q, status, segmentId } = query;
   if (!filter && !q && !status && !segmentId) {
     return (
       <div class="empty">
         <h2>{t("empty.title")}</h2>
         <p>{t("empty.text")}</p>
+        {canWrite.value && (
+          <p class="line">
+            <a class="button main" href={href("/import")}>
+              {t("steps.import")}
+            </a>
+            <button type="button" onClick={onAdd}>
+              {t("addPerson.title")}
+            </button>
+          </p>
+        )}
         <a href={`${href("/")}../docs/guides/import`} target="_blank" rel="noreferrer">
           {t("empty.guide")}
         </a>
@@ -27,6 +40,12 @@ export function EmptyList({ query }: { query: Query }) {
       {isAddress(q) && (
         <p>
           <a href={href(`/subscribers/${encodeURIComponent(q)}`)}>{t("noMatch.address")}</a>
+        </p>
+      )}
+      {anywhere(query) && (
+        <p>
+          <a href={href(withQuery({ q: "", filter: anywhere(query) }, "/subscribers"))}>{t("search.anywhere")}</a>{" "}
+          <kbd>↵</kbd>
         </p>
       )}
       <Fewer query={query} />
@@ -68,7 +87,11 @@ async function firstWider(query: Query, signal: AbortSignal): Promise<(Wider & {
 function widerSearches({ filter, q, status, segmentId }: Query): Wider[] {
   const parts = partsOf(filter) ?? [filter];
   const all: Wider[] = parts.map((part, index) => ({
-    without: <code dir="ltr">{part}</code>,
+    without: (
+      <bdi dir="auto" title={part}>
+        {filterText(part, filterable.value)}
+      </bdi>
+    ),
     changes: { filter: joined(parts.toSpliced(index, 1)) },
   }));
   if (q) all.unshift({ without: quoted(<bdi>{q}</bdi>), changes: { q: "" } });

@@ -4,8 +4,11 @@ import type { ComponentChildren } from "preact";
 import { call } from "../../api/client.ts";
 import type { BatchAction } from "../../api/types.ts";
 import type { Start } from "../../components/plan.ts";
+import { filterable } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
-import { named, parts, plural, quoted, t } from "../../texts.ts";
+import { parts, plural, quoted, t } from "../../texts.ts";
+import { filterText } from "./condition_words.ts";
+import { joined, partsOf } from "./filter_parts.ts";
 import type { Query, Status } from "./list.ts";
 import { type Selection, target } from "./selection.ts";
 
@@ -14,6 +17,8 @@ export interface Group {
   selection: Selection;
   /** The number of people as the list states it. */
   size: number;
+  /** Addresses of the chosen people whose rows are loaded. */
+  emails: string[];
   /** Identifiers of the chosen people who reported mail as spam. */
   complained: string[];
 }
@@ -27,9 +32,19 @@ export function starter({ query, selection }: Group, action: BatchAction, withou
   };
 }
 
+/** How many addresses of chosen people are named. */
+const NAMED = 3;
+
 /** Who the people of a group are. */
-export function Who({ group: { query, selection } }: { group: Pick<Group, "query" | "selection"> }) {
-  if (!selection.isAll) return <p>{t("batch.chosen")}</p>;
+export function Who({ group: { query, selection, emails = [] } }: { group: Pick<Group, "query" | "selection"> & Partial<Group> }) {
+  if (!selection.isAll) {
+    const more = selection.ids.size > NAMED ? " …" : "";
+    return (
+      <p>
+        {parts("batch.chosen", { people: <bdi dir="auto">{emails.slice(0, NAMED).join(", ") + more}</bdi> })}
+      </p>
+    );
+  }
   return (
     <p>
       {hasCriteria(query) ? parts("batch.match", { criteria: <Criteria query={query} /> }) : t("batch.everyone")}{" "}
@@ -45,11 +60,17 @@ function hasCriteria({ filter, q, status, segmentId }: Query): boolean {
 /** What the people of a list have in common. */
 export function Criteria({ query: { filter, q, status, segmentId } }: { query: Query }) {
   const all: ComponentChildren[] = [];
-  if (segmentId) all.push(<SegmentName id={segmentId} />);
-  if (filter) all.push(<code dir="ltr">{filter}</code>);
+  if (segmentId) all.push(parts("selection.segment", { name: <SegmentName id={segmentId} /> }));
+  const conditions = [...(partsOf(filter) ?? [filter]), ...(status ? [`status = ${status}`] : [])];
+  if (conditions.length) {
+    all.push(
+      <bdi dir="auto" title={joined(conditions)}>
+        {filterText(joined(conditions), filterable.value)}
+      </bdi>,
+    );
+  }
   if (q) all.push(quoted(<bdi dir="auto">{q}</bdi>));
-  if (status) all.push(named("status", status));
-  return <span class="criteria">{all.flatMap((each, index) => (index ? [" + ", each] : [each]))}</span>;
+  return <span class="criteria">{all.flatMap((each, index) => (index ? [" · ", each] : [each]))}</span>;
 }
 
 function SegmentName({ id }: { id: string }) {

@@ -16,6 +16,14 @@ import { Selection } from "./selection.ts";
 type Action = "tag" | "untag" | "status" | "field" | "export" | "delete";
 const ACTIONS: Action[] = ["tag", "untag", "status", "field", "export", "delete"];
 
+/** Moves the focus to the first action for the selection; on a phone, to their menu. Returns whether there is one. */
+export function focusSelectionActions(): boolean {
+  const all = document.querySelectorAll<HTMLElement>(".selection :is(.buttons, .few) > button");
+  const first = [...all].find((each) => each.offsetParent);
+  first?.focus();
+  return first !== undefined;
+}
+
 /** Which rows are selected, and what can be done with them. */
 export function SelectionBar({
   list,
@@ -49,32 +57,21 @@ export function SelectionBar({
   useShortcuts([
     { keys: ["t"], text: "keys.tagSelected", run: () => open("tag") },
     { keys: ["u"], text: "keys.statusSelected", run: () => open("status") },
-    {
-      keys: ["Ctrl+a"],
-      text: "keys.selectLoaded",
-      run: () => {
-        if (!list) return;
-        const loaded = list.loaded().map((each) => each.id);
-        if (!selected.value.isAll && loaded.length && loaded.every((each) => selected.value.has(each))) return selectAll();
-        selected.value = new Selection(false, loaded);
-        announce(plural("selection.count", loaded.length));
-      },
-    },
   ]);
 
   if (!list || selection.isEmpty) return null;
   const size = selection.count(list.total);
-  const complained = selection.isAll
-    ? []
-    : list.loaded().filter((each) => each.status === "COMPLAINED" && selection.has(each.id)).map((each) => each.id);
-  const group: Group = { query: list.query, selection, size, complained };
+  const chosen = selection.isAll ? [] : list.loaded().filter((each) => selection.has(each.id));
+  const complained = chosen.filter((each) => each.status === "COMPLAINED").map((each) => each.id);
+  const emails = chosen.map((each) => each.email);
+  const group: Group = { query: list.query, selection, size, emails, complained };
   const actions = ACTIONS.filter((each) => canWrite.value || each === "export");
   const buttons = actions.map((each) => (
     <button key={each} type="button" class={each === "delete" ? "danger" : ""} onClick={() => open(each)}>
       {t(`batch.action.${each}`)}
     </button>
   ));
-  const copy = !selection.isAll && <CopyAddresses list={list} selection={selection} />;
+  const copy = !selection.isAll && <CopyAddresses emails={emails} />;
   const shown = action.value;
   function close(): void {
     // A key can open the next dialog before the browser reports that this one was closed.
@@ -124,15 +121,12 @@ export function SelectionBar({
   );
 }
 
-function CopyAddresses({ list, selection }: { list: SubscriberList; selection: Selection }) {
+function CopyAddresses({ emails }: { emails: string[] }) {
   return (
     <button
       type="button"
       class="plain"
-      onClick={() => {
-        const copied = list.loaded().filter((each) => selection.has(each.id));
-        void copy(copied.map((each) => each.email).join("\n"), plural("selection.copied", copied.length));
-      }}
+      onClick={() => void copy(emails.join("\n"), plural("selection.copied", emails.length))}
     >
       <Icon name="copy" />
       {t("selection.copy")}
