@@ -242,6 +242,8 @@ export interface GetSubscriberMailabilityResponse {
   actor?: Actor;
   suppressed: boolean;
   allowedStatuses: ("UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED")[];
+  source?: "API" | "IMPORT" | "SELF_SERVICE" | "EMAIL_CHANGED";
+  operationId?: string;
 }
 
 export interface GetSubscriberErasurePreviewResponse {
