@@ -304,6 +304,7 @@ export interface UnrecognizedCells {
   rows: number;
   example: string;
   hint?: string;
+  examples: string[];
 }
 
 export interface ReasonCount {
