@@ -282,6 +282,36 @@ def test_consent_is_asked_only_of_files_without_it(person: Person) -> None:
     expect(page.locator(".people-counts")).to_contain_text("1Unbest\u00e4tigt")
 
 
+def test_file_with_statuses_is_not_asked_and_says_what_happens_without_one(
+    person: Person,
+) -> None:
+    page = person.page
+    person.sign_in()
+    header = "Email Address,First Name,State\n"
+    drop(page, f"{header}ada@example.com,Ada,active\nbob@example.com,Bob,\n")
+    expect(page.get_by_text("This looks like a Kit export")).to_be_visible()
+    button(page, "Continue").click()
+
+    counts = page.locator(".people-counts")
+    expect(counts).to_contain_text("1Unconfirmed")
+    expect(page.get_by_text("Rows without any become Unconfirmed.")).to_be_visible()
+    expect(page.get_by_text("Have these people agreed")).to_have_count(0)
+
+    # The answer for a file is given before a column of it is said to be the status.
+    drop(page, "email,Group\nada@example.com,CONFIRMED\nbob@example.com,\n", "other.csv")
+    group = page.get_by_role("combobox", name="Group")
+    group.select_option("Ignore")
+    button(page, "Continue").click()
+    page.get_by_label("Yes, confirmed by link").check()
+    expect(counts).to_contain_text("2Confirmed")
+    page.get_by_role("link", name="Columns").click()
+    group.select_option("Status")
+    button(page, "Continue").click()
+    expect(page.get_by_text("Rows with a status in the file keep it.")).to_be_visible()
+    page.get_by_label("Yes, but not confirmed").check()
+    expect(counts).to_contain_text("1Unconfirmed")
+
+
 def test_words_for_a_status_are_explained_after_the_check(person: Person) -> None:
     page, account = person.page, person.account
     person.sign_in()
@@ -291,11 +321,52 @@ def test_words_for_a_status_are_explained_after_the_check(person: Person) -> Non
 
     expect(page.get_by_text("1 row with an error")).to_be_visible()
     page.get_by_role("combobox", name="paused means").select_option("Unsubscribed")
+    expect(page.get_by_text("1 row with an error")).to_be_visible()
+    button(page, "Check again").click()
     button(page, "Import 2 people").click()
 
     expect(state(page)).to_have_text("Imported")
     bob = account.ok("GetSubscriber", id="bob@example.com")["subscriber"]
     assert bob["status"] == "UNSUBSCRIBED"
+
+
+def test_words_and_dates_that_are_not_known_are_shown_and_explained_together(
+    person: Person,
+) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    dates = ("03/04/2024", "30.11.2024", "1/2/2024", "5/6/2024")
+    words = ("weird", "odd", "weird", "odd")
+    rows = [f"p{n}@example.com,{date},{words[n]}\n" for n, date in enumerate(dates)]
+    drop(page, "email,confirmedAt,status\n" + "".join(rows))
+    # No row is valid yet, which the check shows how to repair.
+    question = page.locator(".repairs")
+    expect(question).to_contain_text("confirmedAt: “03/04/2024”, “30.11.2024”")
+    button(page, "Continue").click()
+    button(page, "Check the file").click()
+    expect(question).to_contain_text(
+        "4 rows have values in confirmedAt that cannot be read, such as"
+        " “03/04/2024”, “30.11.2024”, “1/2/2024”"
+    )
+    expect(question).to_contain_text("4 rows have words in status that are not known")
+    expect(button(page, "Import 0 people")).to_be_disabled()
+    check_view(person)
+
+    order = page.get_by_role("combobox", name="Order of day and month")
+    order.select_option("MDY")
+    page.get_by_role("combobox", name="weird means").select_option("Unsubscribed")
+    page.get_by_role("combobox", name="odd means").select_option("Confirmed")
+    button(page, "Check again").click()
+    expect(page.get_by_text("1 row has a value in confirmedAt")).to_contain_text("“30.11.2024”")
+    expect(order).to_have_value("MDY")
+    order.select_option("DMY")
+    button(page, "Check again").click()
+    button(page, "Import 4 people").click()
+
+    expect(state(page)).to_have_text("Imported")
+    people = account.ok("ListSubscribers", view="FULL")["subscribers"]
+    assert [each["status"] for each in people] == ["UNSUBSCRIBED", "CONFIRMED"] * 2
+    assert people[0]["confirmedAt"] == "2024-04-03T00:00:00.000Z"
 
 
 def test_other_encoding_is_recognized_and_can_be_changed(person: Person) -> None:

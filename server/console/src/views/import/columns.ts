@@ -38,6 +38,9 @@ const KNOWN = new Set([...TARGETS, ...CONSENT_TARGETS, "isConfirmed", "statusCha
 /** Names that cannot be those of new fields. */
 const RESERVED = new Set([...KNOWN, "emailaddress", "id", "name", "updatedat"]);
 const MOST_CHARACTERS = 80;
+const DATES: readonly string[] = ["createdAt", "confirmedAt", "unsubscribedAt", "consentAt", "statusChangedAt"];
+/** A date such as 31.12.2024, and no zeros. */
+const NUMERIC = /^(?!0+\D)(\d{1,2})\D(\d{1,2})\D\d+/;
 
 /** A column with what is done with it. */
 export interface Decided {
@@ -141,11 +144,24 @@ export function typeOf(
   { proposedType, examples }: ImportJobColumn,
   { dateFormat }: ImportOptions,
 ): { dataType: CustomField["dataType"]; order?: "DMY" | "MDY" } {
-  const numeric = examples.map((text) => /^(\d{1,2})\D(\d{1,2})\D\d+/.exec(text.trim())).filter((found) => found !== null);
+  const numeric = examples.map((text) => NUMERIC.exec(text.trim())).filter((found) => found !== null);
   if (proposedType !== "DATE" || dateFormat || !numeric.length) return { dataType: proposedType };
   if (numeric.some(([, first]) => Number(first) > 12)) return { dataType: "DATE", order: "DMY" };
   if (numeric.some(([, , second]) => Number(second) > 12)) return { dataType: "DATE", order: "MDY" };
   return { dataType: "TEXT" };
+}
+
+/** Returns the columns with dates whose order of day and month is not known. */
+export function unclearDates(
+  all: readonly Decided[],
+  fields: readonly Pick<CustomField, "key" | "dataType">[],
+): ImportJobColumn[] {
+  const isDate = (choice: Choice) =>
+    choice.split("+").some((field) => DATES.includes(field)) ||
+    fields.some(({ key, dataType }) => dataType === "DATE" && choice === CUSTOM + key);
+  return all
+    .filter(({ column, choice }) => isDate(choice) && column.examples.some((text) => NUMERIC.test(text.trim())))
+    .map(({ column }) => column);
 }
 
 /** Whether the columns state who may be mailed. In a file of another service, any column of consent does. */

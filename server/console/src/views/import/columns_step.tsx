@@ -7,7 +7,8 @@ import { Problem } from "../../components/form_dialog.tsx";
 import { address, go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
 import { ColumnList } from "./column_list.tsx";
-import { decided, decisions, hasProblem, labelOf, NEW, NEW_TEXT, typeOf } from "./columns.ts";
+import { decided, decisions, hasProblem, labelOf, NEW, NEW_TEXT, typeOf, unclearDates } from "./columns.ts";
+import { UnclearDates } from "./repairs.tsx";
 import { Sample } from "./sample.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
 import { SERVICES } from "./words.tsx";
@@ -48,6 +49,11 @@ export function ColumnsStep({
       .map(({ index }) => index)
       .toSorted((a, b) => Number(needsAnswer(b)) - Number(needsAnswer(a)) || a - b);
   }
+
+  const unclear = unclearDates(all, fields);
+  // The question stays while it is answered.
+  const asksOrder = useRef(false);
+  if (unclear.length && !options.dateFormat) asksOrder.current = true;
 
   function choose(changes: ImportOptions): void {
     void model.choose(changes);
@@ -130,6 +136,13 @@ export function ColumnsStep({
           {/UTF-8/.test(message) ? t("import.charsetWrong") : t("import.unreadable", { message: `${field} ${message}`.trim() })}
         </p>
       ))}
+      {job.format !== "json" && (
+        <UnclearDates
+          columns={options.dateFormat && !asksOrder.current ? [] : unclear}
+          options={options}
+          onChoose={choose}
+        />
+      )}
       {lacksEmail && (
         <p class="warning" role="alert">
           {t(lacksHeader ? "import.noHeader" : "import.noEmail")}

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import type { ImportJob } from "../../api/types.ts";
 import { Choices } from "../../components/form_dialog.tsx";
@@ -25,7 +26,13 @@ export function PeopleStep({ model, job }: StepProps) {
   const isUnknown = tags.includes(NEEDS_CONSENT);
   const isStated = options.isConfirmed || Boolean(options.consentSource);
   // What was stated stays visible if a column of consent is chosen later.
-  const asksConsent = isStated || (unconfirmed > 0 && !statesConsent(job));
+  const stated = statesConsent(job);
+  // In a file of another service, rows without a status are unconfirmed, whatever is answered.
+  const hasAll = stated && Boolean(job.preset) && job.preset !== "ROSTER";
+  // The question stays while it is answered.
+  const isAsked = useRef(false);
+  if (isStated || (unconfirmed > 0 && !stated)) isAsked.current = true;
+  const asksConsent = isAsked.current && !hasAll;
   const filter = options.filter ?? "";
   const otherTags = tags.filter((tag) => tag !== NEEDS_CONSENT);
 
@@ -82,6 +89,9 @@ export function PeopleStep({ model, job }: StepProps) {
             onChoose={(value) => void model.choose({ ...options, filter: value === "skip" ? WITHOUT_OPT_OUTS : "" })}
           />
         </div>
+      )}
+      {stated && (asksConsent || unconfirmed > 0) && (
+        <p class="hint">{t(asksConsent ? "import.consentElse" : "import.consentStated")}</p>
       )}
       {asksConsent && (
         <div class="choice-box">
@@ -149,7 +159,7 @@ export function PeopleStep({ model, job }: StepProps) {
         <button type="button" onClick={() => goTo(1)}>
           {t("import.back")}
         </button>
-        <button class="main" disabled={isBusy.value || job.rows === invalid}>
+        <button class="main" disabled={isBusy.value || !job.rows}>
           {t(isBusy.value && model.isSaving.value ? "import.reading" : "import.check")}
         </button>
       </div>
