@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from ..behavior import import_jobs
 from .actions import Actions
-from .conftest import Person
+from .conftest import WIDTHS, Person
 from .files import button, choose_file, drop, large, mailchimp, payload, state
 from .people import add_person
 
@@ -485,13 +485,13 @@ def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
 
     button(page, "Undo").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("3 people change: the import added 2, who are deleted")
-    expect(dialog).to_contain_text("updated 1, who are as before afterwards.")
+    expect(dialog).to_contain_text("2 people are deleted.")
+    expect(dialog).to_contain_text("1 person is as before afterwards.")
     dialog.get_by_role("button", name="Undo for 3 people").click()
 
     expect(page.get_by_text("This import was undone, or is being undone.")).to_be_visible()
     expect(button(page, "Undo")).to_have_count(0)
-    expect(page.get_by_text("3 people are deleted, if the import added them")).to_be_visible()
+    expect(page.get_by_text("2 people were deleted. 1 person is as before again.")).to_be_visible()
     (ada,) = account.ok("ListSubscribers")["subscribers"]
     assert ada["firstName"] == "Augusta"
     account.fails("SubscriberSuppressed", "CreateSubscriber", email="cy@example.com")
@@ -544,8 +544,10 @@ def test_export_has_its_file_in_activity(person: Person) -> None:
     expect(page.get_by_text("The file was deleted")).to_be_visible()
 
 
-def test_import_is_undone_in_the_list_of_activity(person: Person) -> None:
+@pytest.mark.parametrize("width", WIDTHS)
+def test_import_is_undone_in_the_list_of_activity(person: Person, width: int) -> None:
     page, account = person.page, person.account
+    page.set_viewport_size({"width": width, "height": 640})
     import_jobs.run_file(account, "email\nada@example.com\n")
     person.sign_in()
     person.open("/activity")

@@ -504,6 +504,7 @@ export interface Operation {
   undoneBy?: string;
   undoExpiresAt?: string;
   importId?: string;
+  deleted?: number;
 }
 
 export interface OperationAction {

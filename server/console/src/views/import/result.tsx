@@ -51,7 +51,6 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
   const people = isDone ? summary.created + summary.updated : 0;
   const operation = {
     id: job.operationId,
-    importId: job.id,
     type: "SUBSCRIBERS_IMPORT",
     changed: people,
     undoExpiresAt,
