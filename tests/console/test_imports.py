@@ -312,6 +312,31 @@ def test_file_with_statuses_is_not_asked_and_says_what_happens_without_one(
     expect(counts).to_contain_text("1Unconfirmed")
 
 
+def test_german_file_of_excel_is_read_and_its_opt_outs_are_kept(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    person.open("/import")
+    rows = "ada@example.com;Ada;M\u00fcller;\r\nbob@example.com;Bob;Gro\u00df;03.04.2024\r\n"
+    text = f"sep=;\r\nE-Mail-Adresse;Vorname;Nachname;Abgemeldet am\r\n{rows}"
+    choose_file(page, text.encode("cp1252"))
+    expect(page.get_by_text("Characters: Western European.")).to_be_visible()
+    expect(page.get_by_role("combobox", name="Vorname")).to_have_value("firstName")
+    expect(page.get_by_role("region", name="The first rows")).to_contain_text("Bob Gro\u00df")
+    page.get_by_role("combobox", name="Abgemeldet am").select_option("Unsubscribed on")
+    page.get_by_role("combobox", name="Order of day and month").first.select_option("DMY")
+    button(page, "Continue").click()
+    expect(page.locator(".people-counts")).to_contain_text("1Unsubscribed")
+    expect(page.get_by_text("Did all of them opt out?")).to_be_visible()
+    expect(page.get_by_role("link", name="Block addresses")).to_be_visible()
+    button(page, "Check the file").click()
+    button(page, "Import 2 people").click()
+
+    expect(state(page)).to_have_text("Imported")
+    ada, bob = account.ok("ListSubscribers", view="FULL")["subscribers"]
+    assert (ada["lastName"], ada["status"]) == ("M\u00fcller", "UNCONFIRMED")
+    assert (bob["status"], bob["unsubscribedAt"]) == ("UNSUBSCRIBED", "2024-04-03T00:00:00.000Z")
+
+
 def test_words_for_a_status_are_explained_after_the_check(person: Person) -> None:
     page, account = person.page, person.account
     person.sign_in()
@@ -381,7 +406,7 @@ def test_other_encoding_is_recognized_and_can_be_changed(person: Person) -> None
     page.get_by_text("Not right?").click()
     page.get_by_label("Characters").select_option("Cyrillic")
     expect(sample).to_contain_text("J\u044crg")
-    page.get_by_label("Characters").select_option("Unicode (UTF-8)")
+    page.get_by_label("Characters").select_option("Unicode")
     expect(page.get_by_text("The characters are not UTF-8.")).to_be_visible()
     expect(button(page, "Continue")).to_be_disabled()
 

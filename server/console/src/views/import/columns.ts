@@ -42,6 +42,15 @@ const DATES: readonly string[] = ["createdAt", "confirmedAt", "unsubscribedAt", 
 /** A date such as 31.12.2024, and no zeros. */
 const NUMERIC = /^(?!0+\D)(\d{1,2})\D(\d{1,2})\D\d+/;
 
+/** Names of columns in other languages, by field. */
+const NAMES: Readonly<Record<string, Choice>> = Object.fromEntries(
+  Object.entries({
+    email: "mail mailadresse emailadresse adresseemail courriel correo correoelectrónico indirizzoemail",
+    firstName: "vorname fname prénom nombre nome voornaam",
+    lastName: "nachname familienname lname surname nom apellido apellidos cognome sobrenome achternaam",
+  }).flatMap(([field, names]) => names.split(" ").map((name) => [name, field])),
+);
+
 /** A column with what is done with it. */
 export interface Decided {
   column: ImportJobColumn;
@@ -149,6 +158,19 @@ export function typeOf(
   if (numeric.some(([, first]) => Number(first) > 12)) return { dataType: "DATE", order: "DMY" };
   if (numeric.some(([, , second]) => Number(second) > 12)) return { dataType: "DATE", order: "MDY" };
   return { dataType: "TEXT" };
+}
+
+/** Returns options with the fields that the names of undecided columns state in other languages. */
+export function suggested(all: readonly Decided[], options: ImportOptions, format: string): ImportOptions {
+  const taken = new Set(all.map(({ choice }) => choice));
+  let changed = options;
+  for (const one of all) {
+    const field = one.choice === "" && !one.column.looksLikeConsent ? NAMES[key(one.column.name)] : undefined;
+    if (!field || taken.has(field)) continue;
+    taken.add(field);
+    changed = decided(changed, one, field, format);
+  }
+  return changed;
 }
 
 /** Returns the columns with dates whose order of day and month is not known. */

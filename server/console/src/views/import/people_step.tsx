@@ -4,7 +4,8 @@ import { announce } from "../../announce.ts";
 import type { ImportJob } from "../../api/types.ts";
 import { Choices } from "../../components/form_dialog.tsx";
 import { StatusLabel } from "../../components/status.tsx";
-import { named, number, plural, pluralParts, t } from "../../texts.ts";
+import { href } from "../../router.ts";
+import { named, number, parts, plural, pluralParts, t } from "../../texts.ts";
 import { statesConsent } from "./columns.ts";
 import { goTo, type StepProps } from "./wizard.tsx";
 
@@ -109,6 +110,9 @@ export function PeopleStep({ model, job }: StepProps) {
               void model.choose({ ...options, ...known, addTags, isConfirmed: value === "confirmed" });
             }}
           />
+          <p class="hint">
+            {parts("import.allOptedOut", { block: <a href={href("/suppressions")}>{t("block.title")}</a> })}
+          </p>
           {(!isUnknown || isStated) && (
             <label class="field narrow">
               {t("target.consentSource")}
