@@ -49,8 +49,8 @@ from .rules import Progress, State
 from .runs import Runs
 from .store import FailedRow, ImportRow
 
-# While calls use the database, a step has so many rows: more of them delay calls noticeably, and fewer
-# delay them as much but import slower.
+# While calls use the database, a step has so many rows: more of them delay calls noticeably, and
+# fewer delay them as much but import slower.
 BUSY_ROWS = 50
 _ERASED = RowError(Failure.FILTERED)
 
