@@ -47,7 +47,8 @@ def _lines(person: str, answer: dict[str, Any]) -> list[str]:
     since = f" since {answer['since']}" if "since" in answer else ""
     actor = answer.get("actor", {})
     name = f' "{actor["name"]}"' if actor.get("name") else ""
-    by = f", by {actor['type']}{name}" if actor else ""
+    how = "by an import of" if answer.get("source") == "IMPORT" else "by"
+    by = f", {how} {actor['type']}{name}" if actor else ""
     lines = [
         f"{person} {'may' if answer['mayBeMailed'] else 'must not'} be mailed:"
         f" {answer['reason']}{since}{by}."

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 MAX_EXAMPLE_LENGTH = 100
+_MAX_EXAMPLES = 3
 
 
 class Unrecognized(NamedTuple):
-    """The number of unknown values in a column, the first one, and what to do about them."""
+    """The number of unknown values in a column, the first ones, and what to do about them."""
 
     rows: int
     example: str
     hint: str | None
+    examples: Sequence[str]
 
 
 class UnrecognizedCells:
@@ -22,5 +25,17 @@ class UnrecognizedCells:
         self.by_column: dict[str, Unrecognized] = {}
 
     def add(self, column: str, cell: str, hint: str | None = None) -> None:
-        found = self.by_column.get(column) or Unrecognized(0, cell[:MAX_EXAMPLE_LENGTH], hint)
-        self.by_column[column] = found._replace(rows=found.rows + 1)
+        example = cell[:MAX_EXAMPLE_LENGTH]
+        found = self.by_column.get(column) or Unrecognized(0, example, hint, ())
+        self.by_column[column] = found._replace(
+            rows=found.rows + 1,
+            hint=found.hint or hint,
+            examples=first_examples(found.examples, (example,)),
+        )
+
+
+def first_examples(known: Sequence[str], more: Iterable[str]) -> Sequence[str]:
+    """Returns known examples and more of them, as many as are returned."""
+    if len(known) >= _MAX_EXAMPLES:
+        return known
+    return [*dict.fromkeys((*known, *more))][:_MAX_EXAMPLES]

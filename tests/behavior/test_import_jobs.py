@@ -123,6 +123,22 @@ def test_dry_run_reports_the_same_and_stores_nothing(account: Account) -> None:
     assert {**ran["summary"], "dryRun": True} == tried["summary"]
 
 
+def test_dry_run_shows_the_first_different_unknown_cells_of_all_steps(account: Account) -> None:
+    words = ["paused"] * 250 + ["before"] + ["on hold"] * 200 + ["paused", "later"]
+    rows = [f"p{line}@example.com,{word},soon" for line, word in enumerate(words)]
+    rows.append("last@example.com,CONFIRMED,31.12.2024")
+    job = upload(account, "\n".join(["email,status,createdAt", *rows, ""]).encode())
+
+    cells = run(account, job, dryRun=True)["summary"]["unrecognizedCells"]
+
+    dates, statuses = sorted(cells, key=lambda each: str(each["column"]))
+    assert (statuses["rows"], statuses["example"]) == (453, "paused")
+    assert statuses["examples"] == ["paused", "before", "on hold"]
+    # The first cell is no date at all.
+    assert dates["examples"] == ["soon", "31.12.2024"]
+    assert "dateFormat" in dates["hint"]
+
+
 def test_parts_must_follow_each_other(account: Account) -> None:
     job = create(account, FILE)
     assert send_part(account, job, FILE[:20]).body["import"]["received"] == 20

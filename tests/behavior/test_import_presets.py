@@ -146,8 +146,8 @@ def test_mailchimp_opt_outs_keep_their_times_and_unclear_dates_are_reported(
     assert carol["unsubscribedAt"] == carol["statusChangedAt"] == "2023-06-07T08:09:10.000Z"
     assert "unsubscribedAt" not in stored(account)["dan"]
     assert sorted(summary["unrecognizedCells"], key=lambda cells: cells["column"]) == [
-        {"column": "CONFIRM_TIME", "rows": 1, "example": "sometime"},
-        {"column": "UNSUB_TIME", "rows": 1, "example": "last June"},
+        {"column": "CONFIRM_TIME", "rows": 1, "example": "sometime", "examples": ["sometime"]},
+        {"column": "UNSUB_TIME", "rows": 1, "example": "last June", "examples": ["last June"]},
     ]
 
 
@@ -181,7 +181,12 @@ def test_unknown_status_word_is_reported_and_fails_its_row(account: Account) -> 
     assert streamed.summary is not None
     (cells,) = streamed.summary["unrecognizedCells"]
     assert "statusMap" in cells.pop("hint")
-    assert cells == {"column": "State", "rows": 1, "example": "hibernating"}
+    assert cells == {
+        "column": "State",
+        "rows": 1,
+        "example": "hibernating",
+        "examples": ["hibernating"],
+    }
 
 
 def test_export_never_resubscribes_an_existing_subscriber(account: Account) -> None:

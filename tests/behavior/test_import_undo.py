@@ -79,6 +79,7 @@ def test_undo_of_an_import_deletes_who_it_created_and_returns_who_it_updated(
     undone = undo(account, job)
 
     assert (counts(undone), undone["total"], undone["processed"]) == ((6, 0, failed), 9, 9)
+    assert dry_run["deleted"] == undone["deleted"] == 3
     assert (undone["type"], undone["undoOf"]) == ("SUBSCRIBERS_UNDO", job["operationId"])
     names = ("changed", "edited", "later", "left", "returns", "same", "stops", "updated")
     assert sorted(emails(account)) == [f"{name}@example.com" for name in names]

@@ -8,6 +8,7 @@ import pytest
 
 from ..cases import each
 from ..conftest import Account
+from . import import_jobs
 from .helpers import (
     MISSING_ID,
     STATUSES,
@@ -49,6 +50,7 @@ def test_only_a_confirmed_subscriber_may_be_mailed(account: Account, status: str
         "since": stored.get("statusChangedAt", stored["createdAt"]),
         "actor": {"type": "API_KEY", "id": key["id"], "name": key["name"]},
         "suppressed": False,
+        "source": "API",
     }
 
 
@@ -160,8 +162,9 @@ def test_answer_names_the_person_who_unsubscribed_with_a_link(account: Account) 
             {"status": "CONFIRMED", "confirmedAt": "2024-02-01T00:00:00.000Z"},
             "2024-02-01T00:00:00.000Z",
         ),
-        "of the creation": ({"status": "CONFIRMED"}, "2024-01-01T00:00:00.000Z"),
-        "unknown": ({"status": "BOUNCED"}, None),
+        "of the creation, waiting": ({"status": "UNCONFIRMED"}, "2024-01-01T00:00:00.000Z"),
+        "of an unknown confirmation": ({"status": "CONFIRMED"}, None),
+        "of an unknown bounce": ({"status": "BOUNCED"}, None),
     },
 )
 def test_time_of_an_imported_person_is_the_one_that_the_row_states(
@@ -173,7 +176,25 @@ def test_time_of_an_imported_person_is_the_one_that_the_row_states(
     answer = mailability(account, email)
 
     assert (answer["reason"], answer.get("since")) == (row["status"], since)
-    assert answer["actor"]["type"] == "API_KEY"
+    assert (answer["actor"]["type"], answer["source"]) == ("API_KEY", "IMPORT")
+    assert "operationId" not in answer
+
+
+def test_import_that_set_the_status_is_named_and_states_no_time_of_its_own(
+    account: Account,
+) -> None:
+    create_subscriber(account, isConfirmed=True)
+    rows = "email,status\nada@example.com,unsubscribed\nbob@example.com,\n"
+    job = import_jobs.run_file(account, rows, onConflict="UPDATE", isConfirmed=True)
+
+    ada, bob = mailability(account), mailability(account, "bob@example.com")
+
+    for answer in (ada, bob):
+        assert (answer["source"], answer["operationId"]) == ("IMPORT", job["operationId"])
+    operation = account.ok("GetOperation", id=ada["operationId"])["operation"]
+    assert operation["importId"] == job["id"]
+    assert ada["since"] == full(account)["unsubscribedAt"]
+    assert (bob["reason"], bob.get("since")) == ("CONFIRMED", None)
 
 
 def test_text_that_names_nobody_is_rejected(account: Account) -> None:

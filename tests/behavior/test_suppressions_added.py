@@ -243,8 +243,13 @@ def test_unknown_reason_or_time_suppresses_nevertheless_and_is_reported(account:
     assert reasons(account, ADA, BOB) == ["BOUNCED", "BOUNCED"]
     assert result.summary is not None
     assert result.summary["unrecognizedCells"] == [
-        {"column": "reason", "rows": 2, "example": "550 5.1.1"},
-        {"column": "created", "rows": 1, "example": "yesterday"},
+        {
+            "column": "reason",
+            "rows": 2,
+            "example": "550 5.1.1",
+            "examples": ["550 5.1.1", "550 no"],
+        },
+        {"column": "created", "rows": 1, "example": "yesterday", "examples": ["yesterday"]},
     ]
 
 

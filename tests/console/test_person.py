@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
+from ..behavior import import_jobs
 from ..features.webhooks.receiver import Receiver
 from .conftest import Person
 from .people import add_person
@@ -54,6 +55,35 @@ def test_first_line_states_whether_and_why_the_person_may_be_mailed(person: Pers
     }.items():
         sentence = show(person, f"{name}@example.com").locator(".sentence")
         expect(sentence).to_have_text(re.compile(text))
+
+
+def test_change_by_an_import_names_its_file_and_no_date_that_it_does_not_state(
+    person: Person,
+) -> None:
+    account, page = person.account, person.page
+    add_person(account, email="ada@example.com", isConfirmed=True)
+    rows = "email,status\nada@example.com,unsubscribed\nbob@example.com,confirmed\n"
+    options = {"onConflict": "UPDATE"}
+    job = import_jobs.upload(account, rows.encode(), name="people.csv", options=options)
+    job = import_jobs.run(account, job)
+    person.sign_in()
+
+    shown = show(person, "ada@example.com")
+    sentence = shown.locator(".sentence")
+    expect(sentence).to_have_text(re.compile("Unsubscribed on .* by import of people.csv.$"))
+    entry = shown.locator(".timeline li").first
+    expect(entry).to_contain_text("import of people.csv, key “test”")
+    entry.get_by_role("link", name="people.csv").click()
+    expect(page).to_have_url(re.compile(f"/import/{job['id']}$"))
+    sentence = show(person, "bob@example.com").locator(".sentence")
+    unknown = "Confirmed before the import of people.csv; date unknown."
+    expect(sentence).to_have_text(f"Can be mailed. {unknown}")
+
+    account.ok("DeleteImport", id=job["id"])
+    sentence = show(person, "bob@example.com").locator(".sentence")
+    expect(sentence).to_contain_text("Confirmed before the import of a file; date unknown.")
+    sentence.get_by_role("link", name="a file").click()
+    expect(page).to_have_url(re.compile(f"/activity/{job['operationId']}$"))
 
 
 def test_field_is_changed_with_enter_and_restored_with_escape(person: Person) -> None:

@@ -75,6 +75,8 @@ def _print(operation: dict[str, Any], *, as_json: bool) -> None:
         console.print("This was a dry run. Nothing was changed.")
     else:
         changes = f"{operation['changed']:,} changed"
+    if operation.get("deleted"):
+        changes += f" ({operation['deleted']:,} of them deleted)"
     unchanged = f"{operation['unchanged']:,} unchanged"
     excluded = f", {operation['excluded']:,} excluded" if operation.get("excluded") else ""
     console.print(f"{state}: {processed} processed, {changes}, {unchanged}{excluded}.")

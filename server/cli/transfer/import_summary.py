@@ -26,9 +26,11 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
     if summary.get("ignoredColumns"):
         lines.append(f"Columns ignored: {', '.join(summary['ignoredColumns'])}.")
     for cells in summary.get("unrecognizedCells") or ():
+        # A service of an earlier version returns one example.
+        examples = ", ".join(map(repr, cells.get("examples") or [cells["example"]]))
         lines.append(
             f"Values not recognized in column {cells['column']}: {cells['rows']:,},"
-            f" such as {cells['example']!r}. {with_flags(cells.get('hint', ''))}".rstrip()
+            f" such as {examples}. {with_flags(cells.get('hint', ''))}".rstrip()
         )
     if summary.get("dryRun"):
         lines.append("This was a dry run. Nothing was stored.")

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ImportJobColumn, ImportOptions } from "../src/api/types.ts";
-import { decided, decisions, IGNORE, labelOf, NEW, typeOf } from "../src/views/import/columns.ts";
+import { decided, decisions, IGNORE, labelOf, NEW, suggested, typeOf, unclearDates } from "../src/views/import/columns.ts";
 
 function column(name: string, changes: Partial<ImportJobColumn> = {}): ImportJobColumn {
   return {
@@ -73,4 +73,26 @@ test("a date whose order is not certain stays text", () => {
   assert.deepEqual(typeOf(dates("12/31/2024"), {}), { dataType: "DATE", order: "MDY" });
   assert.deepEqual(typeOf(dates("01.02.2024"), {}), { dataType: "TEXT" });
   assert.deepEqual(typeOf(dates("01.02.2024"), { dateFormat: "DMY" }), { dataType: "DATE" });
+});
+
+test("dates need an order if the day and the month could be exchanged", () => {
+  const unclear = (choice: string, ...examples: string[]) =>
+    unclearDates([{ column: column("When", { examples }), index: 0, choice }], [
+      { key: "since", dataType: "DATE" },
+      { key: "town", dataType: "TEXT" },
+    ]).length > 0;
+  assert.ok(unclear("confirmedAt+consentAt", "2024-12-31", "03/04/2024"));
+  assert.ok(unclear("customFields.since", "1.2.24"));
+  assert.ok(!unclear("customFields.town", "1.2.24"));
+  assert.ok(!unclear("createdAt", "2024-12-31 10:00", "00/00/0000", "1735603200"));
+});
+
+test("names of columns in other languages suggest a field, but never one of consent or twice", () => {
+  const names = ["Vorname", "E-Mail-Adresse", "Nachname", "Name", "surname"];
+  const columns = names.map((name) => column(name, { unknown: true }));
+  columns.push(column("mail", { unknown: true, looksLikeConsent: true }));
+  const all = decisions({ columns, problems: [], format: "csv" }, {}, FIELDS);
+  const { columnMap, ignoreColumns } = suggested(all, {}, "csv");
+  assert.deepEqual(columnMap, ["#1=firstName", "#2=email", "#3=lastName"]);
+  assert.deepEqual(ignoreColumns, []);
 });

@@ -28,6 +28,7 @@ class Operation(Model):
     changed = BigIntegerField(null=True)
     unchanged = BigIntegerField(null=True)
     undone_by = TextField(null=True)
+    deleted = BigIntegerField(null=True)
 
     class Meta:
         table_name = "operation"

@@ -42,7 +42,8 @@ class OperationRow(NamedTuple):
     `request` and `failed` are JSON: a `Request`, and the subscribers that could
     not be changed, by reason with the IDs of the first ones. `changed` subscribers were changed, or
     would be without the dry run, and `unchanged` ones already were as the action leaves them; None
-    if an earlier version started the operation. Subscribers up to the ID `after_id` are processed.
+    if an earlier version started the operation. Of the undo of an import, `deleted` of the changed
+    ones were deleted. Subscribers up to the ID `after_id` are processed.
     Of a replay, `changed` is the number of deliveries, and `after_id` the last event that was
     processed, as `event_key`. `runner` is the process that runs it. Timestamps are in milliseconds.
 
@@ -64,6 +65,7 @@ class OperationRow(NamedTuple):
     changed: int | None
     unchanged: int | None
     undone_by: str | None = None
+    deleted: int | None = None
 
     @property
     def is_running(self) -> bool:
@@ -130,6 +132,8 @@ class OperationRow(NamedTuple):
         if self.changed is not None and not isinstance(content, ReplayRequest):
             operation["wouldChange" if content.dry_run else "changed"] = self.changed
             operation["unchanged"] = self.unchanged
+        if self.deleted is not None:
+            operation["deleted"] = self.deleted
         if content.actor is not None:
             operation["actor"] = content.actor.as_json()
         return operation
@@ -172,6 +176,7 @@ _OPERATIONS = Resource(
         Operation.failed,
         Operation.changed,
         Operation.unchanged,
+        Operation.deleted,
         Operation.after_id,
         Operation.runner,
         Operation.updated_at,

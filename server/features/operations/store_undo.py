@@ -100,6 +100,9 @@ def undo(
         for reason in part.failures:
             failures.add(reason, part.before.id)
     unchanged = sum(part.after == part.before and not part.failures for part in parts)
+    if request.is_of_import:
+        deleted = sum(part.after is None for part in changed)
+        row = row._replace(deleted=(row.deleted or 0) + deleted)
     return row._replace(
         processed=row.processed + len(parts),
         changed=(row.changed or 0) + len(changed),

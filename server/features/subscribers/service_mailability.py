@@ -14,7 +14,7 @@ from ...storage.transaction import Transaction
 from ..accounts.rules import ADMIN, WRITE, allows
 from ..suppressions.store import SuppressionRow, Suppressions
 from .fields import Status, SubscriberRow
-from .history import EntryType
+from .history import EntryType, Source
 from .rules import OPTED_OUT
 from .store_changes import with_status
 from .store_history import HistoryEntry, last_status
@@ -64,6 +64,10 @@ class MailabilityMethods:
                 actor=None if actor is None else actor_message(actor),
                 suppressed=suppression is not None,
             )
+            if found.entry is not None:
+                response.source = pb.SubscriberHistoryEntry.Source.Value(found.entry.source)
+            if found.entry is not None and found.entry.operation_id:
+                response.operation_id = found.entry.operation_id
             if row is not None:
                 response.allowed_statuses.extend(self._allowed(caller, row, tx))
             return response
@@ -108,8 +112,10 @@ def _mailability(
     entry = last_status(account_id, row.id, tx)
     stated = {Status.CONFIRMED: row.confirmed_at, Status.UNSUBSCRIBED: row.unsubscribed_at}
     since = row.status_changed_at or stated.get(Status(row.status))
-    # The time of an imported opt-out that states none is not that of its creation.
-    is_opt_out, is_created = row.status in OPTED_OUT, entry and entry.type is EntryType.CREATED
-    if since is None and is_created and not is_opt_out:
-        since = row.created_at
+    if since is None and entry is not None and entry.type is EntryType.CREATED:
+        # The time of an imported confirmation or opt-out that states none is not that of the
+        # creation.
+        is_imported = entry.source is Source.IMPORT and row.status != Status.UNCONFIRMED
+        if not is_imported and row.status not in OPTED_OUT:
+            since = row.created_at
     return Mailability(Response.Reason.ValueType(row.status), since, entry)

@@ -341,7 +341,10 @@ type Operation struct {
 	// Identifier of the import. Present if the type is SUBSCRIBERS_IMPORT or IMPORT_INSPECTION.
 	// Rows of the file are counted as processed, and failed has those that failed, with their line
 	// numbers.
-	ImportId      *string `protobuf:"bytes,31,opt,name=import_id,json=importId,proto3,oneof" json:"import_id,omitempty"`
+	ImportId *string `protobuf:"bytes,31,opt,name=import_id,json=importId,proto3,oneof" json:"import_id,omitempty"`
+	// Number of the changed subscribers that the undo of an import deleted, or would have deleted. The
+	// others got their values from before. Absent for other operations.
+	Deleted       *int32 `protobuf:"varint,32,opt,name=deleted,proto3,oneof" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -549,6 +552,13 @@ func (x *Operation) GetImportId() string {
 		return *x.ImportId
 	}
 	return ""
+}
+
+func (x *Operation) GetDeleted() int32 {
+	if x != nil && x.Deleted != nil {
+		return *x.Deleted
+	}
+	return 0
 }
 
 // Request message for BatchChangeSubscribers.
@@ -1511,7 +1521,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01\x123\n" +
 	"\x0econsent_source\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01R\rconsentSourceB\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\xc0\x12\n" +
+	"\a_delete\"\xf3\x12\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
 	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
@@ -1540,7 +1550,8 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\aundo_of\x18\x16 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5JH\x04R\x06undoOf\x88\x01\x01\x12@\n" +
 	"\tundone_by\x18\x17 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5MH\x05R\bundoneBy\x88\x01\x01\x12`\n" +
 	"\x0fundo_expires_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\rundoExpiresAt\x12 \n" +
-	"\timport_id\x18\x1f \x01(\tH\x06R\bimportId\x88\x01\x01\x1a\xdd\x02\n" +
+	"\timport_id\x18\x1f \x01(\tH\x06R\bimportId\x88\x01\x01\x12%\n" +
+	"\adeleted\x18  \x01(\x05B\x06\xaa\xb5\x18\x0212H\aR\adeleted\x88\x01\x01\x1a\xdd\x02\n" +
 	"\x06Action\x12*\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x0f\xaa\xb5\x18\a[\"vip\"]\x80\xb6\x18\x01R\aaddTags\x12%\n" +
 	"\vremove_tags\x18\x02 \x03(\tB\x04\x80\xb6\x18\x01R\n" +
@@ -1590,7 +1601,9 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\n" +
 	"_undone_byB\f\n" +
 	"\n" +
-	"_import_id\"\x93\x03\n" +
+	"_import_idB\n" +
+	"\n" +
+	"\b_deleted\"\x93\x03\n" +
 	"\x1dBatchChangeSubscribersRequest\x12:\n" +
 	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
 	"\n" +

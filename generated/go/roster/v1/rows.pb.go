@@ -798,8 +798,10 @@ type UnrecognizedCells struct {
 	Rows int32 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
 	// The first such cell, truncated to 100 characters.
 	Example string `protobuf:"bytes,3,opt,name=example,proto3" json:"example,omitempty"`
-	// What to do, for dates in an unknown format. Otherwise absent.
-	Hint          *string `protobuf:"bytes,4,opt,name=hint,proto3,oneof" json:"hint,omitempty"`
+	// What to do, for dates in an unknown format and for unknown words of a status. Otherwise absent.
+	Hint *string `protobuf:"bytes,4,opt,name=hint,proto3,oneof" json:"hint,omitempty"`
+	// The first three different cells, each truncated to 100 characters.
+	Examples      []string `protobuf:"bytes,5,rep,name=examples,proto3" json:"examples,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -860,6 +862,13 @@ func (x *UnrecognizedCells) GetHint() string {
 		return *x.Hint
 	}
 	return ""
+}
+
+func (x *UnrecognizedCells) GetExamples() []string {
+	if x != nil {
+		return x.Examples
+	}
+	return nil
 }
 
 // A part of a row that could not be parsed from JSON.
@@ -1002,14 +1011,15 @@ const file_roster_v1_rows_proto_rawDesc = "" +
 	"\vReasonCount\x12)\n" +
 	"\x06reason\x18\x01 \x01(\tB\x11\xaa\xb5\x18\rINVALID_EMAILR\x06reason\x12\x1b\n" +
 	"\x05total\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x013R\x05total\x121\n" +
-	"\bexamples\x18\x03 \x03(\tB\x15\xaa\xb5\x18\x11[\"4\", \"17\", \"23\"]R\bexamples\"\xc2\x01\n" +
+	"\bexamples\x18\x03 \x03(\tB\x15\xaa\xb5\x18\x11[\"4\", \"17\", \"23\"]R\bexamples\"\xf9\x01\n" +
 	"\x11UnrecognizedCells\x12\"\n" +
 	"\x06column\x18\x01 \x01(\tB\n" +
 	"\xaa\xb5\x18\x06StatusR\x06column\x12\x19\n" +
 	"\x04rows\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x013R\x04rows\x12$\n" +
 	"\aexample\x18\x03 \x01(\tB\n" +
 	"\xaa\xb5\x18\x06pausedR\aexample\x12?\n" +
-	"\x04hint\x18\x04 \x01(\tB&\xaa\xb5\x18\"Set dateFormat to MDY, DMY or YMD.H\x00R\x04hint\x88\x01\x01B\a\n" +
+	"\x04hint\x18\x04 \x01(\tB&\xaa\xb5\x18\"Set dateFormat to MDY, DMY or YMD.H\x00R\x04hint\x88\x01\x01\x125\n" +
+	"\bexamples\x18\x05 \x03(\tB\x19\xaa\xb5\x18\x15[\"paused\", \"on hold\"]R\bexamplesB\a\n" +
 	"\x05_hintB\x02P\x01b\x06proto3"
 
 var (

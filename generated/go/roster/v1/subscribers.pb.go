@@ -2909,7 +2909,8 @@ type GetSubscriberMailabilityResponse struct {
 	// Why.
 	Reason GetSubscriberMailabilityResponse_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.GetSubscriberMailabilityResponse_Reason" json:"reason,omitempty"`
 	// Time from which the reason applies: of the last change of the status, of the creation, or of
-	// the suppression. Absent if it is unknown, and for NOT_SUBSCRIBED.
+	// the suppression. Absent if it is unknown, such as that of an imported confirmation or opt-out
+	// whose row does not state it, and for NOT_SUBSCRIBED.
 	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
 	// Who made the last change of the status, or created the subscriber. Absent if it is unknown,
 	// and if the reason is that of a suppression; the audit log has who added it.
@@ -2919,8 +2920,14 @@ type GetSubscriberMailabilityResponse struct {
 	// The other statuses to which ChangeSubscriberStatus changes the subscriber now with this API key.
 	// Empty without a subscriber, and for a key of scope read.
 	AllowedStatuses []Subscriber_Status `protobuf:"varint,6,rep,packed,name=allowed_statuses,json=allowedStatuses,proto3,enum=roster.v1.Subscriber_Status" json:"allowed_statuses,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// How the last change of the status was made, or the subscriber was created. Absent if it is
+	// unknown, and if the reason is that of a suppression.
+	Source *SubscriberHistoryEntry_Source `protobuf:"varint,7,opt,name=source,proto3,enum=roster.v1.SubscriberHistoryEntry_Source,oneof" json:"source,omitempty"`
+	// Identifier of the operation that made this change, such as that of an import. Absent if none
+	// did.
+	OperationId   *string `protobuf:"bytes,8,opt,name=operation_id,json=operationId,proto3,oneof" json:"operation_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetSubscriberMailabilityResponse) Reset() {
@@ -2993,6 +3000,20 @@ func (x *GetSubscriberMailabilityResponse) GetAllowedStatuses() []Subscriber_Sta
 		return x.AllowedStatuses
 	}
 	return nil
+}
+
+func (x *GetSubscriberMailabilityResponse) GetSource() SubscriberHistoryEntry_Source {
+	if x != nil && x.Source != nil {
+		return *x.Source
+	}
+	return SubscriberHistoryEntry_SOURCE_UNSPECIFIED
+}
+
+func (x *GetSubscriberMailabilityResponse) GetOperationId() string {
+	if x != nil && x.OperationId != nil {
+		return *x.OperationId
+	}
+	return ""
 }
 
 // Request message for GetSubscriberErasurePreview.
@@ -4863,7 +4884,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"deliveries\x12,\n" +
 	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageToken\"F\n" +
 	"\x1fGetSubscriberMailabilityRequest\x12#\n" +
-	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\"\xdc\x04\n" +
+	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\"\x93\x06\n" +
 	" GetSubscriberMailabilityResponse\x12,\n" +
 	"\rmay_be_mailed\x18\x01 \x01(\bB\b\xaa\xb5\x18\x04trueR\vmayBeMailed\x12Y\n" +
 	"\x06reason\x18\x02 \x01(\x0e22.roster.v1.GetSubscriberMailabilityResponse.ReasonB\r\xaa\xb5\x18\tCONFIRMEDR\x06reason\x12N\n" +
@@ -4872,7 +4893,10 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"suppressed\x18\x05 \x01(\bB\t\xaa\xb5\x18\x05falseR\n" +
 	"suppressed\x12v\n" +
-	"\x10allowed_statuses\x18\x06 \x03(\x0e2\x1c.roster.v1.Subscriber.StatusB-\xaa\xb5\x18)[\"UNSUBSCRIBED\", \"BOUNCED\", \"COMPLAINED\"]R\x0fallowedStatuses\"\x93\x01\n" +
+	"\x10allowed_statuses\x18\x06 \x03(\x0e2\x1c.roster.v1.Subscriber.StatusB-\xaa\xb5\x18)[\"UNSUBSCRIBED\", \"BOUNCED\", \"COMPLAINED\"]R\x0fallowedStatuses\x12Q\n" +
+	"\x06source\x18\a \x01(\x0e2(.roster.v1.SubscriberHistoryEntry.SourceB\n" +
+	"\xaa\xb5\x18\x06IMPORTH\x00R\x06source\x88\x01\x01\x12F\n" +
+	"\foperation_id\x18\b \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KH\x01R\voperationId\x88\x01\x01\"\x93\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vUNCONFIRMED\x10\x01\x12\r\n" +
@@ -4883,7 +4907,9 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"COMPLAINED\x10\x05\x12\x0e\n" +
 	"\n" +
 	"SUPPRESSED\x10\x06\x12\x12\n" +
-	"\x0eNOT_SUBSCRIBED\x10\a\"I\n" +
+	"\x0eNOT_SUBSCRIBED\x10\aB\t\n" +
+	"\a_sourceB\x0f\n" +
+	"\r_operation_id\"I\n" +
 	"\"GetSubscriberErasurePreviewRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x02id\"\xa7\x01\n" +
 	"\x0fErasureReceiver\x12=\n" +
@@ -5214,81 +5240,82 @@ var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	54,  // 55: roster.v1.GetSubscriberMailabilityResponse.since:type_name -> google.protobuf.Timestamp
 	62,  // 56: roster.v1.GetSubscriberMailabilityResponse.actor:type_name -> roster.v1.Actor
 	0,   // 57: roster.v1.GetSubscriberMailabilityResponse.allowed_statuses:type_name -> roster.v1.Subscriber.Status
-	38,  // 58: roster.v1.GetSubscriberErasurePreviewResponse.receivers:type_name -> roster.v1.ErasureReceiver
-	55,  // 59: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
-	0,   // 60: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
-	54,  // 61: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
-	54,  // 62: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
-	54,  // 63: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
-	54,  // 64: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
-	54,  // 65: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
-	50,  // 66: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
-	56,  // 67: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
-	57,  // 68: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
-	66,  // 69: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
-	40,  // 70: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
-	67,  // 71: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.Import.Preset
-	6,   // 72: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	68,  // 73: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.Import.Results
-	69,  // 74: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
-	58,  // 75: roster.v1.ImportResult.outcome:type_name -> roster.v1.Row.Outcome
-	59,  // 76: roster.v1.ImportResult.reason:type_name -> roster.v1.Row.Reason
-	53,  // 77: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
-	67,  // 78: roster.v1.ImportSummary.preset:type_name -> roster.v1.Import.Preset
-	70,  // 79: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
-	71,  // 80: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ReasonCount
-	43,  // 81: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
-	44,  // 82: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
-	72,  // 83: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.Export.Format
-	0,   // 84: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
-	54,  // 85: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
-	54,  // 86: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
-	54,  // 87: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
-	54,  // 88: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
-	1,   // 89: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
-	7,   // 90: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
-	8,   // 91: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	66,  // 92: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	54,  // 93: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,   // 94: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,   // 95: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	9,   // 96: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	12,  // 97: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	15,  // 98: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	17,  // 99: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	19,  // 100: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	21,  // 101: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	23,  // 102: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	25,  // 103: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	27,  // 104: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	30,  // 105: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	33,  // 106: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	35,  // 107: roster.v1.SubscriberService.GetSubscriberMailability:input_type -> roster.v1.GetSubscriberMailabilityRequest
-	37,  // 108: roster.v1.SubscriberService.GetSubscriberErasurePreview:input_type -> roster.v1.GetSubscriberErasurePreviewRequest
-	42,  // 109: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	46,  // 110: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	48,  // 111: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	10,  // 112: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	14,  // 113: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	16,  // 114: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	18,  // 115: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	20,  // 116: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	22,  // 117: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	24,  // 118: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	26,  // 119: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	28,  // 120: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	31,  // 121: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	34,  // 122: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	36,  // 123: roster.v1.SubscriberService.GetSubscriberMailability:output_type -> roster.v1.GetSubscriberMailabilityResponse
-	39,  // 124: roster.v1.SubscriberService.GetSubscriberErasurePreview:output_type -> roster.v1.GetSubscriberErasurePreviewResponse
-	45,  // 125: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	47,  // 126: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	49,  // 127: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	112, // [112:128] is the sub-list for method output_type
-	96,  // [96:112] is the sub-list for method input_type
-	96,  // [96:96] is the sub-list for extension type_name
-	96,  // [96:96] is the sub-list for extension extendee
-	0,   // [0:96] is the sub-list for field type_name
+	4,   // 58: roster.v1.GetSubscriberMailabilityResponse.source:type_name -> roster.v1.SubscriberHistoryEntry.Source
+	38,  // 59: roster.v1.GetSubscriberErasurePreviewResponse.receivers:type_name -> roster.v1.ErasureReceiver
+	55,  // 60: roster.v1.ImportSubscriber.custom_fields:type_name -> google.protobuf.Struct
+	0,   // 61: roster.v1.ImportSubscriber.status:type_name -> roster.v1.Subscriber.Status
+	54,  // 62: roster.v1.ImportSubscriber.created_at:type_name -> google.protobuf.Timestamp
+	54,  // 63: roster.v1.ImportSubscriber.status_changed_at:type_name -> google.protobuf.Timestamp
+	54,  // 64: roster.v1.ImportSubscriber.confirmed_at:type_name -> google.protobuf.Timestamp
+	54,  // 65: roster.v1.ImportSubscriber.unsubscribed_at:type_name -> google.protobuf.Timestamp
+	54,  // 66: roster.v1.ImportSubscriber.consent_at:type_name -> google.protobuf.Timestamp
+	50,  // 67: roster.v1.ImportSubscriber.consent:type_name -> roster.v1.Subscriber.Consent
+	56,  // 68: roster.v1.ImportSubscriber.faults:type_name -> roster.v1.Row.Fault
+	57,  // 69: roster.v1.ImportSubscribersRequest.on_conflict:type_name -> roster.v1.Row.OnConflict
+	66,  // 70: roster.v1.ImportSubscribersRequest.lines:type_name -> roster.v1.CsvLine
+	40,  // 71: roster.v1.ImportSubscribersRequest.subscribers:type_name -> roster.v1.ImportSubscriber
+	67,  // 72: roster.v1.ImportSubscribersRequest.preset:type_name -> roster.v1.Import.Preset
+	6,   // 73: roster.v1.ImportSubscribersRequest.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	68,  // 74: roster.v1.ImportSubscribersRequest.results:type_name -> roster.v1.Import.Results
+	69,  // 75: roster.v1.ImportSubscribersRequest.date_format:type_name -> roster.v1.DateFormat.Order
+	58,  // 76: roster.v1.ImportResult.outcome:type_name -> roster.v1.Row.Outcome
+	59,  // 77: roster.v1.ImportResult.reason:type_name -> roster.v1.Row.Reason
+	53,  // 78: roster.v1.ImportSummary.statuses:type_name -> roster.v1.ImportSummary.StatusesEntry
+	67,  // 79: roster.v1.ImportSummary.preset:type_name -> roster.v1.Import.Preset
+	70,  // 80: roster.v1.ImportSummary.unrecognized_cells:type_name -> roster.v1.UnrecognizedCells
+	71,  // 81: roster.v1.ImportSummary.reasons:type_name -> roster.v1.ReasonCount
+	43,  // 82: roster.v1.ImportSubscribersResponse.results:type_name -> roster.v1.ImportResult
+	44,  // 83: roster.v1.ImportSubscribersResponse.summary:type_name -> roster.v1.ImportSummary
+	72,  // 84: roster.v1.ExportSubscribersRequest.format:type_name -> roster.v1.Export.Format
+	0,   // 85: roster.v1.ExportSubscribersRequest.status:type_name -> roster.v1.Subscriber.Status
+	54,  // 86: roster.v1.ExportSubscribersRequest.created_after:type_name -> google.protobuf.Timestamp
+	54,  // 87: roster.v1.ExportSubscribersRequest.created_before:type_name -> google.protobuf.Timestamp
+	54,  // 88: roster.v1.ExportSubscribersRequest.updated_after:type_name -> google.protobuf.Timestamp
+	54,  // 89: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
+	1,   // 90: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
+	7,   // 91: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
+	8,   // 92: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	66,  // 93: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	54,  // 94: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 95: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 96: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	9,   // 97: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	12,  // 98: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	15,  // 99: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	17,  // 100: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	19,  // 101: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	21,  // 102: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	23,  // 103: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	25,  // 104: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	27,  // 105: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	30,  // 106: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	33,  // 107: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	35,  // 108: roster.v1.SubscriberService.GetSubscriberMailability:input_type -> roster.v1.GetSubscriberMailabilityRequest
+	37,  // 109: roster.v1.SubscriberService.GetSubscriberErasurePreview:input_type -> roster.v1.GetSubscriberErasurePreviewRequest
+	42,  // 110: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	46,  // 111: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	48,  // 112: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	10,  // 113: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	14,  // 114: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	16,  // 115: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	18,  // 116: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	20,  // 117: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	22,  // 118: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	24,  // 119: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	26,  // 120: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	28,  // 121: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	31,  // 122: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	34,  // 123: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	36,  // 124: roster.v1.SubscriberService.GetSubscriberMailability:output_type -> roster.v1.GetSubscriberMailabilityResponse
+	39,  // 125: roster.v1.SubscriberService.GetSubscriberErasurePreview:output_type -> roster.v1.GetSubscriberErasurePreviewResponse
+	45,  // 126: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	47,  // 127: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	49,  // 128: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	113, // [113:129] is the sub-list for method output_type
+	97,  // [97:113] is the sub-list for method input_type
+	97,  // [97:97] is the sub-list for extension type_name
+	97,  // [97:97] is the sub-list for extension extendee
+	0,   // [0:97] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }
@@ -5309,6 +5336,7 @@ func file_roster_v1_subscribers_proto_init() {
 	file_roster_v1_subscribers_proto_msgTypes[19].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[21].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[23].OneofWrappers = []any{}
+	file_roster_v1_subscribers_proto_msgTypes[28].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[32].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[35].OneofWrappers = []any{}
 	file_roster_v1_subscribers_proto_msgTypes[36].OneofWrappers = []any{}

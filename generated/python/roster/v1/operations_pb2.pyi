@@ -313,6 +313,7 @@ class Operation(_message.Message):
     UNDONE_BY_FIELD_NUMBER: _builtins.int
     UNDO_EXPIRES_AT_FIELD_NUMBER: _builtins.int
     IMPORT_ID_FIELD_NUMBER: _builtins.int
+    DELETED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     type: Global___Operation.Type.ValueType
@@ -373,6 +374,10 @@ class Operation(_message.Message):
     """Identifier of the import. Present if the type is SUBSCRIBERS_IMPORT or IMPORT_INSPECTION.
     Rows of the file are counted as processed, and failed has those that failed, with their line
     numbers.
+    """
+    deleted: _builtins.int
+    """Number of the changed subscribers that the undo of an import deleted, or would have deleted. The
+    others got their values from before. Absent for other operations.
     """
     @_builtins.property
     def action(self) -> Global___Operation.Action:
@@ -446,13 +451,16 @@ class Operation(_message.Message):
         undone_by: _builtins.str | None = ...,
         undo_expires_at: _timestamp_pb2.Timestamp | None = ...,
         import_id: _builtins.str | None = ...,
+        deleted: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_import_id", b"_import_id", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "ended_at", b"ended_at", "excluded", b"excluded", "import_id", b"import_id", "replay", b"replay", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_deleted", b"_deleted", "_excluded", b"_excluded", "_import_id", b"_import_id", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "deleted", b"deleted", "ended_at", b"ended_at", "excluded", b"excluded", "import_id", b"import_id", "replay", b"replay", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_excluded", b"_excluded", "_import_id", b"_import_id", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "excluded", b"excluded", "failed", b"failed", "filter", b"filter", "id", b"id", "import_id", b"import_id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_deleted", b"_deleted", "_excluded", b"_excluded", "_import_id", b"_import_id", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "deleted", b"deleted", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "excluded", b"excluded", "failed", b"failed", "filter", b"filter", "id", b"id", "import_id", b"import_id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__changed: _TypeAlias = _typing.Literal["changed"]  # noqa: Y015
     _WhichOneofArgType__changed: _TypeAlias = _typing.Literal["_changed", b"_changed"]  # noqa: Y015
+    _WhichOneofReturnType__deleted: _TypeAlias = _typing.Literal["deleted"]  # noqa: Y015
+    _WhichOneofArgType__deleted: _TypeAlias = _typing.Literal["_deleted", b"_deleted"]  # noqa: Y015
     _WhichOneofReturnType__excluded: _TypeAlias = _typing.Literal["excluded"]  # noqa: Y015
     _WhichOneofArgType__excluded: _TypeAlias = _typing.Literal["_excluded", b"_excluded"]  # noqa: Y015
     _WhichOneofReturnType__import_id: _TypeAlias = _typing.Literal["import_id"]  # noqa: Y015
@@ -467,6 +475,8 @@ class Operation(_message.Message):
     _WhichOneofArgType__would_change: _TypeAlias = _typing.Literal["_would_change", b"_would_change"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__changed) -> _WhichOneofReturnType__changed | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__deleted) -> _WhichOneofReturnType__deleted | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__excluded) -> _WhichOneofReturnType__excluded | None: ...
     @_typing.overload

@@ -498,6 +498,7 @@ class UnrecognizedCells(_message.Message):
     ROWS_FIELD_NUMBER: _builtins.int
     EXAMPLE_FIELD_NUMBER: _builtins.int
     HINT_FIELD_NUMBER: _builtins.int
+    EXAMPLES_FIELD_NUMBER: _builtins.int
     column: _builtins.str
     """Name of the column, or of the field of JSON rows."""
     rows: _builtins.int
@@ -505,7 +506,11 @@ class UnrecognizedCells(_message.Message):
     example: _builtins.str
     """The first such cell, truncated to 100 characters."""
     hint: _builtins.str
-    """What to do, for dates in an unknown format. Otherwise absent."""
+    """What to do, for dates in an unknown format and for unknown words of a status. Otherwise absent."""
+    @_builtins.property
+    def examples(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The first three different cells, each truncated to 100 characters."""
+
     def __init__(
         self,
         *,
@@ -513,10 +518,11 @@ class UnrecognizedCells(_message.Message):
         rows: _builtins.int = ...,
         example: _builtins.str = ...,
         hint: _builtins.str | None = ...,
+        examples: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_hint", b"_hint", "hint", b"hint"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hint", b"_hint", "column", b"column", "example", b"example", "hint", b"hint", "rows", b"rows"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hint", b"_hint", "column", b"column", "example", b"example", "examples", b"examples", "hint", b"hint", "rows", b"rows"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__hint: _TypeAlias = _typing.Literal["hint"]  # noqa: Y015
     _WhichOneofArgType__hint: _TypeAlias = _typing.Literal["_hint", b"_hint"]  # noqa: Y015

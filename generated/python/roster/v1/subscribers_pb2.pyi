@@ -1723,16 +1723,27 @@ class GetSubscriberMailabilityResponse(_message.Message):
     ACTOR_FIELD_NUMBER: _builtins.int
     SUPPRESSED_FIELD_NUMBER: _builtins.int
     ALLOWED_STATUSES_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    OPERATION_ID_FIELD_NUMBER: _builtins.int
     may_be_mailed: _builtins.bool
     """Whether the person may be mailed: only if the reason is CONFIRMED."""
     reason: Global___GetSubscriberMailabilityResponse.Reason.ValueType
     """Why."""
     suppressed: _builtins.bool
     """Whether the address is suppressed, so that it cannot be subscribed."""
+    source: Global___SubscriberHistoryEntry.Source.ValueType
+    """How the last change of the status was made, or the subscriber was created. Absent if it is
+    unknown, and if the reason is that of a suppression.
+    """
+    operation_id: _builtins.str
+    """Identifier of the operation that made this change, such as that of an import. Absent if none
+    did.
+    """
     @_builtins.property
     def since(self) -> _timestamp_pb2.Timestamp:
         """Time from which the reason applies: of the last change of the status, of the creation, or of
-        the suppression. Absent if it is unknown, and for NOT_SUBSCRIBED.
+        the suppression. Absent if it is unknown, such as that of an imported confirmation or opt-out
+        whose row does not state it, and for NOT_SUBSCRIBED.
         """
 
     @_builtins.property
@@ -1756,12 +1767,21 @@ class GetSubscriberMailabilityResponse(_message.Message):
         actor: _actors_pb2.Actor | None = ...,
         suppressed: _builtins.bool = ...,
         allowed_statuses: _abc.Iterable[Global___Subscriber.Status.ValueType] | None = ...,
+        source: Global___SubscriberHistoryEntry.Source.ValueType | None = ...,
+        operation_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "since", b"since"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_operation_id", b"_operation_id", "_source", b"_source", "actor", b"actor", "operation_id", b"operation_id", "since", b"since", "source", b"source"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "allowed_statuses", b"allowed_statuses", "may_be_mailed", b"may_be_mailed", "reason", b"reason", "since", b"since", "suppressed", b"suppressed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_operation_id", b"_operation_id", "_source", b"_source", "actor", b"actor", "allowed_statuses", b"allowed_statuses", "may_be_mailed", b"may_be_mailed", "operation_id", b"operation_id", "reason", b"reason", "since", b"since", "source", b"source", "suppressed", b"suppressed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__operation_id: _TypeAlias = _typing.Literal["operation_id"]  # noqa: Y015
+    _WhichOneofArgType__operation_id: _TypeAlias = _typing.Literal["_operation_id", b"_operation_id"]  # noqa: Y015
+    _WhichOneofReturnType__source: _TypeAlias = _typing.Literal["source"]  # noqa: Y015
+    _WhichOneofArgType__source: _TypeAlias = _typing.Literal["_source", b"_source"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__operation_id) -> _WhichOneofReturnType__operation_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__source) -> _WhichOneofReturnType__source | None: ...
 
 Global___GetSubscriberMailabilityResponse: _TypeAlias = GetSubscriberMailabilityResponse  # noqa: Y015
 

@@ -282,6 +282,14 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
    * @generated from field: optional string import_id = 31;
    */
   importId?: string | undefined;
+
+  /**
+   * Number of the changed subscribers that the undo of an import deleted, or would have deleted. The
+   * others got their values from before. Absent for other operations.
+   *
+   * @generated from field: optional int32 deleted = 32;
+   */
+  deleted?: number | undefined;
 };
 
 /**

@@ -620,11 +620,18 @@ export declare type UnrecognizedCells = Message<"roster.v1.UnrecognizedCells"> &
   example: string;
 
   /**
-   * What to do, for dates in an unknown format. Otherwise absent.
+   * What to do, for dates in an unknown format and for unknown words of a status. Otherwise absent.
    *
    * @generated from field: optional string hint = 4;
    */
   hint?: string | undefined;
+
+  /**
+   * The first three different cells, each truncated to 100 characters.
+   *
+   * @generated from field: repeated string examples = 5;
+   */
+  examples: string[];
 };
 
 /**

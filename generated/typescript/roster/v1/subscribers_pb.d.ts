@@ -1805,7 +1805,8 @@ export declare type GetSubscriberMailabilityResponse = Message<"roster.v1.GetSub
 
   /**
    * Time from which the reason applies: of the last change of the status, of the creation, or of
-   * the suppression. Absent if it is unknown, and for NOT_SUBSCRIBED.
+   * the suppression. Absent if it is unknown, such as that of an imported confirmation or opt-out
+   * whose row does not state it, and for NOT_SUBSCRIBED.
    *
    * @generated from field: google.protobuf.Timestamp since = 3;
    */
@@ -1833,6 +1834,22 @@ export declare type GetSubscriberMailabilityResponse = Message<"roster.v1.GetSub
    * @generated from field: repeated roster.v1.Subscriber.Status allowed_statuses = 6;
    */
   allowedStatuses: Subscriber_Status[];
+
+  /**
+   * How the last change of the status was made, or the subscriber was created. Absent if it is
+   * unknown, and if the reason is that of a suppression.
+   *
+   * @generated from field: optional roster.v1.SubscriberHistoryEntry.Source source = 7;
+   */
+  source?: SubscriberHistoryEntry_Source | undefined;
+
+  /**
+   * Identifier of the operation that made this change, such as that of an import. Absent if none
+   * did.
+   *
+   * @generated from field: optional string operation_id = 8;
+   */
+  operationId?: string | undefined;
 };
 
 /**

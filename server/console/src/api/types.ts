@@ -242,6 +242,8 @@ export interface GetSubscriberMailabilityResponse {
   actor?: Actor;
   suppressed: boolean;
   allowedStatuses: ("UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED")[];
+  source?: "API" | "IMPORT" | "SELF_SERVICE" | "EMAIL_CHANGED";
+  operationId?: string;
 }
 
 export interface GetSubscriberErasurePreviewResponse {
@@ -303,6 +305,7 @@ export interface UnrecognizedCells {
   rows: number;
   example: string;
   hint?: string;
+  examples: string[];
 }
 
 export interface ReasonCount {
@@ -502,6 +505,7 @@ export interface Operation {
   undoneBy?: string;
   undoExpiresAt?: string;
   importId?: string;
+  deleted?: number;
 }
 
 export interface OperationAction {

@@ -18,9 +18,6 @@ export function isTrial({ dryRun, type }: Operation): boolean {
   return dryRun || type === "IMPORT_INSPECTION";
 }
 
-/** How many people each undone import added and updated, by its operation: its undo does not count them apart. */
-export const undoneImports = new Map<string, Pick<ImportSummary, "created" | "updated">>();
-
 const JOBS = ["SUBSCRIBERS_IMPORT", "SUBSCRIBERS_EXPORT", "IMPORT_INSPECTION"] as const;
 
 /** Returns what an operation without an action does, such as an import; null if it has one. */
@@ -53,12 +50,10 @@ export function counts({
 
 /** Returns what an operation did, in sentences. */
 export function doneText(operation: Operation): string {
-  const { state, changed = 0, processed, total } = operation;
+  const { state, changed = 0, deleted = 0, processed, total } = operation;
   const values = { object: objectOf(operation) };
-  const undone = undoneImports.get(operation.undoOf ?? "");
-  const texts = undone?.created
-    ? [undone.updated ? plural("undo.done.both", changed) : plural("batch.done.delete", changed)]
-    : [plural(`batch.done.${kindOf(operation)}`, changed, values)];
+  const texts = deleted ? [plural("batch.done.delete", deleted)] : [];
+  if (changed > deleted || !deleted) texts.push(plural(`batch.done.${kindOf(operation)}`, changed - deleted, values));
   if (state === "CANCELLED") texts.unshift(t("batch.canceled", { processed: number(processed), total: number(total) }));
   if (state === "FAILED") texts.unshift(t("batch.failed"));
   if (operation.unchanged) texts.push(plural(`batch.same.${kindOf(operation)}`, operation.unchanged));

@@ -22,7 +22,8 @@ export interface PlanDialogProps {
   verb: (count: number, dryRun: Operation | null) => string;
   /** What the other button does, which closes the dialog. */
   keep?: string;
-  danger?: boolean;
+  /** Whether it cannot be undone; a function that returns it for the dry run, once there is one. */
+  danger?: boolean | ((dryRun: Operation | null) => boolean);
   /** What is planned; empty while something is missing. The numbers are counted again if it changes. */
   plan: string;
   /** Whether to count at once, after a pause in typing, or when Enter is pressed. */
@@ -75,6 +76,7 @@ export function PlanDialog(props: PlanDialogProps) {
   const current = plan.value?.key === key ? plan.value : null;
   const counted = current?.counted ?? null;
   const isCounting = counts === "now" && !counted && !hasFailed(current);
+  const isDanger = typeof props.danger === "function" ? props.danger(counted) : props.danger;
   const total = counted?.total ?? props.size;
   const title = typeof props.title === "function" ? props.title(total) : props.title;
   const mustType = props.mustType && total >= TYPED_FROM;
@@ -142,7 +144,7 @@ export function PlanDialog(props: PlanDialogProps) {
           </button>
           <button
             ref={main}
-            class={props.danger ? "main danger" : "main"}
+            class={isDanger ? "main danger" : "main"}
             disabled={!key || isBusy.value || isCounting || (counted !== null && (!hasEffect || isBlocked))}
           >
             {counted || isCounting ? props.verb(total, counted) : t("batch.count")}

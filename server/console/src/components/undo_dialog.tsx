@@ -1,10 +1,9 @@
 import { call } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { now } from "../clock.ts";
-import { useLoaded } from "../load.ts";
 import { canWrite, isAdmin } from "../session.ts";
-import { number, plural, t } from "../texts.ts";
-import { kindOf, objectOf, undoneImports } from "./operation_words.ts";
+import { plural, t } from "../texts.ts";
+import { kindOf, objectOf } from "./operation_words.ts";
 import { PlanDialog } from "./plan_dialog.tsx";
 
 /** Returns whether this person can undo an operation now. */
@@ -22,45 +21,35 @@ export function UndoDialog({
   onStart,
   onClose,
 }: {
-  operation: Pick<Operation, "id" | "type" | "action" | "undoOf" | "changed" | "importId">;
+  operation: Pick<Operation, "id" | "type" | "action" | "undoOf" | "changed">;
   onStart: (undo: Operation) => void;
   onClose: () => void;
 }) {
   const object = objectOf(operation);
-  const importId = operation.importId ?? "";
-  // People whom the import added are deleted.
-  const summary = useLoaded(async (signal) => {
-    if (!importId) return null;
-    return (await call("GET /api/imports/{id}", { path: { id: importId }, signal })).import.summary ?? null;
-  }, importId).data;
-  const deletes = Boolean(summary?.created);
-  const deletesAll = deletes && !summary?.updated;
   return (
     <PlanDialog
       title={t("undo.title")}
-      verb={(count, counted) => plural(deletesAll ? "batch.button.delete" : "undo.verb", counted?.wouldChange ?? count)}
-      danger={deletes}
+      verb={(count, counted) => {
+        const changed = counted?.wouldChange ?? count;
+        return plural(counted?.deleted === changed ? "batch.button.delete" : "undo.verb", changed);
+      }}
+      // People whom an import added are deleted.
+      danger={(counted) => Boolean(counted?.deleted)}
       keep={t("undo.keep")}
       plan={operation.id}
       counts="now"
       size={operation.changed ?? 0}
       isExact={false}
       start={async ({ dryRun, idempotencyKey }) => {
-        if (!dryRun && summary) undoneImports.set(operation.id, summary);
         const path = { id: operation.id };
         const body = { dryRun };
         return (await call("POST /api/operations/{id}/undo", { path, body, idempotencyKey })).operation;
       }}
-      numbers={({ wouldChange, unchanged }) => (
+      numbers={({ wouldChange = 0, deleted = 0, unchanged = 0 }) => (
         <>
-          {Boolean(wouldChange) && (
-            <p>
-              {summary && deletes && !deletesAll
-                ? plural("undo.both", wouldChange ?? 0, { created: number(summary.created), updated: number(summary.updated) })
-                : plural(deletesAll ? "undo.deletes" : "undo.text", wouldChange ?? 0)}
-            </p>
-          )}
-          {Boolean(unchanged) && <p>{plural("batch.same.undo", unchanged ?? 0)}</p>}
+          {deleted > 0 && <p>{plural("undo.deletes", deleted)}</p>}
+          {wouldChange > deleted && <p>{plural("undo.text", wouldChange - deleted)}</p>}
+          {unchanged > 0 && <p>{plural("batch.same.undo", unchanged)}</p>}
         </>
       )}
       onStart={onStart}

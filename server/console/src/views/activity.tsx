@@ -92,7 +92,7 @@ function OperationList() {
                     <td class="wide">
                       <Time value={operation.createdAt} as="ago" />
                     </td>
-                    <td class="wide end">
+                    <td class={canUndo(operation) ? "end" : "wide end"}>
                       {canUndo(operation) && (
                         <button type="button" class="plain" onClick={() => (undone.value = operation)}>
                           {t("undo")}

@@ -14,7 +14,7 @@ from roster.v1.rows_pb2 import Import
 from ....rpc.errors import Detail, ValidationError, invalid
 from ....rpc.messages import actor_message, timestamp
 from ....values.actors import Actor, ActorType
-from ....values.unrecognized import UnrecognizedCells
+from ....values.unrecognized import UnrecognizedCells, first_examples
 from ...operations.store import OperationRow
 from .rules import Progress, State
 from .store import ImportRow
@@ -76,7 +76,12 @@ def request_of(text: str) -> subscribers_pb2.ImportSubscribersRequest:
 
 def summary_of(progress: Progress) -> subscribers_pb2.ImportSummary:
     summary = subscribers_pb2.ImportSummary()
-    return ParseDict(dict(progress.summary), summary, ignore_unknown_fields=True)
+    ParseDict(dict(progress.summary), summary, ignore_unknown_fields=True)
+    for cells in summary.unrecognized_cells:
+        # An earlier version stored one example.
+        if not cells.examples:
+            cells.examples.append(cells.example)
+    return summary
 
 
 def summary_json(summary: subscribers_pb2.ImportSummary) -> dict[str, Any]:
@@ -88,7 +93,12 @@ def add_unrecognized(summary: subscribers_pb2.ImportSummary, cells: Unrecognized
     known = {each.column: each for each in summary.unrecognized_cells}
     for column, found in cells.by_column.items():
         if column in known:
-            known[column].rows += found.rows
+            message = known[column]
+            examples = first_examples(message.examples, found.examples)
+            message.rows += found.rows
+            message.examples[:] = examples
+            if found.hint and not message.hint:
+                message.hint = found.hint
         else:
             summary.unrecognized_cells.add(column=column, **found._asdict())
 

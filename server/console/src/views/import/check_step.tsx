@@ -1,20 +1,21 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
-import type { UnrecognizedCells } from "../../api/types.ts";
+import type { ImportOptions } from "../../api/types.ts";
 import { go, withQuery } from "../../router.ts";
-import { named, number, parts, plural, pluralParts, quoted, t } from "../../texts.ts";
-import type { ImportModel } from "./model.ts";
+import { parts, plural, t } from "../../texts.ts";
 import { Reasons } from "./reasons.tsx";
+import { Repairs } from "./repairs.tsx";
 import { Numbers, Work } from "./result.tsx";
 import { Waits } from "./waits.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
 
-const STATUSES = ["CONFIRMED", "UNCONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED"] as const;
-
 /** The third step: what the import would do, of which nothing is stored yet. */
 export function CheckStep({ model, job }: StepProps) {
   const isBusy = useSignal(false);
+  const isChecking = useSignal(false);
+  // Choices that the next check applies.
+  const chosen = useSignal<ImportOptions | null>(null);
   const { summary, state } = job;
   const isRunning = state === "RUNNING";
   const counted = state === "READY" && job.dryRun && summary ? summary : null;
@@ -30,18 +31,23 @@ export function CheckStep({ model, job }: StepProps) {
 
   async function start(dryRun: boolean): Promise<void> {
     isBusy.value = true;
+    isChecking.value = dryRun;
     try {
-      if (!(await model.settled())) return goTo(1);
+      if (chosen.value) await model.choose(chosen.value);
+      chosen.value = null;
+      // The view shows what is left to decide, or the error.
+      if (!(await model.settled())) return;
       await model.start(dryRun);
       if (!dryRun) go(withQuery({ step: "", text: "" }), { replace: true });
     } catch {
       // The view shows the error.
     } finally {
       isBusy.value = false;
+      isChecking.value = false;
     }
   }
 
-  if (isRunning) {
+  if (isRunning || isChecking.value) {
     return (
       <div class="step">
         <h2 id="step" tabIndex={-1}>
@@ -50,9 +56,13 @@ export function CheckStep({ model, job }: StepProps) {
         <p class="hint">{t("import.nothingStored")}</p>
         <Work
           job={job}
-          onCancel={() => {
-            void model.cancel().then(() => goTo(2), () => {});
-          }}
+          onCancel={
+            isRunning
+              ? () => {
+                  void model.cancel().then(() => goTo(2), () => {});
+                }
+              : undefined
+          }
         />
       </div>
     );
@@ -63,7 +73,7 @@ export function CheckStep({ model, job }: StepProps) {
       class="step"
       onSubmit={(event) => {
         event.preventDefault();
-        void start(!isComplete);
+        void start(!isComplete || chosen.value !== null);
       }}
     >
       <h2 id="step" tabIndex={-1}>
@@ -74,7 +84,11 @@ export function CheckStep({ model, job }: StepProps) {
           <div id="numbers">
             <Numbers summary={counted} />
           </div>
-          <Repairs model={model} cells={counted.unrecognizedCells} onCheck={() => void start(true)} />
+          <Repairs
+            cells={counted.unrecognizedCells}
+            options={chosen.value ?? model.options.value}
+            onChoose={(options) => (chosen.value = options)}
+          />
           <Reasons reasons={counted.reasons} />
           {counted.createdFields.length > 0 && (
             <p>
@@ -90,70 +104,10 @@ export function CheckStep({ model, job }: StepProps) {
         <button type="button" onClick={() => goTo(2)}>
           {t("import.back")}
         </button>
-        <button ref={main} class="main" disabled={isBusy.value || (isComplete && !people)}>
-          {isComplete ? plural("import.start", people) : t("import.check")}
+        <button ref={main} class="main" disabled={isBusy.value || (isComplete && !people && !chosen.value)}>
+          {chosen.value ? t("import.checkAgain") : isComplete ? plural("import.start", people) : t("import.check")}
         </button>
       </div>
     </form>
-  );
-}
-
-/** Cells with words or dates that are not known, each with what they can mean. */
-function Repairs({
-  model,
-  cells,
-  onCheck,
-}: {
-  model: ImportModel;
-  cells: UnrecognizedCells[];
-  onCheck: () => void;
-}) {
-  const options = model.options.value;
-  if (!cells.length) return null;
-  return (
-    <ul class="repairs">
-      {cells.map(({ column, rows, example, hint }) => (
-        <li key={column}>
-          <span>
-            {pluralParts("import.unknownCells", rows, {
-              count: number(rows),
-              column: <b dir="auto">{column}</b>,
-              example: quoted(<bdi dir="auto">{example}</bdi>),
-            })}
-          </span>
-          {hint?.includes("dateFormat") ? (
-            <select
-              aria-label={t("import.dates")}
-              onChange={(event) => {
-                const dateFormat = event.currentTarget.value as "DMY" | "MDY" | "YMD";
-                void model.choose({ ...options, dateFormat }).then(onCheck);
-              }}
-            >
-              <option value="">{t("import.choosePlease")}</option>
-              {(["DMY", "MDY", "YMD"] as const).map((order) => (
-                <option key={order} value={order}>
-                  {t(`import.dates.${order}`)}
-                </option>
-              ))}
-            </select>
-          ) : hint ? (
-            <select
-              aria-label={t("import.means", { example })}
-              onChange={(event) => {
-                const entry = `${example}=${event.currentTarget.value}`;
-                void model.choose({ ...options, statusMap: [...(options.statusMap ?? []), entry] }).then(onCheck);
-              }}
-            >
-              <option value="">{t("import.choosePlease")}</option>
-              {STATUSES.map((status) => (
-                <option key={status} value={status}>
-                  {named("status", status)}
-                </option>
-              ))}
-            </select>
-          ) : null}
-        </li>
-      ))}
-    </ul>
   );
 }

@@ -38,6 +38,18 @@ const KNOWN = new Set([...TARGETS, ...CONSENT_TARGETS, "isConfirmed", "statusCha
 /** Names that cannot be those of new fields. */
 const RESERVED = new Set([...KNOWN, "emailaddress", "id", "name", "updatedat"]);
 const MOST_CHARACTERS = 80;
+const DATES: readonly string[] = ["createdAt", "confirmedAt", "unsubscribedAt", "consentAt", "statusChangedAt"];
+/** A date such as 31.12.2024, and no zeros. */
+const NUMERIC = /^(?!0+\D)(\d{1,2})\D(\d{1,2})\D\d+/;
+
+/** Names of columns in other languages, by field. */
+const NAMES: Readonly<Record<string, Choice>> = Object.fromEntries(
+  Object.entries({
+    email: "mail mailadresse emailadresse adresseemail courriel correo correoelectrónico indirizzoemail",
+    firstName: "vorname fname prénom nombre nome voornaam",
+    lastName: "nachname familienname lname surname nom apellido apellidos cognome sobrenome achternaam",
+  }).flatMap(([field, names]) => names.split(" ").map((name) => [name, field])),
+);
 
 /** A column with what is done with it. */
 export interface Decided {
@@ -141,11 +153,37 @@ export function typeOf(
   { proposedType, examples }: ImportJobColumn,
   { dateFormat }: ImportOptions,
 ): { dataType: CustomField["dataType"]; order?: "DMY" | "MDY" } {
-  const numeric = examples.map((text) => /^(\d{1,2})\D(\d{1,2})\D\d+/.exec(text.trim())).filter((found) => found !== null);
+  const numeric = examples.map((text) => NUMERIC.exec(text.trim())).filter((found) => found !== null);
   if (proposedType !== "DATE" || dateFormat || !numeric.length) return { dataType: proposedType };
   if (numeric.some(([, first]) => Number(first) > 12)) return { dataType: "DATE", order: "DMY" };
   if (numeric.some(([, , second]) => Number(second) > 12)) return { dataType: "DATE", order: "MDY" };
   return { dataType: "TEXT" };
+}
+
+/** Returns options with the fields that the names of undecided columns state in other languages. */
+export function suggested(all: readonly Decided[], options: ImportOptions, format: string): ImportOptions {
+  const taken = new Set(all.map(({ choice }) => choice));
+  let changed = options;
+  for (const one of all) {
+    const field = one.choice === "" && !one.column.looksLikeConsent ? NAMES[key(one.column.name)] : undefined;
+    if (!field || taken.has(field)) continue;
+    taken.add(field);
+    changed = decided(changed, one, field, format);
+  }
+  return changed;
+}
+
+/** Returns the columns with dates whose order of day and month is not known. */
+export function unclearDates(
+  all: readonly Decided[],
+  fields: readonly Pick<CustomField, "key" | "dataType">[],
+): ImportJobColumn[] {
+  const isDate = (choice: Choice) =>
+    choice.split("+").some((field) => DATES.includes(field)) ||
+    fields.some(({ key, dataType }) => dataType === "DATE" && choice === CUSTOM + key);
+  return all
+    .filter(({ column, choice }) => isDate(choice) && column.examples.some((text) => NUMERIC.test(text.trim())))
+    .map(({ column }) => column);
 }
 
 /** Whether the columns state who may be mailed. In a file of another service, any column of consent does. */

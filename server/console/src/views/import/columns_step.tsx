@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { call, randomKey } from "../../api/client.ts";
 import type { CustomField, ImportOptions } from "../../api/types.ts";
@@ -7,13 +7,14 @@ import { Problem } from "../../components/form_dialog.tsx";
 import { address, go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
 import { ColumnList } from "./column_list.tsx";
-import { decided, decisions, hasProblem, labelOf, NEW, NEW_TEXT, typeOf } from "./columns.ts";
+import { decided, decisions, hasProblem, labelOf, NEW, NEW_TEXT, suggested, typeOf, unclearDates } from "./columns.ts";
+import { UnclearDates } from "./repairs.tsx";
 import { Sample } from "./sample.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
 import { SERVICES } from "./words.tsx";
 
 const CHARSETS: Record<string, string> = {
-  "": "Unicode (UTF-8)",
+  "": "Unicode",
   "windows-1252": "Western European",
   "windows-1250": "Central European",
   "windows-1251": "Cyrillic",
@@ -31,8 +32,9 @@ export function ColumnsStep({
   model,
   job,
   fields,
+  fieldsAreKnown,
   reload,
-}: StepProps & { fields: CustomField[]; reload: () => void }) {
+}: StepProps & { fields: CustomField[]; fieldsAreKnown: boolean; reload: () => void }) {
   const isBusy = useSignal(false);
   const error = useSignal<unknown>(undefined);
   const options = model.options.value;
@@ -48,6 +50,11 @@ export function ColumnsStep({
       .map(({ index }) => index)
       .toSorted((a, b) => Number(needsAnswer(b)) - Number(needsAnswer(a)) || a - b);
   }
+
+  const unclear = unclearDates(all, fields);
+  // The question stays while it is answered.
+  const asksOrder = useRef(false);
+  if (unclear.length && !options.dateFormat) asksOrder.current = true;
 
   function choose(changes: ImportOptions): void {
     void model.choose(changes);
@@ -71,6 +78,13 @@ export function ColumnsStep({
         .reduce((changed, one) => decided(changed, one, choice, job.format), options),
     );
   }
+
+  useEffect(() => {
+    const isNew = !options.columnMap?.length && !options.ignoreColumns?.length;
+    if (!isNew || job.state !== "READY" || job.format === "json" || !fieldsAreKnown) return;
+    const next = suggested(all, options, job.format);
+    if (next !== options) choose(next);
+  }, [job.state, fieldsAreKnown]);
 
   async function proceed(): Promise<void> {
     isBusy.value = true;
@@ -130,6 +144,13 @@ export function ColumnsStep({
           {/UTF-8/.test(message) ? t("import.charsetWrong") : t("import.unreadable", { message: `${field} ${message}`.trim() })}
         </p>
       ))}
+      {job.format !== "json" && (
+        <UnclearDates
+          columns={options.dateFormat && !asksOrder.current ? [] : unclear}
+          options={options}
+          onChoose={choose}
+        />
+      )}
       {lacksEmail && (
         <p class="warning" role="alert">
           {t(lacksHeader ? "import.noHeader" : "import.noEmail")}

@@ -1,9 +1,11 @@
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import type { ImportJob } from "../../api/types.ts";
 import { Choices } from "../../components/form_dialog.tsx";
 import { StatusLabel } from "../../components/status.tsx";
-import { named, number, plural, pluralParts, t } from "../../texts.ts";
+import { href } from "../../router.ts";
+import { named, number, parts, plural, pluralParts, t } from "../../texts.ts";
 import { statesConsent } from "./columns.ts";
 import { goTo, type StepProps } from "./wizard.tsx";
 
@@ -25,7 +27,13 @@ export function PeopleStep({ model, job }: StepProps) {
   const isUnknown = tags.includes(NEEDS_CONSENT);
   const isStated = options.isConfirmed || Boolean(options.consentSource);
   // What was stated stays visible if a column of consent is chosen later.
-  const asksConsent = isStated || (unconfirmed > 0 && !statesConsent(job));
+  const stated = statesConsent(job);
+  // In a file of another service, rows without a status are unconfirmed, whatever is answered.
+  const hasAll = stated && Boolean(job.preset) && job.preset !== "ROSTER";
+  // The question stays while it is answered.
+  const isAsked = useRef(false);
+  if (isStated || (unconfirmed > 0 && !stated)) isAsked.current = true;
+  const asksConsent = isAsked.current && !hasAll;
   const filter = options.filter ?? "";
   const otherTags = tags.filter((tag) => tag !== NEEDS_CONSENT);
 
@@ -83,6 +91,9 @@ export function PeopleStep({ model, job }: StepProps) {
           />
         </div>
       )}
+      {stated && (asksConsent || unconfirmed > 0) && (
+        <p class="hint">{t(asksConsent ? "import.consentElse" : "import.consentStated")}</p>
+      )}
       {asksConsent && (
         <div class="choice-box">
           <Choices
@@ -99,6 +110,9 @@ export function PeopleStep({ model, job }: StepProps) {
               void model.choose({ ...options, ...known, addTags, isConfirmed: value === "confirmed" });
             }}
           />
+          <p class="hint">
+            {parts("import.allOptedOut", { block: <a href={href("/suppressions")}>{t("block.title")}</a> })}
+          </p>
           {(!isUnknown || isStated) && (
             <label class="field narrow">
               {t("target.consentSource")}
@@ -149,7 +163,7 @@ export function PeopleStep({ model, job }: StepProps) {
         <button type="button" onClick={() => goTo(1)}>
           {t("import.back")}
         </button>
-        <button class="main" disabled={isBusy.value || job.rows === invalid}>
+        <button class="main" disabled={isBusy.value || !job.rows}>
           {t(isBusy.value && model.isSaving.value ? "import.reading" : "import.check")}
         </button>
       </div>

@@ -14,7 +14,7 @@ import { Waits } from "./waits.tsx";
 import type { StepProps } from "./wizard.tsx";
 
 /** Progress of an import or its dry run, and a button that ends it. */
-export function Work({ job, onCancel }: { job: ImportJob; onCancel: () => void }) {
+export function Work({ job, onCancel }: { job: ImportJob; onCancel: (() => void) | undefined }) {
   const { processed, rows } = job;
   const text = t("progress", { processed: number(processed), total: number(rows) });
   return (
@@ -22,7 +22,7 @@ export function Work({ job, onCancel }: { job: ImportJob; onCancel: () => void }
       <progress value={processed} max={rows || 1} aria-label={text} />
       <small>{text}</small>
       {!processed && <Waits job={job} />}
-      {canWrite.value && (
+      {canWrite.value && onCancel && (
         <button type="button" onClick={onCancel}>
           {t("operation.cancel")}
         </button>
@@ -51,7 +51,6 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
   const people = isDone ? summary.created + summary.updated : 0;
   const operation = {
     id: job.operationId,
-    importId: job.id,
     type: "SUBSCRIBERS_IMPORT",
     changed: people,
     undoExpiresAt,

@@ -68,7 +68,7 @@ export function Wizard({ model, job }: StepProps) {
       ) : step === 2 ? (
         <PeopleStep model={model} job={job} />
       ) : (
-        <ColumnsStep model={model} job={job} fields={fields.data ?? NO_FIELDS} reload={fields.reload} />
+        <ColumnsStep model={model} job={job} fields={fields.data ?? NO_FIELDS} fieldsAreKnown={Boolean(fields.data)} reload={fields.reload} />
       )}
     </>
   );

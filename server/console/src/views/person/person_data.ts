@@ -30,6 +30,8 @@ export class PersonData {
   readonly history = signal<SubscriberHistoryEntry[]>([]);
   readonly moreHistory = signal("");
   readonly segments = signal<Segment[]>([]);
+  /** Imports by their operations, with the names of their files while they are kept. The ID can be empty. */
+  readonly imports = signal<ReadonlyMap<string, { id: string; name?: string }>>(new Map());
   readonly error = signal<unknown>(null);
   readonly #onChange: (subscriber: Subscriber) => void;
   #etag = "";
@@ -53,6 +55,7 @@ export class PersonData {
       ]);
       this.mailability.value = mailability;
       this.error.value = null;
+      void this.#loadImports();
     } catch (error) {
       this.error.value = error;
     }
@@ -82,6 +85,30 @@ export class PersonData {
     const page = await callTagged("GET /api/subscribers/{id}/history", { ...this.#path, query });
     this.history.value = [...this.history.value, ...page.body.history];
     this.moreHistory.value = page.nextPage;
+    await this.#loadImports();
+  }
+
+  /** Reads the imports that changed the person and are not known yet. */
+  async #loadImports(): Promise<void> {
+    const changes = [...this.history.value, ...(this.mailability.value ? [this.mailability.value] : [])];
+    const ids = changes.map(({ source, operationId }) => (source === "IMPORT" ? operationId : undefined));
+    for (const id of new Set(ids)) {
+      if (!id || this.imports.value.has(id)) continue;
+      try {
+        const { importId = "" } = (await call("GET /api/operations/{id}", { path: { id } })).operation;
+        this.#addImport(id, { id: importId });
+        const { name } = (await call("GET /api/imports/{id}", { path: { id: importId } })).import;
+        this.#addImport(id, { id: importId, name });
+      } catch (error) {
+        // Operations and imports are deleted after a while.
+        if (!(error instanceof ApiError && error.status === 404)) return;
+        if (!this.imports.value.has(id)) this.#addImport(id, { id: "" });
+      }
+    }
+  }
+
+  #addImport(operationId: string, found: { id: string; name?: string }): void {
+    this.imports.value = new Map([...this.imports.value, [operationId, found]]);
   }
 
   /** Changes one field. Raises Conflict if it is not `before` anymore, or ApiError. */

@@ -5,6 +5,7 @@ import { Time } from "../../components/time.tsx";
 import { canWrite, isAdmin } from "../../session.ts";
 import { named, parts, t } from "../../texts.ts";
 import { copyLater } from "./copy.ts";
+import { importName } from "./import_name.tsx";
 import type { PersonData } from "./person_data.ts";
 
 /** Whether the person may be mailed and why, in words. */
@@ -19,7 +20,7 @@ export function Sentence({
   data: PersonData;
   onLift: () => void;
 }) {
-  const { reason, since, actor, suppressed, mayBeMailed } = mailability;
+  const { reason, since, actor, source, operationId, suppressed, mayBeMailed } = mailability;
   const kind = mayBeMailed ? "yes" : reason === "UNCONFIRMED" ? "wait" : reason === "NOT_SUBSCRIBED" ? "none" : "no";
   const icons: Record<string, IconName> = { yes: "check", wait: "clock", no: "stop", none: "person" };
   const isGone = subscriber === null && suppressed;
@@ -31,7 +32,12 @@ export function Sentence({
           <strong>{isGone ? t("mail.blocked") : t(`mail.${kind as "yes" | "wait" | "no" | "none"}`)}</strong>{" "}
           {isGone ? named("blockedWhy", reason) : named("why", reason)}
           {since && <> {parts(kind === "wait" ? "why.since" : "why.on", { date: <Time value={since} as="date" /> })}</>}
-          {actor && <> {parts("why.by", { actor: <ActorName actor={actor} /> })}</>}.
+          {source === "IMPORT" ? (
+            <> {parts(since ? "why.byImport" : "why.beforeImport", { file: importName(data, operationId) })}</>
+          ) : (
+            actor && <> {parts("why.by", { actor: <ActorName actor={actor} /> })}</>
+          )}
+          .
         </p>
         {subscriber && suppressed && reason !== "SUPPRESSED" && <p>{t("mail.alsoBlocked")}</p>}
         <div class="actions start">

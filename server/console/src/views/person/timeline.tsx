@@ -5,6 +5,7 @@ import { ActorName } from "../../components/actor_name.tsx";
 import { StatusLabel } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { errorText, named, parts, quoted, t } from "../../texts.ts";
+import { importName } from "./import_name.tsx";
 import type { PersonData } from "./person_data.ts";
 
 /** The changes of a person, newest first: when, who, and the values before and after. */
@@ -36,7 +37,7 @@ export function Timeline({ data, fields }: { data: PersonData; fields: CustomFie
               </p>
             )}
             <small>
-              <Time value={entry.createdAt} /> · {who(entry)}
+              <Time value={entry.createdAt} /> · {who(entry, data)}
               {entry.ip && ` · ${entry.ip}`}
             </small>
           </li>
@@ -59,9 +60,11 @@ function what(entry: SubscriberHistoryEntry): string {
   return t(`history.${entry.type}`);
 }
 
-function who(entry: SubscriberHistoryEntry): ComponentChildren {
+function who(entry: SubscriberHistoryEntry, data: PersonData): ComponentChildren {
   const actor = entry.actor ? <ActorName actor={entry.actor} /> : t("actor.unknown");
-  if (entry.source === "IMPORT") return parts("history.byImport", { actor });
+  if (entry.source === "IMPORT") {
+    return parts("history.byImport", { file: importName(data, entry.operationId), actor });
+  }
   if (entry.source === "EMAIL_CHANGED") return parts("history.byAddress", { actor });
   return actor;
 }
