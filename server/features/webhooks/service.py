@@ -196,9 +196,7 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         check_page(response)
         return response
 
-    async def GetEvent(
-        self, request: pb.GetEventRequest, _context: Context
-    ) -> pb.GetEventResponse:
+    async def GetEvent(self, request: pb.GetEventRequest, _context: Context) -> pb.GetEventResponse:
         account, with_links = account_id(), allows(current().scope, WRITE)
         checked_id(request.id.removeprefix(PREFIX), EventNotFound)
         row = await self._database.read(partial(events.find, account, request.id))

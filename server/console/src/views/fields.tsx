@@ -73,7 +73,9 @@ export function Fields() {
                       >
                         <bdi dir="auto">{field.label}</bdi>
                       </a>
-                      <code class="cut muted">{field.mergeTag}</code>
+                      <code class="cut muted" title={field.mergeTag}>
+                        {field.mergeTag}
+                      </code>
                     </th>
                     <td>{named("dataType", field.dataType)}</td>
                     <td class="wide short">
