@@ -130,7 +130,7 @@ function EditField({
     >
       <label class="field">
         {t("column.name")}
-        <input name="label" required maxLength={80} dir="auto" autocomplete="off" value={field?.label ?? ""} />
+        <input name="label" required maxLength={80} dir="auto" autocomplete="off" defaultValue={field?.label ?? ""} />
       </label>
       {field ? (
         <p class="hint">{parts("field.renameText", { tag: <code>{field.mergeTag}</code> })}</p>
@@ -148,7 +148,7 @@ function EditField({
       )}
       <label class="field">
         {t("field.fallback")}
-        <input name="fallback" maxLength={1000} dir="auto" autocomplete="off" value={field?.fallback ?? ""} />
+        <input name="fallback" maxLength={1000} dir="auto" autocomplete="off" defaultValue={field?.fallback ?? ""} />
         <small>{t("field.fallbackText")}</small>
       </label>
     </FormDialog>
