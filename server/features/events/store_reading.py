@@ -17,6 +17,7 @@ from ...rpc.errors import EventNotFound
 from ...rpc.paging import Page
 from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
+from ...values.ids import checked_id
 from .envelope import PREFIX
 from .models import Event
 
@@ -152,6 +153,7 @@ def last(account_id: str, tx: Transaction) -> EventRow:
 
 def find(account_id: str, event_id: str, tx: Transaction) -> EventRow:
     """Returns an event. Raises EventNotFound."""
+    checked_id(event_id.removeprefix(PREFIX), EventNotFound)
     row = tx.one(_FIND, account_id=account_id, id=event_id)
     if row is None:
         raise EventNotFound
