@@ -5,25 +5,30 @@ import type { Event } from "../../api/types.ts";
 import { quoted } from "../../copying.ts";
 
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const PAGES = 5;
+const PAGE = 100;
 
-/** Returns the event of a delivery; null if it is not among the events of that time. */
+/** Returns the event of a delivery; null if it is not stored any more. */
 export async function findEvent(id: string, type: string, signal: AbortSignal): Promise<Event | null> {
   const time = timeOf(id);
-  for (let page = 1; page <= PAGES; page += 1) {
-    const { events } = await call("GET /api/events", {
+  let [first, page, last] = [1, 1, Infinity];
+  // A batch has thousands of events at a time. Their IDs ascend, so half of the pages are left out at a time.
+  while (first <= last) {
+    const { events, total = 0 } = await call("GET /api/events", {
       query: {
         eventType: type,
-        createdAfter: new Date(time - 1_000).toISOString(),
-        createdBefore: new Date(time + 1_000).toISOString(),
-        limit: 100,
+        createdAfter: new Date(time - 1).toISOString(),
+        createdBefore: new Date(time + 1).toISOString(),
+        limit: PAGE,
         page,
       },
       signal,
     });
     const found = events.find((event) => event.id === id);
     if (found) return found;
-    if (events.length < 100) break;
+    if (id < (events[0]?.id ?? "")) last = page - 1;
+    else first = page + 1;
+    last = Math.min(last, Math.ceil(total / PAGE));
+    page = Math.floor((first + last) / 2);
   }
   return null;
 }
