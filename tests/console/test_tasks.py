@@ -146,7 +146,9 @@ def test_creating_and_revoking_a_key(support: Person) -> None:
     actions.click(page.get_by_role("button", name="Create key"))
     actions.type("shop backend")
     actions.press("Enter")
-    secret = dialog.get_by_label("Key").input_value()
+    field = dialog.get_by_label("Key", exact=True)
+    expect(field).to_have_attribute("type", "password")
+    secret = field.input_value()
     assert account.with_key(secret).ok("GetCurrentSession")["apiKey"]["name"] == "shop backend"
     assert actions.count <= 3
     dialog.get_by_role("button", name="Close").click()
