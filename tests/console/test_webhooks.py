@@ -151,7 +151,7 @@ def test_event_of_a_batch_is_found_among_many_of_its_time(
     add_people(account, 1_500)
     account.ok("BatchChangeSubscribers", filter="status:*", action={"addTags": ["x"]})
     receiver.wait_for(1_500)
-    # The middle and the last one are farthest from the pages that are read first.
+    # Those in the middle and at the end of their time.
     events = [
         account.ok("ListEvents", eventType="subscriber.updated", limit=1, page=number)["events"][0]
         for number in (740, 1_500)
@@ -339,7 +339,7 @@ def test_errors_are_in_german_with_the_detail_of_the_server(
     page.get_by_role("dialog").get_by_role("button", name="Endpunkt hinzufügen").click()
     error = page.get_by_role("dialog").get_by_role("alert")
     expect(error).to_contain_text("Eine Angabe ist nicht gültig.")
-    expect(error).to_contain_text("url Falsches Format:")
+    expect(error).to_contain_text("url Kein zulässiger Wert:")
     expect(error.locator("[lang=en]")).to_have_count(1)
     # Trying again does not help.
     for path in ("/activity/01M7Y2MPAQ036JVMBN3RCKGA5K", "/webhooks/01M7Y2MPAQ036JVMBN3RCKGA5K"):

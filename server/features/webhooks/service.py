@@ -12,7 +12,7 @@ from roster.v1 import webhooks_pb2 as pb
 from roster.v1.webhooks_pb2_grpc import WebhookServiceServicer
 
 from ...rpc.caller import account_id, current
-from ...rpc.errors import WebhookNotFound, invalid
+from ...rpc.errors import EventNotFound, WebhookNotFound, invalid
 from ...rpc.etags import Conditional, check_change, with_etag
 from ...rpc.idempotency.idempotent_database import IdempotentDatabase
 from ...rpc.messages import Context, changed_fields, check_page, created_range
@@ -22,6 +22,7 @@ from ...values.clock import Clock
 from ...values.ids import checked_id
 from ..accounts.rules import WRITE, allows
 from ..events import store_reading as events
+from ..events.envelope import PREFIX
 from . import messages, store, store_health
 from .delivery import store_test_deliveries
 from .delivery.sender import Sender
@@ -194,6 +195,15 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         )
         check_page(response)
         return response
+
+    async def GetEvent(
+        self, request: pb.GetEventRequest, _context: Context
+    ) -> pb.GetEventResponse:
+        account, with_links = account_id(), allows(current().scope, WRITE)
+        checked_id(request.id.removeprefix(PREFIX), EventNotFound)
+        row = await self._database.read(partial(events.find, account, request.id))
+        event = messages.event(account, row.envelope, with_links=with_links)
+        return pb.GetEventResponse(event=event)
 
 
 def _check(request: Conditional, account_id: str, webhook_id: str, tx: Transaction) -> None:

@@ -42,7 +42,7 @@ export interface ErrorResponse {
 }
 
 export interface ErrorBody {
-  code: "Unauthorized" | "ValidationError" | "EmailNotVerified" | "Forbidden" | "SubscriberNotFound" | "TagNotFound" | "CustomFieldNotFound" | "ApiKeyNotFound" | "RouteNotFound" | "MethodNotAllowed" | "SubscriberAlreadyExists" | "TagAlreadyExists" | "CustomFieldAlreadyExists" | "CustomFieldLimitReached" | "RequestTimeout" | "PayloadTooLarge" | "UnsupportedMediaType" | "Internal" | "Unavailable" | "DeadlineExceeded" | "InvalidStatusTransition" | "SubscriberSuppressed" | "SuppressionNotFound" | "IdempotencyKeyReused" | "IdempotencyKeyInUse" | "RateLimited" | "WebhookNotFound" | "WebhookLimitReached" | "WebhookDeliveryNotFound" | "LastAdminKey" | "ApiKeyExpired" | "MethodNotImplemented" | "ServiceNotFound" | "SegmentNotFound" | "SegmentAlreadyExists" | "SegmentLimitReached" | "SegmentWithoutFilter" | "UsedBySegments" | "OperationNotFound" | "OperationLimitReached" | "LinkNotFound" | "PublicUrlNotSet" | "IdempotentResponseErased" | "PreconditionFailed" | "TestDeliveryLimitReached" | "StreamLimitReached" | "CpuShareExceeded" | "TooManyInvalidKeys" | "TooManyInvalidLinks" | "TooManySignups" | "ApiKeyScopeTooBroad" | "CustomFieldBeingDeleted" | "ResponseNotRead" | "FieldNotImplemented" | "SessionNotFound" | "SignInLinkNotFound" | "CrossOriginRequest" | "HttpsRequired" | "SignInLinkLimitReached" | "SelectionChanged" | "OperationNotEnded" | "OperationNotUndoable" | "UndoExpired" | "OperationAlreadyUndone" | "InsufficientStorage" | "ExportNotFound" | "ExportNotReady" | "ExportLimitReached" | "RangeNotSatisfiable" | "ValuesNotConvertible" | "ImportNotFound" | "ImportLimitReached" | "ImportStateConflict" | "UploadOffsetMismatch" | "Cancelled" | "NotFound" | "AlreadyExists" | "ResourceExhausted" | "FailedPrecondition" | "Aborted" | "OutOfRange";
+  code: "Unauthorized" | "ValidationError" | "EmailNotVerified" | "Forbidden" | "SubscriberNotFound" | "TagNotFound" | "CustomFieldNotFound" | "ApiKeyNotFound" | "RouteNotFound" | "MethodNotAllowed" | "SubscriberAlreadyExists" | "TagAlreadyExists" | "CustomFieldAlreadyExists" | "CustomFieldLimitReached" | "RequestTimeout" | "PayloadTooLarge" | "UnsupportedMediaType" | "Internal" | "Unavailable" | "DeadlineExceeded" | "InvalidStatusTransition" | "SubscriberSuppressed" | "SuppressionNotFound" | "IdempotencyKeyReused" | "IdempotencyKeyInUse" | "RateLimited" | "WebhookNotFound" | "WebhookLimitReached" | "WebhookDeliveryNotFound" | "LastAdminKey" | "ApiKeyExpired" | "MethodNotImplemented" | "ServiceNotFound" | "SegmentNotFound" | "SegmentAlreadyExists" | "SegmentLimitReached" | "SegmentWithoutFilter" | "UsedBySegments" | "OperationNotFound" | "OperationLimitReached" | "LinkNotFound" | "PublicUrlNotSet" | "IdempotentResponseErased" | "PreconditionFailed" | "TestDeliveryLimitReached" | "StreamLimitReached" | "CpuShareExceeded" | "TooManyInvalidKeys" | "TooManyInvalidLinks" | "TooManySignups" | "ApiKeyScopeTooBroad" | "CustomFieldBeingDeleted" | "ResponseNotRead" | "FieldNotImplemented" | "SessionNotFound" | "SignInLinkNotFound" | "CrossOriginRequest" | "HttpsRequired" | "SignInLinkLimitReached" | "SelectionChanged" | "OperationNotEnded" | "OperationNotUndoable" | "UndoExpired" | "OperationAlreadyUndone" | "InsufficientStorage" | "ExportNotFound" | "ExportNotReady" | "ExportLimitReached" | "RangeNotSatisfiable" | "ValuesNotConvertible" | "ImportNotFound" | "ImportLimitReached" | "ImportStateConflict" | "UploadOffsetMismatch" | "EventNotFound" | "Cancelled" | "NotFound" | "AlreadyExists" | "ResourceExhausted" | "FailedPrecondition" | "Aborted" | "OutOfRange";
   message: string;
   details: ErrorDetail[];
   requestId: string;
@@ -648,6 +648,7 @@ export interface CreateExportRequest {
   escapeFormulas?: boolean | null;
   ids?: string[] | null;
   excludeIds?: string[] | null;
+  delimiter?: "COMMA" | "SEMICOLON" | null;
 }
 
 export interface CreateExportResponse {
@@ -1078,6 +1079,10 @@ export interface ListEventsResponse {
   limit: number;
 }
 
+export interface GetEventResponse {
+  event: Event;
+}
+
 export interface GetAccountResponse {
   account: Account;
 }
@@ -1384,7 +1389,7 @@ export interface Operations {
   };
   "GET /api/subscribers/export": {
     path: {  };
-    query: { format?: "NDJSON" | "CSV"; status?: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED"; tag?: string; createdAfter?: string; createdBefore?: string; afterId?: string; updatedAfter?: string; updatedBefore?: string; view?: "BASIC" | "FULL"; filter?: string; segmentId?: string; include?: "LINKS"[]; bom?: boolean; escapeFormulas?: boolean; q?: string; columns?: string[]; };
+    query: { format?: "NDJSON" | "CSV"; status?: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED"; tag?: string; createdAfter?: string; createdBefore?: string; afterId?: string; updatedAfter?: string; updatedBefore?: string; view?: "BASIC" | "FULL"; filter?: string; segmentId?: string; include?: "LINKS"[]; bom?: boolean; escapeFormulas?: boolean; q?: string; columns?: string[]; delimiter?: "COMMA" | "SEMICOLON"; };
     body: undefined;
     response: unknown;
   };
@@ -1825,6 +1830,12 @@ export interface Operations {
     query: { limit?: number; page?: number; eventType?: string; afterSequence?: number; createdAfter?: string; createdBefore?: string; order?: "" | "asc" | "desc"; pageToken?: string; };
     body: undefined;
     response: ListEventsResponse;
+  };
+  "GET /api/events/{id}": {
+    path: { id: string; };
+    query: {  };
+    body: undefined;
+    response: GetEventResponse;
   };
   "GET /api/account": {
     path: {  };

@@ -30,7 +30,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
   );
   const delivery = loaded.data?.delivery;
   const event = useLoaded(
-    async (signal) => (delivery ? findEvent(delivery.eventId, delivery.eventType, signal) : undefined),
+    async (signal) => (delivery ? findEvent(delivery.eventId, signal) : undefined),
     delivery?.eventId,
   );
   const isBusy = useSignal(false);

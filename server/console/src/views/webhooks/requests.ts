@@ -1,42 +1,17 @@
 // The request of a delivery: its body, and a command that sends it again.
 
-import { call } from "../../api/client.ts";
+import { ApiError, call } from "../../api/client.ts";
 import type { Event } from "../../api/types.ts";
 import { quoted } from "../../copying.ts";
 
-const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const PAGE = 100;
-
-/** Returns the event of a delivery; null if it is not stored any more. */
-export async function findEvent(id: string, type: string, signal: AbortSignal): Promise<Event | null> {
-  const time = timeOf(id);
-  let [first, page, last] = [1, 1, Infinity];
-  // A batch has thousands of events at a time. Their IDs ascend, so half of the pages are left out at a time.
-  while (first <= last) {
-    const { events, total = 0 } = await call("GET /api/events", {
-      query: {
-        eventType: type,
-        createdAfter: new Date(time - 1).toISOString(),
-        createdBefore: new Date(time + 1).toISOString(),
-        limit: PAGE,
-        page,
-      },
-      signal,
-    });
-    const found = events.find((event) => event.id === id);
-    if (found) return found;
-    if (id < (events[0]?.id ?? "")) last = page - 1;
-    else first = page + 1;
-    last = Math.min(last, Math.ceil(total / PAGE));
-    page = Math.floor((first + last) / 2);
+/** Returns an event; null if it is not stored any more. */
+export async function findEvent(id: string, signal: AbortSignal): Promise<Event | null> {
+  try {
+    return (await call("GET /api/events/{id}", { path: { id }, signal })).event;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
   }
-  return null;
-}
-
-/** Returns the time in an identifier such as evt_01M7Y2MPAQ036JVMBN3RCKGA5K. */
-export function timeOf(id: string): number {
-  const ulid = id.slice(id.indexOf("_") + 1);
-  return [...ulid.slice(0, 10)].reduce((sum, letter) => sum * 32 + ALPHABET.indexOf(letter), 0);
 }
 
 /**
