@@ -341,6 +341,8 @@ def test_errors_are_in_german_with_the_detail_of_the_server(
     expect(error).to_contain_text("Eine Angabe ist nicht gültig.")
     expect(error).to_contain_text("url Kein zulässiger Wert:")
     expect(error.locator("[lang=en]")).to_have_count(1)
+    person.open("/webhooks?type=no.such")
+    expect(main.get_by_role("alert")).to_contain_text("nicht gültig. eventType: ")
     # Trying again does not help.
     for path in ("/activity/01M7Y2MPAQ036JVMBN3RCKGA5K", "/webhooks/01M7Y2MPAQ036JVMBN3RCKGA5K"):
         person.open(path)

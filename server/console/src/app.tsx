@@ -100,9 +100,15 @@ function Navigation({
       <a class="home" href={href("/")}>
         Roster
       </a>
-      <button type="button" class="wide commands" onClick={() => onShow("palette")}>
+      <button
+        type="button"
+        class="wide commands"
+        aria-label={t("palette.placeholder")}
+        title={t("palette.placeholder")}
+        onClick={() => onShow("palette")}
+      >
         <Icon name="search" />
-        <span>{t("palette.placeholder")}</span>
+        <span>{t("keys.search")}…</span>
         <kbd>{labelOf("Ctrl+k")}</kbd>
       </button>
       <ul>

@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import type en from "../texts/en.json";
 import keys from "../texts/en.json?keys";
 import { ApiError, ConnectionError } from "./api/client.ts";
+import type { ErrorDetail } from "./api/types.ts";
 import { now } from "./clock.ts";
 import { fill } from "./fill.ts";
 import { preference, setPreference } from "./preferences.ts";
@@ -88,8 +89,15 @@ export function errorText(error: unknown): string {
   if (!(error instanceof ApiError)) return String(error);
   const key = `error.${error.code}` as Key;
   void language.value;
+  if (error.code === "ValidationError") return [t(key), ...error.details.map(detailText)].join(" ");
   if (key in texts) return t(key, { request: error.requestId });
   return error.status === 404 ? t("error.NotFound") : error.message;
+}
+
+/** Returns what is wrong with a field: in another language a word for it, then the text of the server. */
+export function detailText({ field, code, message }: ErrorDetail): string {
+  const word = language.value === "en" ? "" : `${named("detail", code)}, `;
+  return `${field && `${field}: `}${word}${message}`;
 }
 
 /** The language with the region of the browser, for the order of days and months. */

@@ -80,7 +80,7 @@ export function Problem({ error }: { error: unknown }) {
   const details = error instanceof ApiError && error.code === "ValidationError" ? error.details : [];
   return (
     <div role="alert" class="error">
-      <p>{errorText(error)}</p>
+      <p>{details.length ? t("error.ValidationError") : errorText(error)}</p>
       {details.map(({ field, code, message }) => (
         <p key={field} dir="auto">
           <code>{field}</code> {language.value !== "en" && `${named("detail", code)}: `}
