@@ -125,7 +125,7 @@ def test_commands_and_shortcuts_are_found_with_the_mouse(person: Person) -> None
     person.open("/subscribers?status=UNCONFIRMED")
     navigation = page.get_by_role("navigation", name="Console")
 
-    navigation.get_by_role("button", name="Search or run a command").click()
+    navigation.get_by_role("button", name="Search…").click()
     expect(page.get_by_role("dialog", name="Commands and go to")).to_be_visible()
     expect(page.locator(".palette input")).to_be_focused()
     page.keyboard.press("Escape")
@@ -146,7 +146,7 @@ def test_commands_and_shortcuts_are_in_the_menu_of_a_phone(person: Person) -> No
     page = person.page
     person.sign_in()
     more = page.get_by_role("navigation").get_by_role("button", name="More")
-    expect(page.get_by_role("button", name="Search or run a command")).to_have_count(0)
+    expect(page.get_by_role("button", name="Search…")).to_have_count(0)
 
     more.click()
     page.get_by_role("button", name="Keyboard shortcuts").click()

@@ -103,7 +103,6 @@ function Navigation({
       <button
         type="button"
         class="wide commands"
-        aria-label={t("palette.placeholder")}
         title={t("palette.placeholder")}
         onClick={() => onShow("palette")}
       >
