@@ -130,6 +130,28 @@ def test_running_operation_is_first_and_can_be_stopped(person: Person, receiver:
     assert account.ok("GetOperation", id=replay)["operation"]["state"] == "CANCELLED"
 
 
+@pytest.mark.parametrize("person", [{"viewport": {"width": 360, "height": 640}}], indirect=True)
+def test_operations_are_stopped_and_undone_in_the_list_of_a_phone(
+    person: Person, receiver: Receiver
+) -> None:
+    page, account = person.page, person.account
+    _, replay = waiting_replay(account, receiver)
+    tagged = run(account, filter='email:"p1@"', action={"addTags": ["vip"]})
+    person.sign_in()
+    person.open("/activity")
+    rows = page.locator("tbody tr")
+
+    rows.filter(has_text="Running").get_by_role("button", name="Stop").click()
+    expect(rows.filter(has_text="Replay events")).to_contain_text("Canceled")
+    expect(rows.get_by_role("button", name="Stop")).to_have_count(0)
+    rows.filter(has_text="Add tags").get_by_role("button", name="Undo").click()
+    page.get_by_role("dialog").get_by_role("button", name="Undo for 1 person").click()
+
+    wait_for(account, tagged["id"], lambda operation: "undoneBy" in operation)
+    assert account.ok("GetOperation", id=replay)["operation"]["state"] == "CANCELLED"
+    person.check_accessibility()
+
+
 def test_operation_is_undone_in_four_actions_after_its_effect_is_stated(person: Person) -> None:
     page, account = person.page, person.account
     create_people(account, 3)

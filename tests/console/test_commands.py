@@ -115,3 +115,46 @@ def test_navigation_of_a_phone_is_not_cut_and_its_sheet_has_the_other_views(pers
     expect(page.get_by_role("heading", name="Einstellungen", level=1)).to_be_visible()
     expect(sheet).to_have_count(0)
     person.check_accessibility()
+
+
+def test_commands_and_shortcuts_are_found_with_the_mouse(person: Person) -> None:
+    page = person.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    add_person(person.account)
+    person.sign_in()
+    person.open("/subscribers?status=UNCONFIRMED")
+    navigation = page.get_by_role("navigation", name="Console")
+
+    navigation.get_by_role("button", name="Search…").click()
+    expect(page.get_by_role("dialog", name="Commands and go to")).to_be_visible()
+    expect(page.locator(".palette input")).to_be_focused()
+    page.keyboard.press("Escape")
+    navigation.get_by_role("button", name="Ada").click()
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_text("Copied").first).to_be_visible()
+    navigation.get_by_role("button", name="Ada").click()
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("Next row")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == f"{person.url}/subscribers?status=UNCONFIRMED"
+    person.check_accessibility()
+
+
+@pytest.mark.parametrize("person", [{"viewport": {"width": 360, "height": 640}}], indirect=True)
+def test_commands_and_shortcuts_are_in_the_menu_of_a_phone(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    more = page.get_by_role("navigation").get_by_role("button", name="More")
+    expect(page.get_by_role("button", name="Search…")).to_have_count(0)
+
+    more.click()
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+    more.click()
+    page.get_by_role("button", name="Search or run a command").click()
+    page.keyboard.type("webh")
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("heading", name="Webhooks", level=1)).to_be_visible()

@@ -222,12 +222,36 @@ def test_part_that_fails_says_so_and_can_be_tried_again(person: Person) -> None:
     person.page.route("**/api/statistics/daily*", fail_once)
     person.sign_in()
     growth = block(person, "Growth")
-    expect(growth.get_by_role("alert")).to_contain_text("on fire")
+    expect(growth.get_by_role("alert")).to_contain_text("for request 7")
     expect(person.page.get_by_role("link", name="1 Unconfirmed")).to_be_visible()
 
     growth.get_by_role("button", name="Try again").click()
 
     expect(growth.get_by_role("img")).to_be_visible()
+
+
+def test_other_parts_are_shown_if_the_numbers_fail(person: Person) -> None:
+    page = person.page
+    add_person(person.account)
+    add_past(person.account, 1, created=25)
+    person.account.ok("CreateSegment", name="VIPs", filter="status = CONFIRMED")
+    error = {"code": "Unavailable", "message": "Not now.", "requestId": "7"}
+    page.route(
+        re.compile(r"/api/statistics$"),
+        lambda route: route.fulfill(status=500, json={"error": error}),
+    )
+    person.sign_in()
+
+    expect(page.get_by_role("main").get_by_role("alert")).to_contain_text("cannot respond now")
+    expect(block(person, "Segments")).to_contain_text("VIPs")
+    expect(block(person, "Last activity")).to_be_visible()
+    expect(block(person, "Growth").get_by_role("img")).to_be_visible()
+    expect(page.get_by_text("in 30 days")).to_have_count(0)
+    page.unroute_all()
+    page.get_by_role("main").get_by_role("alert").get_by_role("button").click()
+
+    expect(page.get_by_role("link", name="1 Unconfirmed")).to_be_visible()
+    expect(page.get_by_text("0 in 30 days")).to_be_visible()
 
 
 def test_read_only_session_sees_no_actions(person: Person) -> None:

@@ -283,6 +283,44 @@ def test_shortcuts_are_listed_and_letters_can_be_switched_off(crowd: Person) -> 
     expect(active_row(crowd)).to_contain_text("p1202@")
 
 
+def test_keys_that_need_a_row_are_listed_apart(crowd: Person) -> None:
+    page = crowd.page
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    others = dialog.get_by_role("region", name="With a row, a selection or a person")
+
+    page.keyboard.press("?")
+    expect(others).to_contain_text("Copy address")
+    expect(others).to_contain_text("Next person")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    page.keyboard.press("j")
+    page.keyboard.press("?")
+
+    expect(dialog).to_contain_text("Copy address")
+    expect(others).not_to_contain_text("Copy address")
+    expect(others).to_contain_text("Next person")
+
+
+def test_key_that_needs_alt_on_the_keyboard_works(crowd: Person) -> None:
+    page = crowd.page
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("complementary")).to_contain_text("p1202@example.com")
+
+    # Option+6 on a German Mac, AltGr+9 on Windows; the browser reports the character.
+    for key, modifiers in (("]", {"altKey": True}), ("]", {"altKey": True, "ctrlKey": True})):
+        page.evaluate(
+            """options => document.activeElement.dispatchEvent(
+              new KeyboardEvent("keydown", { ...options, bubbles: true, cancelable: true }))""",
+            {"key": key, **modifiers},
+        )
+
+    expect(page.get_by_role("complementary")).to_contain_text("p1200@example.com")
+    # With Alt, a letter is a key of the browser or of a menu.
+    page.keyboard.press("Alt+j")
+    expect(page.get_by_role("complementary")).to_contain_text("p1200@example.com")
+
+
 def test_key_that_follows_the_end_of_a_dialog_at_once_moves_in_the_list(crowd: Person) -> None:
     crowd.page.keyboard.press("?")
     dialog = crowd.page.get_by_role("dialog", name="Keyboard shortcuts")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -100,6 +101,31 @@ def test_many_addresses_are_blocked_and_those_that_are_none_stay(person: Person)
     expect(dialog).to_be_hidden()
     listed = account.ok("ListSuppressions")
     assert (listed["total"], listed["suppressions"][0]["reason"]) == (1_100, "COMPLAINED")
+
+
+def test_addresses_of_a_file_are_blocked_and_wrong_rows_are_named(
+    person: Person, tmp_path: Path
+) -> None:
+    page, account = person.page, person.account
+    add_people(account, 2)
+    file = tmp_path / "opted out.csv"
+    rows = ["p0000@example.com,COMPLAINED", "nobody,", "gone@example.com,"]
+    file.write_text("\n".join(["Email Address,reason", *rows]))
+    person.sign_in()
+    person.open("/suppressions")
+    page.get_by_role("button", name="Block addresses").click()
+    dialog = page.get_by_role("dialog")
+
+    dialog.get_by_label("Or a file").set_input_files(file)
+    dialog.get_by_label("Reason").select_option("Bounced")
+    dialog.get_by_role("button", name="Block addresses").click()
+
+    expect(dialog).to_contain_text("1 row: address is not valid line 3")
+    expect(page.get_by_text("2 addresses blocked, 1 person in the list").first).to_be_attached()
+    reasons = {each["reason"] for each in account.ok("ListSuppressions")["suppressions"]}
+    assert reasons == {"COMPLAINED", "BOUNCED"}
+    opted_out = account.ok("GetSubscriber", id="p0000@example.com")["subscriber"]
+    assert opted_out["status"] == "COMPLAINED"
 
 
 def test_list_has_hashes_and_can_be_exported(person: Person) -> None:

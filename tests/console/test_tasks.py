@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from ..features.webhooks.receiver import Receiver, Reply
 from .actions import Actions
 from .conftest import Person
 from .people import add_people, add_person
@@ -132,3 +133,45 @@ def test_going_through_people_and_back_to_the_list(support: Person) -> None:
     page.get_by_role("grid").focus()
     page.keyboard.press(".")
     expect(page.get_by_role("button", name="Actions")).to_be_focused()
+
+
+def test_finding_and_resending_a_failed_delivery(support: Person, receiver: Receiver) -> None:
+    page = support.page
+    webhook = support.account.ok("CreateWebhook", url=receiver.url)["webhook"]
+    receiver.replies.append(Reply(503))
+    support.account.ok("TestWebhook", id=webhook["id"])
+    actions = Actions(page)
+
+    actions.click(page.get_by_role("link", name="Webhooks"))
+    actions.click(page.get_by_role("link", name="Failed"))
+    actions.click(page.get_by_role("link", name="webhook.test"))
+    actions.click(page.get_by_role("button", name="Retry"))
+
+    expect(page.locator(".page-head .state")).to_have_text("Succeeded")
+    assert len(receiver.received) == 2
+    assert actions.count <= 4
+
+
+def test_creating_and_revoking_a_key(support: Person) -> None:
+    page, account = support.page, support.account
+    support.open("/settings/keys")
+    dialog, actions = page.get_by_role("dialog"), Actions(page)
+
+    actions.click(page.get_by_role("button", name="Create key"))
+    actions.type("shop backend")
+    actions.press("Enter")
+    field = dialog.get_by_label("Key", exact=True)
+    expect(field).to_have_attribute("type", "password")
+    secret = field.input_value()
+    assert account.with_key(secret).ok("GetCurrentSession")["apiKey"]["name"] == "shop backend"
+    assert actions.count <= 3
+    dialog.get_by_role("button", name="Close").click()
+    actions = Actions(page)
+    row = page.get_by_role("row", name="shop backend")
+    actions.click(row.get_by_role("button"))
+    actions.click(page.get_by_role("button", name="Revoke key"))
+    actions.click(dialog.get_by_role("button", name="Revoke key"))
+
+    expect(row).to_have_count(0)
+    account.with_key(secret).fails("Unauthorized", "GetCurrentSession")
+    assert actions.count <= 3

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from rosterd.server.features.webhooks.rules import FAILURES_BEFORE_PAUSE
+
+from ..components import wait_until
 from ..features.webhooks.receiver import Receiver, Reply
 from .conftest import Person
+from .people import add_people
 
 pytestmark = pytest.mark.verify
 HOSTILE = "<img src=x onerror=alert(1)> \u05d0\u05d1\u05d2 " + "x" * 60
@@ -29,6 +33,17 @@ def fail_once(person: Person, receiver: Receiver, webhook: Any) -> None:
     assert result["delivery"]["state"] == "FAILED"
 
 
+def pause(person: Person, receiver: Receiver, webhook: Any) -> None:
+    """Lets attempts fail until the endpoint gets none for some time."""
+    account, path = person.account, {"id": webhook["webhook"]["id"]}
+    receiver.replies += [Reply(503)] * 100
+    for number in range(FAILURES_BEFORE_PAUSE):
+        account.ok("CreateTag", name=f"tag{number}")
+    wait_until(
+        lambda: account.ok("GetWebhookHealth", **path)["health"]["state"] == "PAUSED", "a pause"
+    )
+
+
 def test_failed_delivery_is_sent_again_in_four_actions(
     person: Person, receiver: Receiver, webhook: Any
 ) -> None:
@@ -37,7 +52,7 @@ def test_failed_delivery_is_sent_again_in_four_actions(
     person.sign_in()
 
     page.get_by_role("link", name="Webhooks").click()
-    page.get_by_role("link", name="Given up").click()
+    page.get_by_role("link", name="Failed").click()
     page.get_by_role("link", name="webhook.test").click()
     expect(page.get_by_text("<h1>out of order</h1>")).to_be_visible()
     page.get_by_role("button", name="Retry").click()
@@ -76,12 +91,26 @@ def test_health_is_in_words(person: Person, receiver: Receiver, webhook: Any) ->
     person.open("/webhooks")
 
     card = page.locator(".card")
-    expect(card).to_contain_text(re.compile(r"Failing since .*: HTTP 503\. 1 delivery waits\."))
+    expect(card.locator(".state.bad")).to_have_text(re.compile(r"^Failing since \d"))
+    expect(card).to_contain_text(re.compile(r"Last result: HTTP 503\. 1 delivery waits\."))
+    tabs = page.get_by_role("navigation", name="State of deliveries")
+    expect(tabs.get_by_role("link", name="Waiting or retrying 1")).to_be_visible()
     expect(card).to_contain_text("50% of 2 attempts in 24 hours")
     expect(card.get_by_role("img", name="Last 2 attempts: 1 failed")).to_be_visible()
     account.ok("UpdateWebhook", id=webhook["webhook"]["id"], enabled=False)
     page.reload()
     expect(card).to_contain_text("Disabled. Events since then are not delivered.")
+
+
+def test_paused_endpoint_is_failing(person: Person, receiver: Receiver, webhook: Any) -> None:
+    pause(person, receiver, webhook)
+    person.sign_in()
+
+    person.open("/webhooks")
+
+    card = person.page.locator(".card")
+    expect(card.locator(".state.bad")).to_have_text(re.compile(r"^Failing since \d"))
+    expect(card).to_contain_text("Paused, so that the endpoint can recover.")
 
 
 def test_command_of_a_delivery_has_a_signature_that_the_receiver_accepts(
@@ -99,7 +128,12 @@ def test_command_of_a_delivery_has_a_signature_that_the_receiver_accepts(
     expect(page.get_by_role("link", name="ada@example.com")).to_be_visible()
     page.get_by_role("button", name="Copy as curl").click()
     expect(page.get_by_text("Copied").first).to_be_visible()
+    by_button = page.evaluate("navigator.clipboard.readText()")
+    page.evaluate("navigator.clipboard.writeText('')")
+    page.keyboard.press("y")
+    page.wait_for_function("async () => await navigator.clipboard.readText() !== ''")
     command = page.evaluate("navigator.clipboard.readText()")
+    assert command == by_button
     subprocess.run(
         ["sh", "-c", command], check=True, env={"WEBHOOK_SECRET": webhook["secret"]}, timeout=60
     )
@@ -107,6 +141,42 @@ def test_command_of_a_delivery_has_a_signature_that_the_receiver_accepts(
     sent, again = receiver.wait_for(2)
     assert again.verified(webhook["secret"]) == sent.event
     assert webhook["secret"] not in command
+
+
+def test_event_of_a_batch_is_found_among_many_of_its_time(
+    person: Person, receiver: Receiver, webhook: Any
+) -> None:
+    page, account = person.page, person.account
+    account.ok("UpdateWebhook", id=webhook["webhook"]["id"], eventTypes=["subscriber.updated"])
+    add_people(account, 1_500)
+    account.ok("BatchChangeSubscribers", filter="status:*", action={"addTags": ["x"]})
+    receiver.wait_for(1_500)
+    # Those in the middle and at the end of their time.
+    events = [
+        account.ok("ListEvents", eventType="subscriber.updated", limit=1, page=number)["events"][0]
+        for number in (740, 1_500)
+    ]
+    person.sign_in()
+
+    for event in events:
+        person.open(f"/webhooks?event={event['id']}")
+        page.get_by_role("link", name="subscriber.updated").click()
+        email = event["data"]["subscriber"]["email"]
+        expect(page.get_by_role("link", name=email)).to_be_visible()
+
+
+def test_delivery_without_an_attempt_was_not_tried_yet(
+    person: Person, receiver: Receiver, webhook: Any
+) -> None:
+    page, account = person.page, person.account
+    pause(person, receiver, webhook)
+    account.ok("DeleteTag", id=account.ok("CreateTag", name="last")["tag"]["id"])
+    person.sign_in()
+
+    person.open("/webhooks?type=tag.deleted")
+    page.get_by_role("link", name="tag.deleted").click()
+
+    expect(page.get_by_text("Not tried yet.")).to_be_visible()
 
 
 def test_filters_are_in_the_address(person: Person, receiver: Receiver, webhook: Any) -> None:
@@ -134,6 +204,21 @@ def test_filters_are_in_the_address(person: Person, receiver: Receiver, webhook:
     expect(rows).to_have_count(2)
     page.go_back()
     expect(page.get_by_text("No delivery matches.")).to_be_visible()
+
+
+@pytest.mark.parametrize("person", [{"locale": "en-GB"}, {"locale": "en-US"}], indirect=True)
+def test_live_attempts_have_the_time_format_of_the_browser(
+    person: Person, receiver: Receiver, webhook: Any
+) -> None:
+    person.sign_in()
+    with person.page.expect_response("**/webhook-deliveries/tail*"):
+        person.open("/webhooks/tail")
+    american = person.page.evaluate("navigator.language") == "en-US"
+
+    person.account.ok("TestWebhook", id=webhook["webhook"]["id"])
+
+    time = re.compile(r"^\d+:\d\d:\d\d" + (r"\s[AP]M$" if american else "$"))
+    expect(person.page.locator("td time")).to_have_text(time)
 
 
 def test_past_events_are_delivered_again(person: Person, receiver: Receiver, webhook: Any) -> None:
@@ -242,6 +327,30 @@ def test_endpoint_is_created_changed_and_deleted(person: Person, receiver: Recei
     dialog.get_by_role("button", name="Delete endpoint").click()
     expect(page.get_by_text("No endpoints yet.")).to_be_visible()
     assert account.ok("ListWebhooks")["webhooks"] == []
+
+
+@pytest.mark.parametrize("person", [{"locale": "de-DE"}], indirect=True)
+def test_errors_are_in_german_with_the_detail_of_the_server(
+    person: Person, receiver: Receiver, webhook: Any
+) -> None:
+    page, main = person.page, person.page.get_by_role("main")
+    person.sign_in()
+
+    person.open("/webhooks")
+    page.get_by_role("button", name="Endpunkt hinzufügen").click()
+    page.get_by_label("URL").fill("https://127.0.0.1/hook#part")
+    page.get_by_role("dialog").get_by_role("button", name="Endpunkt hinzufügen").click()
+    error = page.get_by_role("dialog").get_by_role("alert")
+    expect(error).to_contain_text("Eine Angabe ist nicht gültig.")
+    expect(error).to_contain_text("url Kein zulässiger Wert:")
+    expect(error.locator("[lang=en]")).to_have_count(1)
+    person.open("/webhooks?type=no.such")
+    expect(main.get_by_role("alert")).to_contain_text("nicht gültig. eventType: ")
+    # Trying again does not help.
+    for path in ("/activity/01M7Y2MPAQ036JVMBN3RCKGA5K", "/webhooks/01M7Y2MPAQ036JVMBN3RCKGA5K"):
+        person.open(path)
+        expect(main.get_by_role("alert").first).to_contain_text("existiert nicht oder wurde")
+        expect(main.get_by_role("button", name="Erneut versuchen")).to_have_count(0)
 
 
 def test_readers_see_no_actions(person: Person, receiver: Receiver, webhook: Any) -> None:

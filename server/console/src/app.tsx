@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { announced, notice } from "./announce.ts";
 import { AccountMenu } from "./components/account_menu.tsx";
 import { Icon } from "./components/icon.tsx";
-import { KeysDialog } from "./components/keys_dialog.tsx";
+import { KeysDialog, labelOf } from "./components/keys_dialog.tsx";
 import { OperationNotices } from "./components/operation_notices.tsx";
 import { Palette } from "./components/palette.tsx";
 import { lostSince } from "./connection.ts";
@@ -80,7 +80,7 @@ function Console() {
       >
         {t("navigation.skip")}
       </a>
-      <Navigation current={found?.view} />
+      <Navigation current={found?.view} onShow={(what) => (shown.value = what)} />
       <Main view={found?.view} parameters={found?.parameters ?? {}} />
       <OperationNotices />
       <DropTarget />
@@ -102,7 +102,13 @@ function viewAt(path: string): { view: View; parameters: Parameters } | null {
   return null;
 }
 
-function Navigation({ current }: { current: View | undefined }) {
+function Navigation({
+  current,
+  onShow,
+}: {
+  current: View | undefined;
+  onShow: (what: "keys" | "palette") => void;
+}) {
   const views = VIEWS.filter((view) => view.icon);
   const isCurrent = (view: View) => current !== undefined && (current === view || current.within === view.path);
   const link = (view: View) => (
@@ -119,6 +125,16 @@ function Navigation({ current }: { current: View | undefined }) {
       <a class="home" href={href("/")}>
         Roster
       </a>
+      <button
+        type="button"
+        class="wide commands"
+        title={t("palette.placeholder")}
+        onClick={() => onShow("palette")}
+      >
+        <Icon name="search" />
+        <span>{t("keys.search")}…</span>
+        <kbd>{labelOf("Ctrl+k")}</kbd>
+      </button>
       <ul>
         {views.map((view) => (
           <li key={view.path} class={view.isFrequent ? "" : "wide"}>
@@ -126,7 +142,7 @@ function Navigation({ current }: { current: View | undefined }) {
           </li>
         ))}
       </ul>
-      <AccountMenu isCurrent={others.some(isCurrent)}>{others.map(link)}</AccountMenu>
+      <AccountMenu isCurrent={others.some(isCurrent)} onShow={onShow}>{others.map(link)}</AccountMenu>
     </nav>
   );
 }

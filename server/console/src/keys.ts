@@ -44,13 +44,24 @@ export function currentShortcuts(): Shortcut[] {
   return working().filter((each) => each.text);
 }
 
+/** Returns the shortcuts of the view that do not work now, such as those for a selected row. */
+export function otherShortcuts(): Shortcut[] {
+  const current = new Set(currentShortcuts().map((each) => each.text));
+  const others = all().filter(({ text }) => text && !current.has(text));
+  return [...new Map(others.map((each) => [each.text, each])).values()];
+}
+
+function all(): Shortcut[] {
+  return active.flatMap((each) => each.current);
+}
+
 function working(): Shortcut[] {
-  return active.flatMap((each) => each.current).filter((each) => each.when?.() ?? true);
+  return all().filter((each) => each.when?.() ?? true);
 }
 
 export function listenForKeys(): void {
   document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.isComposing || event.altKey) return;
+    if (event.defaultPrevented || event.isComposing || (event.altKey && !isTyped(event))) return;
     const target = event.target instanceof Element ? event.target : document.body;
     const name = nameOf(event);
     // An element in one that is closed can have the focus for a moment.
@@ -76,9 +87,18 @@ export function listenForKeys(): void {
   });
 }
 
+/**
+ * Whether Alt or AltGr made a character of a shortcut: German keyboards have [ and ] only with them.
+ * Windows reports Ctrl too for AltGr.
+ */
+function isTyped(event: KeyboardEvent): boolean {
+  const hasAlt = event.altKey || event.getModifierState("AltGraph");
+  return hasAlt && !event.metaKey && /^[[\]?/.]$/.test(event.key);
+}
+
 /** Whether Ctrl is pressed, or the key that macOS has for it. */
 function hasControl(event: KeyboardEvent): boolean {
-  return event.ctrlKey || event.metaKey;
+  return (event.ctrlKey || event.metaKey) && !isTyped(event);
 }
 
 function nameOf(event: KeyboardEvent): string {

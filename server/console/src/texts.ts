@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import type en from "../texts/en.json";
 import keys from "../texts/en.json?keys";
 import { ApiError, ConnectionError } from "./api/client.ts";
+import type { ErrorDetail } from "./api/types.ts";
 import { now } from "./clock.ts";
 import { fill } from "./fill.ts";
 import { preference, setPreference } from "./preferences.ts";
@@ -86,8 +87,17 @@ export function named(group: string, value: string): string {
 export function errorText(error: unknown): string {
   if (error instanceof ConnectionError) return t("error.connection");
   if (!(error instanceof ApiError)) return String(error);
-  const known = named("error", error.code);
-  return known === error.code ? error.message : known;
+  const key = `error.${error.code}` as Key;
+  void language.value;
+  if (error.code === "ValidationError") return [t(key), ...error.details.map(detailText)].join(" ");
+  if (key in texts) return t(key, { request: error.requestId });
+  return error.status === 404 ? t("error.NotFound") : error.message;
+}
+
+/** Returns what is wrong with a field: in another language a word for it, then the text of the server. */
+export function detailText({ field, code, message }: ErrorDetail): string {
+  const word = language.value === "en" ? "" : `${named("detail", code)}, `;
+  return `${field && `${field}: `}${word}${message}`;
 }
 
 /** The language with the region of the browser, for the order of days and months. */
@@ -142,7 +152,7 @@ export function clock(value: number): string {
 /** Returns the time of a day with its seconds. */
 export function clockTime(value: string): string {
   const options = { timeStyle: "medium" } as const;
-  const made = format("clockTime", () => new Intl.DateTimeFormat(language.value, options));
+  const made = format("clockTime", () => new Intl.DateTimeFormat(locale(), options));
   return made.format(new Date(value));
 }
 
@@ -150,7 +160,7 @@ export function percent(share: number): string {
   const options = { style: "percent", maximumFractionDigits: 1 } as const;
   // A share below 1 is not rounded up to 100 %.
   const value = share < 1 ? Math.min(share, 0.999) : share;
-  return format("percent", () => new Intl.NumberFormat(language.value, options)).format(value);
+  return format("percent", () => new Intl.NumberFormat(locale(), options)).format(value);
 }
 
 const UNITS = [
@@ -161,10 +171,7 @@ const UNITS = [
 
 /** Returns how long ago a time was, in the largest unit. */
 export function ago(value: string): string {
-  const relative = format(
-    "ago",
-    () => new Intl.RelativeTimeFormat(language.value, { numeric: "auto" }),
-  );
+  const relative = format("ago", () => new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }));
   const seconds = (Date.parse(value) - now()) / 1000;
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
   return relative.format(Math.round(seconds / size), unit);

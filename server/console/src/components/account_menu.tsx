@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { notify } from "../announce.ts";
+import { copy } from "../copying.ts";
 import { isPhone } from "../phone.ts";
 import { chooseTheme, theme, THEMES } from "../preferences.ts";
 import { isAdmin, session, signOut, signOutEverywhere } from "../session.ts";
@@ -11,11 +12,13 @@ import { Menu } from "./menu.tsx";
 import { Time } from "./time.tsx";
 
 /** Who is signed in, with language, theme and the ways to sign out. */
-export function AccountMenu({ children, isCurrent }: {
+export function AccountMenu({ children, isCurrent, onShow }: {
   /** Links to views that have no place of their own on a phone. */
   children: ComponentChildren;
   /** Whether one of them is shown. */
   isCurrent: boolean;
+  /** Shows the shortcuts or the commands. */
+  onShow: (what: "keys" | "palette") => void;
 }) {
   const asksForAll = useSignal(false);
   const current = session.value?.session;
@@ -82,6 +85,18 @@ export function AccountMenu({ children, isCurrent }: {
             ))}
           </select>
         </label>
+        <hr />
+        {isPhone.value && (
+          <button type="button" onClick={() => onShow("palette")}>
+            {t("palette.placeholder")}
+          </button>
+        )}
+        <button type="button" onClick={() => onShow("keys")}>
+          {t("keys.title")} <kbd>?</kbd>
+        </button>
+        <button type="button" onClick={() => void copy(location.href)}>
+          {t("account.copyLink")}
+        </button>
         <hr />
         <button type="button" onClick={() => void run(signOut)}>
           {t("account.signOut")}

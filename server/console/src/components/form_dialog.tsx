@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { ApiError } from "../api/client.ts";
-import { errorText, t } from "../texts.ts";
+import { errorText, language, named, t } from "../texts.ts";
 import { Dialog } from "./dialog.tsx";
 
 /** A dialog with fields or a question. It is closed when its action succeeds, and stays open after an error. */
@@ -80,10 +80,11 @@ export function Problem({ error }: { error: unknown }) {
   const details = error instanceof ApiError && error.code === "ValidationError" ? error.details : [];
   return (
     <div role="alert" class="error">
-      <p>{errorText(error)}</p>
-      {details.map(({ field, message }) => (
+      <p>{details.length ? t("error.ValidationError") : errorText(error)}</p>
+      {details.map(({ field, code, message }) => (
         <p key={field} dir="auto">
-          <code>{field}</code> {message}
+          <code>{field}</code> {language.value !== "en" && `${named("detail", code)}: `}
+          <span lang="en">{message}</span>
         </p>
       ))}
     </div>

@@ -1,9 +1,10 @@
-import { currentShortcuts, hasLetters, setLetters } from "../keys.ts";
+import { currentShortcuts, hasLetters, otherShortcuts, setLetters, type Shortcut } from "../keys.ts";
 import { t } from "../texts.ts";
 import { VIEWS } from "../views.ts";
 import { Dialog } from "./dialog.tsx";
 
 const SYMBOLS: Record<string, string> = {
+  ...(/Mac|iP/.test(navigator.platform) ? { Ctrl: "⌘" } : {}),
   ArrowDown: "↓",
   ArrowUp: "↑",
   PageDown: "Page ↓",
@@ -16,27 +17,23 @@ export function labelOf(keys: string): string {
   return keys.replace(/\w+/g, (name) => SYMBOLS[name] ?? name).replace("+", " ");
 }
 
-/** The shortcuts that work now, and the switch for single letters. */
+/** The shortcuts of the view, those that work now first, and the switch for single letters. */
 export function KeysDialog({ onClose }: { onClose: () => void }) {
   const views = VIEWS.filter((view) => view.letter).map((view) => ({
     keys: [`g ${view.letter}`],
     text: t("keys.goTo", { view: t(view.title) }),
   }));
-  const others = currentShortcuts().map(({ keys, text }) => ({ keys, text: text ? t(text) : "" }));
+  const named = ({ keys, text }: Shortcut) => ({ keys, text: text ? t(text) : "" });
+  const others = otherShortcuts();
   return (
     <Dialog title={t("keys.title")} onClose={onClose}>
-      <dl class="keys">
-        {[...others, ...views].map(({ keys, text }) => (
-          <div key={text}>
-            <dt>
-              {keys.map((key) => (
-                <kbd key={key}>{labelOf(key)}</kbd>
-              ))}
-            </dt>
-            <dd>{text}</dd>
-          </div>
-        ))}
-      </dl>
+      <List shortcuts={[...currentShortcuts().map(named), ...views]} />
+      {others.length > 0 && (
+        <section class="muted" aria-labelledby="other-keys">
+          <h3 id="other-keys">{t("keys.others")}</h3>
+          <List shortcuts={others.map(named)} />
+        </section>
+      )}
       <label class="option">
         <input
           type="checkbox"
@@ -51,5 +48,22 @@ export function KeysDialog({ onClose }: { onClose: () => void }) {
         </button>
       </div>
     </Dialog>
+  );
+}
+
+function List({ shortcuts }: { shortcuts: { keys: string[]; text: string }[] }) {
+  return (
+    <dl class="keys">
+      {shortcuts.map(({ keys, text }) => (
+        <div key={text}>
+          <dt>
+            {keys.map((key) => (
+              <kbd key={key}>{labelOf(key)}</kbd>
+            ))}
+          </dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }

@@ -38,6 +38,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const segments = useLoaded((signal) => call("GET /api/segments", { query: { limit: 100 }, signal })).data?.segments ?? [];
   const typed = text.value.trim();
   const words = typed.toLowerCase().split(/\s+/);
+  // Keys that move within the view are not commands.
+  const shortcuts = currentShortcuts()
+    .filter(({ keys }) => !keys.some((key) => /^(Ctrl\+k|j|k|(Shift\+)?\w{2,})$/.test(key)))
+    .map((each) => ({ text: each.text ? t(each.text) : "", keys: each.keys[0], run: () => each.run(new KeyboardEvent("keydown")) }));
   const commands: Command[] = [
     ...VIEWS.filter((view) => view.letter ?? view.icon).map((view) => ({
       text: t(view.title),
@@ -45,11 +49,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
       keys: view.letter && `g ${view.letter}`,
       run: () => go(startOf(view)),
     })),
-    // Keys that move within the view are not commands.
-    ...currentShortcuts()
-      .filter(({ keys }) => !keys.some((key) => /^(Ctrl\+k|j|k|(Shift\+)?\w{2,})$/.test(key)))
-      .map((each) => ({ text: each.text ? t(each.text) : "", keys: each.keys[0], run: () => each.run(new KeyboardEvent("keydown")) })),
-    ...buttons,
+    ...shortcuts,
+    ...buttons.filter(({ text }) => !shortcuts.some((each) => each.text === text)),
     ...segments.map(({ id, name }) => ({ text: name, hint: t("resource.segment"), run: () => go(`/subscribers?segment=${id}`) })),
     ...THEMES.map((theme) => ({
       text: t(`theme.${theme || "system"}`),

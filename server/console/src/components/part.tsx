@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { ApiError } from "../api/client.ts";
 import type { Loaded } from "../load.ts";
 import { errorText, t } from "../texts.ts";
 
@@ -17,9 +18,11 @@ export function Part<Data>({
       {error ? (
         <p class="part-error" role="alert">
           {errorText(error)}{" "}
-          <button type="button" onClick={reload}>
-            {t("retry")}
-          </button>
+          {!(error instanceof ApiError && error.status === 404) && (
+            <button type="button" onClick={reload}>
+              {t("retry")}
+            </button>
+          )}
         </p>
       ) : null}
       {data !== undefined ? children(data) : !error && <Bars count={bars} />}

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
-import { callTagged } from "../api/client.ts";
+import { notify } from "../announce.ts";
+import { call, callTagged } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { ActorName } from "../components/actor_name.tsx";
 import { Part } from "../components/part.tsx";
@@ -12,7 +13,8 @@ import { canUndo, UndoDialog } from "../components/undo_dialog.tsx";
 import { useLoaded } from "../load.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
-import { t } from "../texts.ts";
+import { canWrite } from "../session.ts";
+import { errorText, t } from "../texts.ts";
 import { OperationDetail } from "./activity/operation.tsx";
 
 const PAGE = 50;
@@ -36,6 +38,15 @@ function OperationList() {
     (operations) => (operations.some(({ done }) => !done) ? REFRESH_RUNNING : REFRESH),
   );
   const undone = useSignal<Operation | null>(null);
+  async function cancel({ id }: Operation): Promise<void> {
+    try {
+      await call("POST /api/operations/{id}/cancel", { path: { id } });
+    } catch (error) {
+      notify(errorText(error));
+    }
+    paged.reload();
+  }
+
   const showsTrials = address.value.query.has("trials");
   return (
     <div class="page wide-page">
@@ -65,7 +76,7 @@ function OperationList() {
                   <th>{t("result")}</th>
                   <th class="wide">{t("who")}</th>
                   <th class="wide">{t("started")}</th>
-                  <th class="wide">
+                  <th>
                     <span class="unseen">{t("actions")}</span>
                   </th>
                 </tr>
@@ -92,7 +103,12 @@ function OperationList() {
                     <td class="wide">
                       <Time value={operation.createdAt} as="ago" />
                     </td>
-                    <td class={canUndo(operation) ? "end" : "wide end"}>
+                    <td class="end">
+                      {canWrite.value && !operation.done && (
+                        <button type="button" class="plain" onClick={() => void cancel(operation)}>
+                          {t("operation.cancel")}
+                        </button>
+                      )}
                       {canUndo(operation) && (
                         <button type="button" class="plain" onClick={() => (undone.value = operation)}>
                           {t("undo")}

@@ -2,7 +2,6 @@ import { useSignal } from "@preact/signals";
 import { call } from "../api/client.ts";
 import { AddPerson } from "../components/add_person.tsx";
 import { Icon } from "../components/icon.tsx";
-import { Part } from "../components/part.tsx";
 import { useLoaded } from "../load.ts";
 import { canWrite, session } from "../session.ts";
 import { t } from "../texts.ts";
@@ -41,18 +40,17 @@ export function Home() {
       {isEmpty ? (
         <FirstSteps onAdd={() => (adds.value = true)} />
       ) : (
-        <Part of={{ ...totals, error: null }} bars={0}>
-          {() => (
-            <>
-              <FailingWebhooks />
-              <Growth of={days} />
-              <div class="columns-2">
-                <LargestSegments />
-                <LastOperations onEnd={reload} />
-              </div>
-            </>
-          )}
-        </Part>
+        // Whether there are people is not known before, unless reading it failed.
+        (totals.data || totals.error) && (
+          <>
+            <FailingWebhooks />
+            <Growth of={days} />
+            <div class="columns-2">
+              <LargestSegments />
+              <LastOperations onEnd={reload} />
+            </div>
+          </>
+        )
       )}
       {adds.value && <AddPerson onClose={() => (adds.value = false)} onAdded={reload} />}
     </div>

@@ -54,6 +54,7 @@ function Endpoints() {
     () => REFRESH,
   );
   const webhooks = loaded.data?.webhooks;
+  const waiting = [...(loaded.data?.health.values() ?? [])].reduce((sum, each) => sum + each.waiting, 0);
   return (
     <div class="page wide-page">
       <header class="page-head">
@@ -83,7 +84,7 @@ function Endpoints() {
           </>
         )}
       </Part>
-      {Boolean(webhooks?.length) && <Deliveries webhooks={webhooks ?? []} />}
+      {webhooks?.length ? <Deliveries webhooks={webhooks} waiting={waiting} /> : null}
       {isAdding.value && (
         <EndpointDialog
           onClose={() => (isAdding.value = false)}

@@ -10,6 +10,7 @@ import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
 import { canUndo, UndoDialog } from "../../components/undo_dialog.tsx";
 import { copy } from "../../copying.ts";
+import { useShortcuts } from "../../keys.ts";
 import { useLoaded } from "../../load.ts";
 import { go, href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
@@ -30,6 +31,8 @@ export function OperationDetail({ id }: { id: string }) {
     (operation) => (operation?.done === false ? REFRESH : 0),
   );
   const current = loaded.data;
+  const copyCurl = () => void (current && copy(operationCommand(current)));
+  useShortcuts([{ keys: ["y"], text: "keys.copyCurl", when: () => current !== undefined, run: copyCurl }]);
   const wasRunning = useRef(false);
   useEffect(() => {
     if (wasRunning.current && current?.done) announce(result(current));
@@ -78,7 +81,7 @@ export function OperationDetail({ id }: { id: string }) {
                     {t("operation.repeat")}…
                   </button>
                 )}
-                <button type="button" onClick={() => void copy(operationCommand(operation))}>
+                <button type="button" onClick={copyCurl}>
                   <Icon name="copy" />
                   {t("curl")}
                 </button>

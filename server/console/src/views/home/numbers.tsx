@@ -20,6 +20,7 @@ export function Numbers({
 }) {
   const imported = days.slice(-GROWTH_DAYS).reduce((sum, day) => sum + day.imported, 0);
   const counts = loaded.data?.byStatus;
+  const isLoading = !loaded.data && !loaded.error;
   const lost = counts && counts.unsubscribed + counts.bounced + counts.complained;
   return (
     <>
@@ -28,18 +29,18 @@ export function Numbers({
       ) : null}
       <ul class="numbers">
         <li>
-          <Count to="/subscribers?status=CONFIRMED" count={counts?.confirmed} title={t("home.mailable")} />
+          <Count to="/subscribers?status=CONFIRMED" count={counts?.confirmed} isLoading={isLoading} title={t("home.mailable")} />
           <small>
-            {t("home.growth", { count: signed(loaded.data?.netGrowth ?? 0) })}
+            {loaded.data ? t("home.growth", { count: signed(loaded.data.netGrowth ?? 0) }) : isLoading && <span class="skeleton" />}
             {imported > 0 && ` · ${t("growth.imported", { count: number(imported) })}`}
           </small>
         </li>
         <li>
-          <Count to="/subscribers?status=UNCONFIRMED" count={counts?.unconfirmed} title={t("status.UNCONFIRMED")} />
+          <Count to="/subscribers?status=UNCONFIRMED" count={counts?.unconfirmed} isLoading={isLoading} title={t("status.UNCONFIRMED")} />
           <small>{t("home.unconfirmed")}</small>
         </li>
         <li>
-          <Count to={`/subscribers?filter=${encodeURIComponent(LOST)}`} count={lost} title={t("home.lost")} />
+          <Count to={`/subscribers?filter=${encodeURIComponent(LOST)}`} count={lost} isLoading={isLoading} title={t("home.lost")} />
           <a class="small" href={href("/suppressions")}>
             {t("suppressions.question")}
           </a>
@@ -49,10 +50,18 @@ export function Numbers({
   );
 }
 
-function Count({ to, count, title }: { to: string; count: number | undefined; title: string }) {
+interface CountProps {
+  to: string;
+  /** Undefined while it is loaded, and if that failed. */
+  count: number | undefined;
+  isLoading: boolean;
+  title: string;
+}
+
+function Count({ to, count, isLoading, title }: CountProps) {
   return (
-    <a href={href(to)} aria-busy={count === undefined}>
-      <strong>{count === undefined ? <span class="skeleton" /> : number(count)}</strong>
+    <a href={href(to)} aria-busy={isLoading}>
+      <strong>{count === undefined ? isLoading && <span class="skeleton" /> : number(count)}</strong>
       {title}
     </a>
   );

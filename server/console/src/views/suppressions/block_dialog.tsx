@@ -1,24 +1,50 @@
 import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
-import type { Suppression } from "../../api/types.ts";
+import type { ImportSuppressionsSummary, ReasonCount, Suppression } from "../../api/types.ts";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { named, plural, t } from "../../texts.ts";
+import { Reasons } from "../import/reasons.tsx";
 import { addressesIn } from "./addresses.ts";
 
 // The maximum of one call.
 const LIMIT = 1_000;
 const REASONS = ["MANUAL", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED"] as const;
 
-/** Blocks the addresses of a text. Those that the server rejects stay in it. */
+type Sum = Pick<ImportSuppressionsSummary, "added" | "existing" | "optedOut">;
+
+/** Blocks the addresses of a text or a file. Those that the server rejects stay in the text. */
 export function BlockDialog({ start, onClose, onBlocked }: { start: string; onClose: () => void; onBlocked: () => void }) {
   const text = useSignal(start);
   const reason = useSignal<Suppression["reason"]>("MANUAL");
   const rejected = useSignal(0);
+  const file = useSignal<File | null>(null);
+  const reasons = useSignal<ReasonCount[]>([]);
   const addresses = addressesIn(text.value);
 
+  function report({ added, existing, optedOut }: Sum): void {
+    const said = [plural("block.added", added)];
+    if (existing) said.push(plural("block.existing", existing));
+    if (optedOut) said.push(plural("block.optedOut", optedOut));
+    if (added || existing) notify(said.join(", "));
+    onBlocked();
+  }
+
+  /** Blocks the addresses of a file, which stays if rows of it failed. */
+  async function blockFile(chosen: File): Promise<boolean> {
+    const type = /\.(nd)?json$/i.test(chosen.name) ? "application/x-ndjson" : "text/csv";
+    const body = new Blob([chosen], { type: /\.zip$/i.test(chosen.name) ? "application/zip" : type });
+    const query = { reason: reason.value, results: "SUMMARY" as const };
+    const response = await call("POST /api/suppressions/import", { query, body });
+    const { summary } = response as { summary: ImportSuppressionsSummary };
+    report(summary);
+    reasons.value = summary.reasons;
+    return summary.failed === 0;
+  }
+
   async function block(): Promise<boolean> {
-    const sum = { added: 0, existing: 0, optedOut: 0 };
+    if (file.value) return await blockFile(file.value);
+    const sum: Sum = { added: 0, existing: 0, optedOut: 0 };
     const failed: string[] = [];
     for (let first = 0; first < addresses.length; first += LIMIT) {
       const emails = addresses.slice(first, first + LIMIT);
@@ -26,11 +52,7 @@ export function BlockDialog({ start, onClose, onBlocked }: { start: string; onCl
       for (const name of ["added", "existing", "optedOut"] as const) sum[name] += result[name];
       failed.push(...result.failed.map((failure) => emails[failure.index] ?? failure.email));
     }
-    const said = [plural("block.added", sum.added)];
-    if (sum.existing) said.push(plural("block.existing", sum.existing));
-    if (sum.optedOut) said.push(plural("block.optedOut", sum.optedOut));
-    if (sum.added || sum.existing) notify(said.join(", "));
-    onBlocked();
+    report(sum);
     rejected.value = failed.length;
     text.value = failed.join("\n");
     return failed.length === 0;
@@ -40,7 +62,7 @@ export function BlockDialog({ start, onClose, onBlocked }: { start: string; onCl
     <FormDialog
       danger
       title={t("block.title")}
-      verb={addresses.length ? plural("block.button", addresses.length) : t("block.title")}
+      verb={addresses.length && !file.value ? plural("block.button", addresses.length) : t("block.title")}
       keep={t("cancel")}
       onSubmit={block}
       onClose={onClose}
@@ -51,13 +73,26 @@ export function BlockDialog({ start, onClose, onBlocked }: { start: string; onCl
         <textarea
           class="mono"
           rows={6}
-          required
+          required={!file.value}
+          disabled={file.value !== null}
           dir="ltr"
           spellcheck={false}
           value={text.value}
           onInput={(event) => (text.value = event.currentTarget.value)}
         />
       </label>
+      <label class="field">
+        {t("block.file")}
+        <input
+          type="file"
+          accept=".csv,.txt,.ndjson,.json,.zip"
+          onChange={(event) => {
+            file.value = event.currentTarget.files?.[0] ?? null;
+            reasons.value = [];
+          }}
+        />
+      </label>
+      <Reasons reasons={reasons.value} />
       {rejected.value > 0 && (
         <p class="error" role="alert">
           {plural("block.rejected", rejected.value)}

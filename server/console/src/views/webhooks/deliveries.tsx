@@ -19,6 +19,7 @@ const ICONS: Record<State, [IconName, string]> = {
 };
 const PAGE = 50;
 const REFRESH = 10;
+const COUNTED = 10_000;
 
 /** The state of a delivery as a color, a shape and a word. */
 export function DeliveryLabel({ state }: { state: State }) {
@@ -31,8 +32,15 @@ export function DeliveryLabel({ state }: { state: State }) {
   );
 }
 
+interface DeliveriesProps {
+  webhooks: Webhook[];
+  /** How many deliveries wait; at most 10,000 of an endpoint are counted. */
+  waiting: number;
+  webhookId?: string;
+}
+
 /** Deliveries to all endpoints or to one, with filters that are in the address. */
-export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; webhookId?: string }) {
+export function Deliveries({ webhooks, waiting, webhookId = "" }: DeliveriesProps) {
   const { query } = address.value;
   const value = (name: string) => query.get(name) ?? "";
   const state = value("state").toUpperCase();
@@ -57,7 +65,8 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
     JSON.stringify(request),
     () => REFRESH,
   );
-  const isFiltered = ["state", "type", "event", "person", "status"].some((name) => query.has(name));
+  const isNarrowed = ["type", "event", "person", "status"].some((name) => query.has(name));
+  const isFiltered = isNarrowed || query.has("state");
   return (
     <section aria-labelledby="deliveries">
       <h2 id="deliveries">{t("deliveries")}</h2>
@@ -69,6 +78,9 @@ export function Deliveries({ webhooks, webhookId = "" }: { webhooks: Webhook[]; 
             aria-current={each === state ? "page" : undefined}
           >
             {each ? named("deliveryTab", each) : t("all")}
+            {each === "PENDING" && waiting > 0 && !isNarrowed && (
+              <small> {waiting < COUNTED ? number(waiting) : `${number(COUNTED)}+`}</small>
+            )}
           </a>
         ))}
       </nav>

@@ -1,11 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { announce, notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
-import type { Event, Webhook, WebhookAttempt } from "../../api/types.ts";
+import type { Event, WebhookAttempt } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
 import { copy } from "../../copying.ts";
+import { useShortcuts } from "../../keys.ts";
 import { useLoaded } from "../../load.ts";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
@@ -29,10 +30,13 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
   );
   const delivery = loaded.data?.delivery;
   const event = useLoaded(
-    async (signal) => (delivery ? findEvent(delivery.eventId, delivery.eventType, signal) : undefined),
+    async (signal) => (delivery ? findEvent(delivery.eventId, signal) : undefined),
     delivery?.eventId,
   );
   const isBusy = useSignal(false);
+  const webhook = loaded.data?.webhook;
+  const copyCurl = () => void (webhook && event.data && copy(deliveryCommand(webhook.url, event.data)));
+  useShortcuts([{ keys: ["y"], text: "keys.copyCurl", when: () => Boolean(event.data), run: copyCurl }]);
 
   async function retry(): Promise<void> {
     isBusy.value = true;
@@ -55,7 +59,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
         </a>
       </p>
       <Part of={loaded} bars={6}>
-        {({ delivery, attempts, webhook }) => (
+        {({ delivery, attempts }) => (
           <>
             <header class="page-head">
               <h1>{delivery.eventType}</h1>
@@ -71,7 +75,10 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
                   {t("retryDelivery")}
                 </button>
               )}
-              <CopyCommand webhook={webhook} event={event.data} />
+              <button type="button" disabled={!event.data} title={t("curl.signed")} onClick={copyCurl}>
+                <Icon name="copy" />
+                {t("curl")}
+              </button>
             </header>
             <dl class="facts">
               <dt>{t("event.id")}</dt>
@@ -101,7 +108,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
             </dl>
             <section aria-labelledby="attempts">
               <h2 id="attempts">{t("attempts")}</h2>
-              {!attempts.length && <p class="muted">{t("attempts.none")}</p>}
+              {!attempts.length && <p class="muted">{t(delivery.attemptCount ? "attempts.none" : "attempts.notYet")}</p>}
               {attempts.toReversed().map((attempt, index) => (
                 <Attempt key={attempt.number} attempt={attempt} isOpen={index === 0} />
               ))}
@@ -124,20 +131,6 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
         )}
       </Part>
     </div>
-  );
-}
-
-function CopyCommand({ webhook, event }: { webhook: Webhook; event: Event | null | undefined }) {
-  return (
-    <button
-      type="button"
-      disabled={!event}
-      title={t("curl.signed")}
-      onClick={() => event && void copy(deliveryCommand(webhook.url, event))}
-    >
-      <Icon name="copy" />
-      {t("curl")}
-    </button>
   );
 }
 

@@ -117,7 +117,7 @@ export function Endpoint({ id }: { id: string }) {
           </>
         )}
       </Part>
-      {data && <Deliveries webhooks={[data.webhook]} webhookId={id} />}
+      {data && <Deliveries webhooks={[data.webhook]} waiting={data.health.waiting} webhookId={id} />}
       {data && question.value === "edit" && (
         <EndpointDialog
           webhook={data.webhook}

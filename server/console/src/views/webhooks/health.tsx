@@ -6,29 +6,33 @@ import { named, number, parts, percent, plural, t } from "../../texts.ts";
 
 /** Attempts are stored for 14 days. */
 const ATTEMPTS_KEPT = 14 * 86_400_000;
-type Kind = "good" | "bad" | "paused" | "idle" | "unused";
-const ICONS: Record<Kind, IconName> = { good: "check", bad: "warning", paused: "clock", idle: "stop", unused: "clock" };
+type Kind = "good" | "bad" | "idle" | "unused";
+const ICONS: Record<Kind, IconName> = { good: "check", bad: "warning", idle: "stop", unused: "clock" };
 
 /** The state of an endpoint as a color, a shape and a word. */
 export function HealthLabel({ webhook, health }: { webhook: Webhook; health: WebhookHealth | undefined }) {
   const kind = kindOf(webhook, health);
+  const failingSince = health?.failingSince ?? webhook.failingSince;
   return (
     <span class={`state ${kind === "unused" ? "paused" : kind}`}>
       <Icon name={ICONS[kind]} />
-      {t(`health.${kind}`)}
+      {kind === "bad" && failingSince ? (
+        <span>{parts("webhook.since", { time: <Time value={failingSince} /> })}</span>
+      ) : (
+        t(`health.${kind}`)
+      )}
     </span>
   );
 }
 
 function kindOf(webhook: Webhook, health: WebhookHealth | undefined): Kind {
   if (!webhook.enabled) return "idle";
-  if (health?.state === "PAUSED") return "paused";
-  if (webhook.failingSince || health?.state === "FAILING") return "bad";
+  if (webhook.failingSince || health?.failingSince) return "bad";
   const isNew = Date.parse(webhook.createdAt) > now() - ATTEMPTS_KEPT;
   return isNew && health && !health.latestAttempts.length ? "unused" : "good";
 }
 
-/** The health of an endpoint in a sentence: since when, why, what waits, and what happens next. */
+/** The health of an endpoint in a sentence: why it fails, what waits, and what happens next. */
 export function HealthText({ webhook, health }: { webhook: Webhook; health: WebhookHealth }) {
   const waiting = health.waiting > 0 && ` ${plural("health.waiting", health.waiting)}`;
   if (!webhook.enabled) {
@@ -39,7 +43,7 @@ export function HealthText({ webhook, health }: { webhook: Webhook; health: Webh
       </>
     );
   }
-  const { failingSince, lastError, lastHttpStatus, nextAttemptAt } = health;
+  const { state, failingSince, lastError, lastHttpStatus, nextAttemptAt } = health;
   if (!failingSince) {
     const last = health.latestAttempts[0];
     return (
@@ -52,9 +56,9 @@ export function HealthText({ webhook, health }: { webhook: Webhook; health: Webh
   return (
     <>
       {parts("health.failing", {
-        time: <Time value={failingSince} />,
         reason: <span dir="auto">{lastError ?? lastHttpStatus}</span>,
       })}
+      {state === "PAUSED" && ` ${t("health.paused")}`}
       {waiting}
       {nextAttemptAt && (
         <> {parts("health.next", { time: <Time value={nextAttemptAt} as="ago" /> })}</>

@@ -1,37 +1,17 @@
 // The request of a delivery: its body, and a command that sends it again.
 
-import { call } from "../../api/client.ts";
+import { ApiError, call } from "../../api/client.ts";
 import type { Event } from "../../api/types.ts";
 import { quoted } from "../../copying.ts";
 
-const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const PAGES = 5;
-
-/** Returns the event of a delivery; null if it is not among the events of that time. */
-export async function findEvent(id: string, type: string, signal: AbortSignal): Promise<Event | null> {
-  const time = timeOf(id);
-  for (let page = 1; page <= PAGES; page += 1) {
-    const { events } = await call("GET /api/events", {
-      query: {
-        eventType: type,
-        createdAfter: new Date(time - 1_000).toISOString(),
-        createdBefore: new Date(time + 1_000).toISOString(),
-        limit: 100,
-        page,
-      },
-      signal,
-    });
-    const found = events.find((event) => event.id === id);
-    if (found) return found;
-    if (events.length < 100) break;
+/** Returns an event; null if it is not stored any more. */
+export async function findEvent(id: string, signal: AbortSignal): Promise<Event | null> {
+  try {
+    return (await call("GET /api/events/{id}", { path: { id }, signal })).event;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
   }
-  return null;
-}
-
-/** Returns the time in an identifier such as evt_01M7Y2MPAQ036JVMBN3RCKGA5K. */
-export function timeOf(id: string): number {
-  const ulid = id.slice(id.indexOf("_") + 1);
-  return [...ulid.slice(0, 10)].reduce((sum, letter) => sum * 32 + ALPHABET.indexOf(letter), 0);
 }
 
 /**
