@@ -64,7 +64,8 @@ def message_items(read: InPlaceReader) -> ItemsReader:
 def read_invalid_row(errors_field: str, read: InPlaceReader, item: Any, row: Any) -> None:
     """Reads a row that is no object or has invalid values, and adds its errors."""
     violations = Violations(suggests=False)
-    values, repeated = item if isinstance(item, dict) else {}, {}
+    values = item if isinstance(item, dict) else {}
+    repeated: Mapping[str, list[Any]] = {}
     if isinstance(item, InvalidRow):
         repeated = item.repeated
         for key in item.invalid:
