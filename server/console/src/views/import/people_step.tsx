@@ -28,7 +28,7 @@ export function PeopleStep({ model, job }: StepProps) {
   const isStated = options.isConfirmed || Boolean(options.consentSource);
   // What was stated stays visible if a column of consent is chosen later.
   const stated = statesConsent(job);
-  // In a file of another service, rows without a status are unconfirmed, whatever is answered.
+  // In a file of another service, rows without a status are unconfirmed, with any answer.
   const hasAll = stated && Boolean(job.preset) && job.preset !== "ROSTER";
   // The question stays while it is answered.
   const isAsked = useRef(false);
