@@ -109,7 +109,7 @@ def test_addresses_of_a_file_are_blocked_and_wrong_rows_are_named(
     page, account = person.page, person.account
     add_people(account, 2)
     file = tmp_path / "opted out.csv"
-    rows = ["p0000@example.com,COMPLAINED", "nobody,", "gone@example.com,"]
+    rows = ["p0000@example.com,COMPLAINED", "no address,", "gone@example.com,"]
     file.write_text("\n".join(["Email Address,reason", *rows]))
     person.sign_in()
     person.open("/suppressions")

@@ -25,6 +25,7 @@ LENIENT = (
     "reason",
     "dataType",
     "format",
+    "delimiter",
     "onConflict",
     "view",
     "isConfirmed",
