@@ -77,14 +77,19 @@ def test_operation_is_in_words(person: Person) -> None:
     create_people(account, 3)
     account.ok("AddSubscriberTags", id="p0@example.com", tags=[HOSTILE])
     segment = account.ok("CreateSegment", name="Our readers", filter=ALL)["segment"]["id"]
-    run(account, segmentId=segment, filter="status = UNCONFIRMED", action={"addTags": [HOSTILE]})
+    account.ok("CreateCustomField", label="Our plan")
+    text = 'status = UNCONFIRMED AND (customFields.our_plan = "pro" OR tagCount <= 9)'
+    run(account, segmentId=segment, filter=text, action={"addTags": [HOSTILE]})
     person.sign_in()
 
     page.get_by_role("link", name="Activity").click()
 
     row = page.locator("tbody tr")
     expect(row).to_contain_text(f"Add tags: {HOSTILE}")
-    expect(row).to_contain_text("segment “Our readers” and status is Unconfirmed")
+    expect(row).to_contain_text(
+        "Segment “Our readers” · Status is Unconfirmed and "
+        "(Our plan is “pro” or number of tags at most 9)"
+    )
     expect(row).to_contain_text("Done")
     expect(row).to_contain_text("2 changed · 1 was so already")
     expect(row).to_contain_text("key “test”")

@@ -106,7 +106,7 @@ def test_people_who_were_taken_out_stay_as_they_are(owner: Person) -> None:
     for row in (0, 2):
         page.locator(f"#row-{row} .check").click()
     expect(toolbar(owner)).to_contain_text(
-        '78 selected All that match tags:"vip". 2 people are taken out.'
+        "78 selected All that match: Tags include “vip”. 2 people are taken out."
     )
 
     toolbar(owner).get_by_role("button", name="Untag…").click()
@@ -150,7 +150,7 @@ def test_unsubscribing_many_keeps_those_who_opted_out(owner: Person) -> None:
     page.keyboard.press("u")
 
     dialog = page.get_by_role("dialog", name="Unsubscribe 80 people?")
-    expect(dialog).to_contain_text('All that match tags:"vip".')
+    expect(dialog).to_contain_text("All that match: Tags include “vip”.")
     expect(numbers(owner)).to_contain_text("They get no more mail, from now on.")
     expect(numbers(owner)).to_contain_text("2 of them already opted out and stay as they are.")
     expect(numbers(owner)).to_contain_text("Undo is possible for 24 hours.")
@@ -246,6 +246,10 @@ def test_deletion_has_one_number_if_the_list_has_changed(owner: Person) -> None:
     expect(numbers(owner)).to_contain_text("it is now 280 people instead of 240.")
     dialog = page.get_by_role("dialog", name="Delete 280 people and their history?")
     expect(dialog).to_contain_text("Type 280 to confirm")
+    page.keyboard.type("280")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Activity").click()
+    expect(page.locator("tbody tr")).to_contain_text("Everyone in the list.")
 
 
 def test_setting_and_removing_a_field(owner: Person) -> None:
@@ -299,7 +303,7 @@ def test_exporting_a_segment_takes_four_actions(owner: Person, tmp_path: Path) -
 
     actions.click(page.get_by_role("button", name="Export"))
     expect(page.get_by_role("dialog", name="Export 80 people")).to_contain_text(
-        "All that match Early."
+        "All that match: Early."
     )
     actions.click(page.get_by_label("CSV for Excel"))
     with page.expect_download() as download:

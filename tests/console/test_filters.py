@@ -92,10 +92,10 @@ def test_chips_and_text_mirror_each_other(list_owner: Person) -> None:
         '(tags:"vip" OR tags:"early") AND NOT customFields.score > 6'
     )
     expect(chips(list_owner)).to_have_text(
-        ["(tags include “vip” or tags include “early”)", "not score > 6"]
+        ["(Tags include “vip” or tags include “early”)", "Not Score more than 6"]
     )
     expect(found(list_owner)).to_have_text("All 8")
-    page.get_by_role("button", name="Remove filter: (tags").click()
+    page.get_by_role("button", name="Remove filter: (Tags").click()
     expect(box(list_owner)).to_have_value("NOT customFields.score > 6")
     box(list_owner).fill("customFields.score > 6")
     page.keyboard.press("Enter")
@@ -143,13 +143,46 @@ def test_empty_list_names_the_condition_without_which_people_match(list_owner: P
     page = list_owner.page
     box(list_owner).fill('tags:"vip" AND customFields.plan = "none"')
     page.keyboard.press("Enter")
-    empty = page.get_by_role("link", name=re.compile("people match without"))
-    expect(empty).to_have_text('5 people match without customFields.plan = "none"')
+    empty = page.get_by_role("link", name=re.compile("people match without:"))
+    expect(empty).to_have_text("5 people match without: Plan is “none”")
 
     empty.click()
 
     expect(chips(list_owner)).to_have_text([re.compile("tags include “vip”", re.I)])
     expect(found(list_owner)).to_have_text("All 5")
+
+
+def test_words_are_found_anywhere_with_one_key_or_click(list_owner: Person) -> None:
+    page = list_owner.page
+    anywhere = "Search anywhere in addresses and names"
+    box(list_owner).fill("ample.com IRST1")
+    link = page.get_by_role("link", name=anywhere)
+    expect(link).to_be_visible()
+    expect(options(list_owner)).to_have_text([anywhere])
+    list_owner.check_accessibility()
+    page.keyboard.press("Enter")
+
+    expect(found(list_owner)).to_have_text("All 3")
+    expect(chips(list_owner)).to_have_count(2)
+    expect(box(list_owner)).to_have_value(
+        '(email:"ample.com" OR name:"ample.com") AND (email:"IRST1" OR name:"IRST1")'
+    )
+    # Few people are found: one has such a name, two have it in their addresses.
+    page.get_by_role("button", name="Remove filter").first.click()
+    add_person(list_owner.account, email="xfirst10@example.com")
+    add_person(list_owner.account, email="xfirst11@example.com")
+    list_owner.open("/subscribers?status=UNCONFIRMED")
+    box(list_owner).fill("first1")
+    expect(options(list_owner)).to_have_text([anywhere])
+    choose(list_owner, anywhere)
+    expect(found(list_owner)).to_have_text("All 5")
+    assert "status=UNCONFIRMED" in page.url
+    page.go_back()
+    expect(box(list_owner)).to_have_value("first1")
+    box(list_owner).fill("nobody")
+    link.click()
+    expect(chips(list_owner)).to_have_count(1)
+    expect(link).to_have_count(0)
 
 
 def test_filters_are_accessible(list_owner: Person) -> None:

@@ -69,12 +69,15 @@ def test_chart_and_its_table_show_the_days(person: Person) -> None:
     add_person(person.account)
     add_past(person.account, 1, created=25, unsubscribed=3, deleted=1)
     add_past(person.account, 60, created=5, imported=8112)
+    add_past(person.account, 3, imported=40)
     add_past(person.account, 120, created=1000)
     person.sign_in()
     growth = block(person, "Growth")
 
-    chart = growth.get_by_role("img", name="31 created, 4 lost")
-    expect(growth.get_by_text("8,112 imported")).to_be_visible()
+    chart = growth.get_by_role("img", name="31 created, 4 lost, 8,152 imported")
+    expect(growth.get_by_text("8,152 imported")).to_be_visible()
+    # The growth of the last 30 days has imported people in it.
+    expect(person.page.locator(".numbers")).to_contain_text("0 in 30 days · 40 imported")
     box = chart.bounding_box()
     assert box is not None
     chart.hover(position={"x": box["width"] * 88.5 / 90, "y": 20})

@@ -118,3 +118,17 @@ def test_going_through_people_and_back_to_the_list(support: Person) -> None:
 
     expect(page.get_by_role("complementary")).to_have_count(0)
     expect(page.get_by_role("grid")).to_be_visible()
+    # The same keys as with an open panel, from the row.
+    for key in ("Home", ".", "e"):
+        page.keyboard.press(key)
+    expect(page.get_by_role("dialog", name="Erase ada@example.com?")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("complementary")).to_have_count(0)
+    for key in ("x", "."):
+        page.keyboard.press(key)
+    expect(page.get_by_role("button", name="Tag…", exact=True)).to_be_focused()
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.get_by_role("grid").focus()
+    page.keyboard.press(".")
+    expect(page.get_by_role("button", name="Actions")).to_be_focused()

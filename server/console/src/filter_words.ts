@@ -14,7 +14,7 @@ export function filterWords(filter: string, say: Say): string {
     if (token.startsWith('"')) return value(token, field, say);
     if (OPERATORS.has(tokens[index + 1] ?? "") && /^[\w.]/.test(token)) {
       field = token;
-      return say("filter", token.replace(/^customFields\./, ""));
+      return say("filter", token).replace(/^customFields\./, "");
     }
     if (token === ":") return say("filter", field === "tags" ? "include" : "contains");
     if (token === "=" || token === "!=") return say("filter", token);
@@ -27,4 +27,9 @@ export function filterWords(filter: string, say: Say): string {
 function value(token: string, field: string, say: Say): string {
   const text = token.slice(1, -1).replace(/\\(.)/g, "$1");
   return field === "status" ? say("status", text) : say("filter", "quote").replace("{text}", () => text);
+}
+
+/** Returns a text that begins with a capital letter. */
+export function capitalized(text: string): string {
+  return text.replace(/^[("“„]*\p{Ll}/u, (first) => first.toUpperCase());
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { columnOf, pastedAddress, readSearch } from "../src/views/subscribers/search_text.ts";
+import { anywhere, columnOf, pastedAddress, readSearch } from "../src/views/subscribers/search_text.ts";
 
 test("comparisons are expressions, and other texts begin an address or a name", () => {
   for (const filter of [
@@ -29,4 +29,15 @@ test("a pasted address is found in its usual forms", () => {
 test("the column of an error is read from its message", () => {
   assert.equal(columnOf("needs a value after = (column 9)"), 9);
   assert.equal(columnOf("is too long"), 0);
+});
+
+test("each word is found anywhere in addresses and names, next to the filter", () => {
+  const search = (q: string, filter = "") => anywhere({ filter, q });
+  assert.equal(search("love"), '(email:"love" OR name:"love")');
+  assert.equal(
+    search(' a*"  @x.org ', "status = BOUNCED OR tagCount = 1"),
+    '(status = BOUNCED OR tagCount = 1) AND (email:"a\\*\\"" OR name:"a\\*\\"") AND (email:"@x.org" OR name:"@x.org")',
+  );
+  assert.equal(search("ada@example.com"), "");
+  assert.equal(search(" "), "");
 });

@@ -13,6 +13,13 @@ test("people are taken out of all that match, and added again", () => {
   assert.equal(without.with(["a"], true).count(10), 9);
 });
 
+test("all of some people are selected if none of them is taken out", () => {
+  assert.equal(Selection.NONE.hasAll([]), false);
+  assert.equal(Selection.NONE.with(["a"], true).hasAll(["a", "b"]), false);
+  assert.equal(Selection.ALL.hasAll(["a", "b"]), true);
+  assert.equal(Selection.ALL.with(["b"], false).hasAll(["a", "b"]), false);
+});
+
 test("chosen rows are those with their identifiers", () => {
   const chosen = Selection.NONE.with(["a", "b"], true).with(["a"], false);
   assert.equal(chosen.count(10), 1);

@@ -1,8 +1,11 @@
 import type { ComponentChildren } from "preact";
 import type { Operation, ReasonCount } from "../api/types.ts";
-import { filterWords } from "../filter_words.ts";
+import { filterable } from "../filter_fields.ts";
+import { capitalized } from "../filter_words.ts";
 import { href } from "../router.ts";
 import { named, number, parts, plural, t } from "../texts.ts";
+import { filterText } from "../views/subscribers/condition_words.ts";
+import { EVERYONE } from "../views/subscribers/selection.ts";
 import { Icon, type IconName } from "./icon.tsx";
 import { counts, jobText } from "./operation_words.ts";
 
@@ -44,8 +47,9 @@ export function what(operation: Operation, names = NONE): ComponentChildren {
     return parts("operation.status", { status: <b>{named("status", action.changeStatus)}</b> });
   }
   if (action?.setCustomFields) {
+    const title = (key: string) => filterable.value.find(({ name }) => name === `customFields.${key}`)?.label ?? key;
     const values = Object.entries(action.setCustomFields).map(([key, value]) =>
-      value === null ? t("operation.cleared", { key }) : `${key} = ${String(value)}`,
+      value === null ? t("operation.cleared", { key: title(key) }) : `${title(key)} = ${String(value)}`,
     );
     return parts("operation.set", { values: <bdi dir="auto">{values.join(", ")}</bdi> });
   }
@@ -65,12 +69,13 @@ export function selection(operation: Operation, names: Names): ComponentChildren
   const { action, filter, q, segmentId, replay, undoOf } = operation;
   if (replay) return replay.eventTypes.length ? replay.eventTypes.join(", ") : t("events.all");
   if (undoOf || (!action && !filter && !q && !segmentId)) return null;
-  const found: ComponentChildren[] = [];
+  if (filter === EVERYONE && !q && !segmentId) return t("batch.everyone");
+  const found: string[] = [];
   if (segmentId) found.push(t("selection.segment", { name: names.get(segmentId) ?? segmentId }));
-  if (filter) found.push(filterWords(filter, named));
+  if (filter) found.push(filterText(filter, filterable.value));
   if (q) found.push(t("selection.search", { q }));
-  if (!found.length) return t("selection.picked");
-  return <bdi dir="auto">{found.join(` ${named("filter", "AND")} `)}</bdi>;
+  if (!found.length) found.push(t("selection.picked"));
+  return <bdi dir="auto">{found.map(capitalized).join(" · ")}</bdi>;
 }
 
 /** Returns the result of an operation in numbers. */

@@ -6,7 +6,7 @@ import { Part } from "../components/part.tsx";
 import { useLoaded } from "../load.ts";
 import { canWrite, session } from "../session.ts";
 import { t } from "../texts.ts";
-import { Growth } from "./home/chart.tsx";
+import { Growth, useDays } from "./home/chart.tsx";
 import { FirstSteps } from "./home/first_steps.tsx";
 import { Numbers } from "./home/numbers.tsx";
 import { LastOperations } from "./home/operations.tsx";
@@ -17,6 +17,11 @@ import { FailingWebhooks } from "./home/webhooks.tsx";
 export function Home() {
   const adds = useSignal(false);
   const totals = useLoaded((signal) => call("GET /api/statistics", { signal }));
+  const days = useDays();
+  function reload(): void {
+    totals.reload();
+    days.reload();
+  }
   const account = session.value?.account;
   const isEmpty = totals.data?.total === 0;
   return (
@@ -32,7 +37,7 @@ export function Home() {
           </button>
         )}
       </header>
-      <Numbers of={totals} />
+      <Numbers of={totals} days={days.data} />
       {isEmpty ? (
         <FirstSteps onAdd={() => (adds.value = true)} />
       ) : (
@@ -40,16 +45,16 @@ export function Home() {
           {() => (
             <>
               <FailingWebhooks />
-              <Growth />
+              <Growth of={days} />
               <div class="columns-2">
                 <LargestSegments />
-                <LastOperations onEnd={totals.reload} />
+                <LastOperations onEnd={reload} />
               </div>
             </>
           )}
         </Part>
       )}
-      {adds.value && <AddPerson onClose={() => (adds.value = false)} onAdded={totals.reload} />}
+      {adds.value && <AddPerson onClose={() => (adds.value = false)} onAdded={reload} />}
     </div>
   );
 }

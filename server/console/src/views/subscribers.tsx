@@ -1,38 +1,37 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../announce.ts";
-import { call, ConnectionError } from "../api/client.ts";
+import { ConnectionError } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
 import { copy } from "../copying.ts";
-import { Icon } from "../components/icon.tsx";
-import { Menu } from "../components/menu.tsx";
 import { restored } from "../connection.ts";
+import { filterable, loadFields } from "../filter_fields.ts";
 import { useShortcuts } from "../keys.ts";
 import { ended } from "../operations.ts";
 import { isPhone } from "../phone.ts";
-import { preference, setPreference } from "../preferences.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
-import { session } from "../session.ts";
 import { errorText, plural, t } from "../texts.ts";
 import { copyCurl } from "./person/copy.ts";
 import { Person } from "./person/person.tsx";
 import { panelWidth, Resizer } from "./person/resizer.tsx";
-import { type FilterField, filterFields } from "./subscribers/conditions.ts";
-import { allColumns, DEFAULT_COLUMNS, EMAIL } from "./subscribers/columns.tsx";
+import { chosenColumns, ColumnMenu } from "./subscribers/column_menu.tsx";
+import { allColumns, EMAIL } from "./subscribers/columns.tsx";
 import { EmptyList } from "./subscribers/empty.tsx";
 import { AddFilter, FilterChips, useFilterEditor } from "./subscribers/filter_chips.tsx";
 import { withParentheses } from "./subscribers/filter_parts.ts";
-import { Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
+import { focusHeader, Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
 import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from "./subscribers/list.ts";
 import { SearchActions } from "./subscribers/search_actions.tsx";
 import { SearchBox, searchText } from "./subscribers/search_box.tsx";
 import { SegmentBar } from "./subscribers/segment_bar.tsx";
-import { isAddress, readSearch } from "./subscribers/search_text.ts";
+import { anywhere, isAddress, readSearch } from "./subscribers/search_text.ts";
 import { MOST_EXCEPTIONS, Selection } from "./subscribers/selection.ts";
-import { SelectionBar } from "./subscribers/selection_bar.tsx";
+import { focusSelectionActions, SelectionBar } from "./subscribers/selection_bar.tsx";
 import { StatusTabs } from "./subscribers/toolbar.tsx";
 
+/** Up to this number of people, the box offers to search anywhere in addresses and names. */
+const FEW = 5;
 /** The columns for which there is room next to a person. */
 const NEXT_TO_PANEL = ["name", "status"];
 
@@ -55,13 +54,13 @@ export function Subscribers({ id = "" }: Parameters) {
   const anchor = useRef(0);
   const opensSingle = useRef(false);
   const edits = useRef(false);
+  const opensMenu = useRef(false);
   // A row has two lines on a phone.
   const rowHeight = isPhone.value ? 60 : 36;
   // Rises when people left the list.
   const reloads = useSignal(0);
   const text = wanted.filter || wanted.q;
   const edited = useFilterEditor();
-  const filterable = useComputed<FilterField[]>(() => filterFields(fields.value));
 
   // An expression in the box that is not searched for yet.
   const isTyped = useComputed(() => {
@@ -141,10 +140,18 @@ export function Subscribers({ id = "" }: Parameters) {
     // A list for the previous text can still be there.
     const shown = JSON.stringify(list.value?.query) === key ? list.value : null;
     opensSingle.current = entered && value.trim() !== "";
+    if (isSame && entered && shown?.total === 0 && anywhere(wanted)) return searchAnywhere();
     if (isSame && entered && error.value) reloads.value += 1;
     else if (isSame && entered && shown && !isLoading.value) openSingle(shown);
     else if (!isSame) go(withQuery({ filter, q }), { replace: !entered });
     return filter || q;
+  }
+
+  /** Searches anywhere in addresses and names, and returns the filter. */
+  function searchAnywhere(): string {
+    const filter = anywhere(wanted);
+    go(withQuery({ filter, q: "" }));
+    return filter;
   }
 
   function showPerson(person: string): void {
@@ -188,10 +195,28 @@ export function Subscribers({ id = "" }: Parameters) {
     announce(plural("selection.count", changed.count(rows.total)));
   }
 
+  /** Selects the rows that are loaded; if they are selected already, no one, or all that match. */
+  function selectLoaded(isRepeatedForAll: boolean): void {
+    const rows = current();
+    if (!rows?.total) return;
+    const loaded = rows.loaded().map((each) => each.id);
+    const next = isRepeatedForAll ? Selection.ALL : Selection.NONE;
+    const isRepeated = selected.value.hasAll(loaded) && !(isRepeatedForAll && selected.value.isAll);
+    selected.value = isRepeated ? next : new Selection(false, loaded);
+    announce(plural("selection.count", selected.value.count(rows.total)));
+  }
+
   function escape(): void {
     if (id) close();
     else if (!selected.value.isEmpty) selected.value = Selection.NONE;
     else if (text || wanted.status) go("/subscribers");
+  }
+
+  /** Leads to the actions for the selection, or opens the person of the row with its menu. */
+  function openMore(): void {
+    if (focusSelectionActions()) return;
+    opensMenu.current = true;
+    open(active.value);
   }
 
   const activeRow = () => list.value?.row(active.value);
@@ -200,6 +225,7 @@ export function Subscribers({ id = "" }: Parameters) {
   const hasRow = () => !id && activeRow() !== undefined;
   useShortcuts([
     { keys: ["j", "ArrowDown"], text: "keys.next", run: () => move(active.value + 1) },
+    { keys: ["ArrowUp"], when: () => !id && active.value === 0, run: focusHeader },
     { keys: ["k", "ArrowUp"], text: "keys.previous", run: () => move(active.value - 1) },
     { keys: ["Shift+ArrowDown"], text: "keys.range", run: () => move(active.value + 1, true) },
     { keys: ["Shift+ArrowUp"], run: () => move(active.value - 1, true) },
@@ -211,6 +237,7 @@ export function Subscribers({ id = "" }: Parameters) {
     { keys: ["Escape"], text: "keys.escape", run: escape },
     { keys: ["x"], text: "keys.select", when: hasActive, run: () => select(active.value) },
     { keys: ["Shift+x"], when: hasActive, run: () => select(active.value, true) },
+    { keys: ["Ctrl+a"], text: "keys.selectLoaded", run: () => selectLoaded(true) },
     {
       keys: ["e"],
       text: "keys.edit",
@@ -220,6 +247,7 @@ export function Subscribers({ id = "" }: Parameters) {
         open(active.value);
       },
     },
+    { keys: ["."], text: "keys.more", when: () => hasRow() || !selected.value.isEmpty, run: openMore },
     { keys: ["c"], text: "keys.copyAddress", when: hasRow, run: () => void copy(activeRow()?.email ?? "") },
     { keys: ["y"], text: "keys.copyCurl", when: hasRow, run: () => copyCurl(activeRow()?.id ?? "") },
     { keys: ["]"], text: "keys.nextPerson", when: () => id !== "", run: () => move(active.value + 1) },
@@ -228,6 +256,7 @@ export function Subscribers({ id = "" }: Parameters) {
 
   const rows = list.value;
   const openId = id;
+  const hasFew = (current()?.total ?? Infinity) <= FEW && anywhere(wanted) !== "";
   const isDimmed = error.value !== null || isTyped.value || (isLoading.value && rows !== null);
   return (
     <div class={id ? "subscribers with-panel" : "subscribers"} style={{ "--panel": `${panelWidth.value}px` }}>
@@ -242,6 +271,7 @@ export function Subscribers({ id = "" }: Parameters) {
             onType={(value) => search(value, false)}
             onEnter={(value) => search(value, true)}
             onLeave={() => move(Math.max(0, active.value))}
+            onAnywhere={hasFew ? searchAnywhere : undefined}
           />
           <AddFilter edited={edited} />
           <SearchActions key={key} list={current()} query={wanted} fields={fields.value} columns={chosenColumns()} />
@@ -282,6 +312,7 @@ export function Subscribers({ id = "" }: Parameters) {
             onActive={(index) => (active.value = index)}
             onOpen={open}
             onSelect={select}
+            onSelectLoaded={() => selectLoaded(false)}
             onSort={(order) => go(withQuery({ order: order === "createdAt desc" ? "" : order }))}
             onRest={rememberRow}
           />
@@ -303,6 +334,7 @@ export function Subscribers({ id = "" }: Parameters) {
           known={rows?.row(rows.indexOf(id))}
           fields={fields.value}
           edits={edits}
+          opensMenu={opensMenu}
           onClose={close}
           onChange={(changed) => list.value?.replace(changed)}
           onGone={(text) => {
@@ -338,41 +370,3 @@ function rememberRow(row: number): void {
   const url = location.pathname + location.search + (row ? `#at=${row}` : "");
   if (url !== location.pathname + location.search + location.hash) history.replaceState(null, "", url);
 }
-
-function preferenceName(): string {
-  return `columns-${session.value?.account.id ?? ""}`;
-}
-
-function chosenColumns(): string[] {
-  const named = address.value.query.get("columns") ?? preference(preferenceName());
-  return named ? named.split(",") : DEFAULT_COLUMNS;
-}
-
-async function loadFields(): Promise<CustomField[]> {
-  return (await call("GET /api/custom-fields", { query: { limit: 100 } })).customFields;
-}
-
-function ColumnMenu({ fields }: { fields: CustomField[] }) {
-  const chosen = chosenColumns();
-  function toggle(name: string): void {
-    const names = allColumns(fields).map((column) => column.name);
-    const kept = names.filter((each) => chosen.includes(each) !== (each === name)).join(",") || "-";
-    setPreference(preferenceName(), kept);
-    go(withQuery({ columns: kept === DEFAULT_COLUMNS.join(",") ? "" : kept }) + location.hash, { replace: true });
-  }
-  return (
-    <Menu class="columns" title={t("columns.title")} label={<Icon name="columns" />}>
-      {allColumns(fields).map((column) => (
-        <label key={column.name}>
-          <bdi class="cut">{column.title}</bdi>
-          <input
-            type="checkbox"
-            checked={chosen.includes(column.name)}
-            onChange={() => toggle(column.name)}
-          />
-        </label>
-      ))}
-    </Menu>
-  );
-}
-

@@ -3,7 +3,7 @@ import { call } from "../../api/client.ts";
 import type { DailyStatistics } from "../../api/types.ts";
 import { now } from "../../clock.ts";
 import { Part } from "../../components/part.tsx";
-import { useLoaded } from "../../load.ts";
+import { type Loaded, useLoaded } from "../../load.ts";
 import { address, go, withQuery } from "../../router.ts";
 import { day as dayText, monthDay, named, number, t } from "../../texts.ts";
 import { type Day, period, place, scaleOf } from "./chart_layout.ts";
@@ -14,14 +14,18 @@ const HEIGHT = 160;
 const DATES = 20;
 const LOST = ["unsubscribed", "bounced", "complained", "deleted"] as const;
 
-/** How many people were created and lost on each day, as a chart or a table. */
-export function Growth() {
-  const isTable = address.value.query.get("show") === "table";
-  const loaded = useLoaded(async (signal) => {
+/** Loads what changed on each of the last 90 days. */
+export function useDays(): Loaded<DailyStatistics[]> {
+  return useLoaded(async (signal) => {
     const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
     const query = { ...period(new Date(now()), DAYS), timeZone };
     return (await call("GET /api/statistics/daily", { query, signal })).days;
   });
+}
+
+/** How many people were created, lost and imported on each day, as a chart or a table. */
+export function Growth({ of: loaded }: { of: Loaded<DailyStatistics[]> }) {
+  const isTable = address.value.query.get("show") === "table";
   return (
     <section class="block" aria-labelledby="growth">
       <header>
@@ -57,15 +61,15 @@ function Chart({ days }: { days: Day[] }) {
   const scale = scaleOf(days);
   const width = 100 / days.length;
   const y = (value: number) => HEIGHT * place(value, scale);
-  const totals = { created: number(sum(days, "created")), lost: number(sum(days, "lost")) };
+  const all = { created: sum(days, "created"), lost: sum(days, "lost"), imported: sum(days, "imported") };
   const at = days[pointed.value];
-  const imported = at ? at.imported : sum(days, "imported");
+  const { created, lost, imported } = at ?? all;
   return (
     <figure>
       <figcaption>
         <span>{at ? dayText(at.date) : t("growth.days")}</span>
-        <span class="key gain">{t("growth.created", { count: at ? number(at.created) : totals.created })}</span>
-        <span class="key loss">{t("growth.lost", { count: at ? number(at.lost) : totals.lost })}</span>
+        <span class="key gain">{t("growth.created", { count: number(created) })}</span>
+        <span class="key loss">{t("growth.lost", { count: number(lost) })}</span>
         {imported > 0 && <span class="key imported">{t("growth.imported", { count: number(imported) })}</span>}
       </figcaption>
       <div class="plot">
@@ -80,7 +84,11 @@ function Chart({ days }: { days: Day[] }) {
           class="days"
           height={HEIGHT + DATES}
           role="img"
-          aria-label={t("growth.summary", totals)}
+          aria-label={t("growth.summary", {
+            created: number(all.created),
+            lost: number(all.lost),
+            imported: number(all.imported),
+          })}
           onPointerMove={(event) => {
             const box = event.currentTarget.getBoundingClientRect();
             pointed.value = Math.floor(((event.clientX - box.left) / box.width) * days.length);

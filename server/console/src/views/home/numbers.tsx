@@ -1,4 +1,4 @@
-import type { GetStatisticsResponse } from "../../api/types.ts";
+import type { DailyStatistics, GetStatisticsResponse } from "../../api/types.ts";
 import { Part } from "../../components/part.tsx";
 import type { Loaded } from "../../load.ts";
 import { href } from "../../router.ts";
@@ -6,8 +6,19 @@ import { number, signed, t } from "../../texts.ts";
 
 const LOST = "status = (UNSUBSCRIBED OR BOUNCED OR COMPLAINED)";
 
+/** The days of the growth, which has imported people in it. */
+const GROWTH_DAYS = 30;
+
 /** Three numbers, which lead to the people they count. */
-export function Numbers({ of: loaded }: { of: Loaded<GetStatisticsResponse> }) {
+export function Numbers({
+  of: loaded,
+  days = [],
+}: {
+  of: Loaded<GetStatisticsResponse>;
+  /** What changed on the last days. */
+  days: DailyStatistics[] | undefined;
+}) {
+  const imported = days.slice(-GROWTH_DAYS).reduce((sum, day) => sum + day.imported, 0);
   const counts = loaded.data?.byStatus;
   const lost = counts && counts.unsubscribed + counts.bounced + counts.complained;
   return (
@@ -18,7 +29,10 @@ export function Numbers({ of: loaded }: { of: Loaded<GetStatisticsResponse> }) {
       <ul class="numbers">
         <li>
           <Count to="/subscribers?status=CONFIRMED" count={counts?.confirmed} title={t("home.mailable")} />
-          <small>{t("home.growth", { count: signed(loaded.data?.netGrowth ?? 0) })}</small>
+          <small>
+            {t("home.growth", { count: signed(loaded.data?.netGrowth ?? 0) })}
+            {imported > 0 && ` · ${t("growth.imported", { count: number(imported) })}`}
+          </small>
         </li>
         <li>
           <Count to="/subscribers?status=UNCONFIRMED" count={counts?.unconfirmed} title={t("status.UNCONFIRMED")} />

@@ -34,6 +34,7 @@ export function Person({
   known,
   fields,
   edits,
+  opensMenu,
   onClose,
   onChange,
   onGone,
@@ -44,6 +45,8 @@ export function Person({
   fields: CustomField[];
   /** Whether the first field gets the focus when it can be changed. */
   edits: RefObject<boolean>;
+  /** Whether the menu is opened when it has all its items. */
+  opensMenu: RefObject<boolean>;
   onClose: () => void;
   onChange: (subscriber: Subscriber) => void;
   /** The person was deleted. */
@@ -69,13 +72,19 @@ export function Person({
     if (isChangeable && edits.current) editFirst();
     if (isChangeable) edits.current = false;
   }, [isChangeable]);
+  const openMenu = () => panel.current?.querySelector<HTMLElement>(".more")?.click();
+  const isKnown = subscriber !== null;
+  useLayoutEffect(() => {
+    if (isKnown && opensMenu.current) openMenu();
+    if (isKnown) opensMenu.current = false;
+  }, [isKnown]);
   useShortcuts([
     { keys: ["u"], text: "keys.status", run: () => isChangeable && (dialog.value = "status") },
     { keys: ["e"], text: "keys.edit", run: editFirst },
     { keys: ["t"], text: "keys.tag", run: () => panel.current?.querySelector<HTMLElement>("#new-tag")?.focus() },
     { keys: ["c"], text: "keys.copyAddress", run: () => void (email && copy(email)) },
     { keys: ["y"], text: "keys.copyCurl", run: () => copyCurl(subscriber?.id ?? id) },
-    { keys: ["."], text: "keys.more", run: () => panel.current?.querySelector<HTMLElement>(".more")?.click() },
+    { keys: ["."], text: "keys.more", run: openMenu },
   ]);
 
   return (

@@ -12,7 +12,7 @@ export function useCompletions(
   text: Signal<string>,
   input: RefObject<HTMLInputElement | null>,
   fields: readonly FilterField[],
-): { options: Option[]; open: () => void; close: () => void } {
+): { options: Option[]; isOpen: boolean; open: () => void; close: () => void } {
   const end = useSignal(-1);
   const moved = useSignal(-1);
   const before = text.value.slice(0, Math.max(0, end.value));
@@ -69,6 +69,7 @@ export function useCompletions(
 
   return {
     options: options(),
+    isOpen: end.value >= 0,
     open: () => (end.value = input.current?.selectionStart ?? -1),
     close: () => (end.value = -1),
   };

@@ -1,8 +1,9 @@
 // Fields, operators and values of filters in words.
 
-import { filterWords } from "../../filter_words.ts";
+import { capitalized, filterWords } from "../../filter_words.ts";
 import { day, named, plural, t } from "../../texts.ts";
 import { type Condition, conditionOf, type FilterField } from "./conditions.ts";
+import { partsOf } from "./filter_parts.ts";
 
 export function fieldTitle(field: FilterField): string {
   return field.label ?? named("filter", field.name);
@@ -34,8 +35,45 @@ export function operatorTitle(name: Condition["operator"]["name"], field: Filter
 
 /** Returns a part of a filter in words: what it compares, and the rest. */
 export function partWords(part: string, fields: readonly FilterField[]): [string, string] {
+  return simpleWords(part, fields) ?? ["", capitalized(combinedWords(part, fields))];
+}
+
+/** Returns a filter in words, such as: Plan is “pro” and tags include “vip”. */
+export function filterText(filter: string, fields: readonly FilterField[]): string {
+  const said = (partsOf(filter) ?? [filter]).map((part) => partText(part, fields));
+  return capitalized(said.join(` ${t("filter.AND")} `));
+}
+
+function partText(part: string, fields: readonly FilterField[]): string {
+  return simpleWords(part, fields)?.join(" ") ?? combinedWords(part, fields);
+}
+
+function simpleWords(part: string, fields: readonly FilterField[]): [string, string] | null {
   const condition = conditionOf(part, fields);
   const field = fields.find((each) => each.name === condition?.field);
-  if (condition && field) return [fieldTitle(field), rest(condition, field)];
-  return ["", filterWords(part, named)];
+  return condition && field ? [fieldTitle(field), rest(condition, field)] : null;
+}
+
+const STRING = String.raw`"(?:[^"\\]|\\.)*"`;
+/** A condition in a longer expression, or a text, which can look like one. */
+const CONDITION = new RegExp(
+  String.raw`${STRING}|(?:\bNOT )?\b[a-z][\w.]*\s*(?:<=|>=|!=|[=<>:])\s*(?:daysAgo\([^()]*\)|${STRING}|[^\s()"'\\]+)`,
+  "gs",
+);
+
+/** Returns conditions that are combined by OR, NOT and parentheses in words. */
+function combinedWords(part: string, fields: readonly FilterField[]): string {
+  const say = (group: string, name: string) =>
+    fields.find((each) => each.label && group === "filter" && each.name === name)?.label ?? named(group, name);
+  const said: string[] = [];
+  let end = 0;
+  for (const { 0: found, index } of part.matchAll(CONDITION)) {
+    const words = simpleWords(found, fields);
+    const denied = !words && found.startsWith("NOT ") && simpleWords(found.slice(4), fields);
+    if (!words && !denied) continue;
+    said.push(filterWords(part.slice(end, index), say), ...(denied ? [t("filter.NOT"), ...denied] : (words ?? [])));
+    end = index + found.length;
+  }
+  said.push(filterWords(part.slice(end), say));
+  return said.filter(Boolean).join(" ").replaceAll("( ", "(").replaceAll(" )", ")");
 }

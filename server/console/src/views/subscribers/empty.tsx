@@ -1,11 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { call } from "../../api/client.ts";
+import { filterable } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
 import { href, withQuery } from "../../router.ts";
 import { named, pluralParts, number, quoted, t } from "../../texts.ts";
+import { filterText } from "./condition_words.ts";
 import { joined, partsOf } from "./filter_parts.ts";
 import { pageQuery, type Query } from "./list.ts";
-import { isAddress } from "./search_text.ts";
+import { anywhere, isAddress } from "./search_text.ts";
 
 /** What an empty list says: how to begin, or how to see people again. */
 export function EmptyList({ query }: { query: Query }) {
@@ -27,6 +29,12 @@ export function EmptyList({ query }: { query: Query }) {
       {isAddress(q) && (
         <p>
           <a href={href(`/subscribers/${encodeURIComponent(q)}`)}>{t("noMatch.address")}</a>
+        </p>
+      )}
+      {anywhere(query) && (
+        <p>
+          <a href={href(withQuery({ q: "", filter: anywhere(query) }, "/subscribers"))}>{t("search.anywhere")}</a>{" "}
+          <kbd>↵</kbd>
         </p>
       )}
       <Fewer query={query} />
@@ -68,7 +76,11 @@ async function firstWider(query: Query, signal: AbortSignal): Promise<(Wider & {
 function widerSearches({ filter, q, status, segmentId }: Query): Wider[] {
   const parts = partsOf(filter) ?? [filter];
   const all: Wider[] = parts.map((part, index) => ({
-    without: <code dir="ltr">{part}</code>,
+    without: (
+      <bdi dir="auto" title={part}>
+        {filterText(part, filterable.value)}
+      </bdi>
+    ),
     changes: { filter: joined(parts.toSpliced(index, 1)) },
   }));
   if (q) all.unshift({ without: quoted(<bdi>{q}</bdi>), changes: { q: "" } });

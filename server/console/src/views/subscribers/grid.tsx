@@ -6,6 +6,7 @@ import { t } from "../../texts.ts";
 import type { Column } from "./columns.tsx";
 import { type OrderBy, PAGE, type SubscriberList } from "./list.ts";
 import { ScrollWindow } from "./scroll_window.ts";
+import type { Selection } from "./selection.ts";
 
 const HEADER = 36;
 /** Rows beyond the visible ones, so that a scroll shows them at once. */
@@ -22,13 +23,15 @@ export interface GridProps {
   active: number;
   /** The row at the top when the list is shown. */
   startRow: number;
-  selected: { has: (id: string) => boolean };
+  selected: Selection;
   openId: string;
   orderBy: OrderBy;
   dimmed: boolean;
   onActive: (index: number) => void;
   onOpen: (index: number) => void;
   onSelect: (index: number, range: boolean) => void;
+  /** The box of the header was clicked. */
+  onSelectLoaded: () => void;
   onSort: (order: string) => void;
   onRest: (topRow: number) => void;
 }
@@ -101,6 +104,19 @@ export function Grid(props: GridProps) {
     }, REST_TIME);
   }
 
+  /** Moves between the controls of the header, and back to the rows. */
+  function onHeaderKey(event: KeyboardEvent): void {
+    const controls = headerControls();
+    const at = controls.indexOf(event.target as HTMLElement);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at }[event.key];
+    if (event.key === "ArrowDown") {
+      grid.current?.focus();
+      props.onActive(Math.max(0, active));
+    } else if (to === undefined) return;
+    else controls[Math.max(0, to)]?.focus();
+    event.preventDefault();
+  }
+
   const template = `36px ${columns.map((column) => column.width).join(" ")}`;
   const rows: ComponentChildren[] = [];
   for (let index = first; index < end; index += 1) {
@@ -122,9 +138,9 @@ export function Grid(props: GridProps) {
       style={{ "--columns": template, "--row": `${rowHeight}px` }}
       onScroll={onScroll}
     >
-      <div class="head row" role="row" aria-rowindex={1}>
-        <span role="columnheader" aria-colindex={1}>
-          <span class="unseen">{t("column.selected")}</span>
+      <div class="head row" role="row" aria-rowindex={1} onKeyDown={onHeaderKey}>
+        <span role="columnheader" aria-colindex={1} class="check">
+          <SelectLoaded {...props} />
         </span>
         {columns.map((column, at) => (
           <Head key={column.name} column={column} at={at} orderBy={props.orderBy} onSort={props.onSort} />
@@ -134,6 +150,37 @@ export function Grid(props: GridProps) {
         {rows}
       </div>
     </div>
+  );
+}
+
+function headerControls(): HTMLElement[] {
+  return [...document.querySelectorAll<HTMLElement>("#grid .head :is(input, button)")];
+}
+
+/** Moves the focus from the rows to the header: there is one stop for the Tab key. */
+export function focusHeader(): void {
+  headerControls()[0]?.focus();
+}
+
+/** The box that selects the rows that are loaded, or takes the selection back. */
+function SelectLoaded({ list, selected, onSelectLoaded }: GridProps) {
+  const hasAll = !selected.isEmpty && selected.hasAll(list.loaded().map((each) => each.id));
+  const hasSome = !hasAll && !selected.isEmpty;
+  return (
+    <input
+      type="checkbox"
+      tabIndex={-1}
+      aria-label={t("selection.loaded")}
+      title={t("selection.loaded")}
+      checked={hasAll}
+      indeterminate={hasSome}
+      onChange={({ currentTarget: box }) => {
+        // The box shows the selection, which does not change while a search is wrong or loads.
+        box.checked = hasAll;
+        box.indeterminate = hasSome;
+        onSelectLoaded();
+      }}
+    />
   );
 }
 

@@ -4,8 +4,11 @@ import type { ComponentChildren } from "preact";
 import { call } from "../../api/client.ts";
 import type { BatchAction } from "../../api/types.ts";
 import type { Start } from "../../components/plan.ts";
+import { filterable } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
-import { named, parts, plural, quoted, t } from "../../texts.ts";
+import { parts, plural, quoted, t } from "../../texts.ts";
+import { filterText } from "./condition_words.ts";
+import { joined, partsOf } from "./filter_parts.ts";
 import type { Query, Status } from "./list.ts";
 import { type Selection, target } from "./selection.ts";
 
@@ -46,10 +49,16 @@ function hasCriteria({ filter, q, status, segmentId }: Query): boolean {
 export function Criteria({ query: { filter, q, status, segmentId } }: { query: Query }) {
   const all: ComponentChildren[] = [];
   if (segmentId) all.push(<SegmentName id={segmentId} />);
-  if (filter) all.push(<code dir="ltr">{filter}</code>);
+  const conditions = [...(partsOf(filter) ?? [filter]), ...(status ? [`status = ${status}`] : [])];
+  if (conditions.length) {
+    all.push(
+      <bdi dir="auto" title={joined(conditions)}>
+        {filterText(joined(conditions), filterable.value)}
+      </bdi>,
+    );
+  }
   if (q) all.push(quoted(<bdi dir="auto">{q}</bdi>));
-  if (status) all.push(named("status", status));
-  return <span class="criteria">{all.flatMap((each, index) => (index ? [" + ", each] : [each]))}</span>;
+  return <span class="criteria">{all.flatMap((each, index) => (index ? [" · ", each] : [each]))}</span>;
 }
 
 function SegmentName({ id }: { id: string }) {

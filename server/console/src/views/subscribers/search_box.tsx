@@ -23,6 +23,7 @@ export function SearchBox({
   onType,
   onEnter,
   onLeave,
+  onAnywhere,
 }: {
   value: string;
   error: unknown;
@@ -32,6 +33,8 @@ export function SearchBox({
   onType: (text: string) => string;
   onEnter: (text: string) => string;
   onLeave: () => void;
+  /** Searches anywhere in addresses and names; absent while enough people are found without. */
+  onAnywhere: (() => void) | undefined;
 }) {
   const input = useRef<HTMLInputElement>(null);
   const text = searchText;
@@ -52,7 +55,11 @@ export function SearchBox({
   }, []);
 
   const completions = useCompletions(text, input, fields);
-  const listbox = useListbox(completions.options, { label: t("search.completions"), startsActive: false });
+  const options = [...completions.options];
+  if (onAnywhere && completions.isOpen && text.value.trim() === value) {
+    options.push({ key: "anywhere", text: t("search.anywhere"), run: onAnywhere });
+  }
+  const listbox = useListbox(options, { label: t("search.completions"), startsActive: false });
 
   function run(action: (text: string) => string): void {
     clearTimeout(typing.current);
@@ -85,7 +92,7 @@ export function SearchBox({
         onBlur={completions.close}
         onKeyDown={(event) => {
           if (listbox.onKeyDown(event)) return;
-          if (event.key === "Escape" && completions.options.length) completions.close();
+          if (event.key === "Escape" && options.length) completions.close();
           else if (event.key === "Enter") {
             completions.close();
             run(onEnter);

@@ -1,5 +1,8 @@
 // What the text of the search box means, without I/O.
 
+import { quoted } from "./conditions.ts";
+import { joined, partsOf } from "./filter_parts.ts";
+
 /** A comparison such as `status = CONFIRMED` or `tags:"vip"`, with NOT or a parenthesis before. */
 const COMPARISON = /(^|[\s(-])[A-Za-z][\w.]*\s*(!=|<=|>=|[=<>:])/;
 const ADDRESS = /^[^\s@<>()]+@[^\s@<>()]+\.[^\s@<>()]+$/;
@@ -15,6 +18,18 @@ export function readSearch(text: string): Search {
   const trimmed = text.trim();
   if (isAddress(trimmed)) return { filter: "", q: trimmed };
   return COMPARISON.test(trimmed) ? { filter: trimmed, q: "" } : { filter: "", q: trimmed };
+}
+
+/**
+ * Returns the filter that finds each word of a search anywhere in addresses and names.
+ *
+ * It is empty without a search, and for an address, which is found as a whole.
+ */
+export function anywhere({ filter, q }: Search): string {
+  if (isAddress(q)) return "";
+  const words = q.split(/\s+/).filter(Boolean).map((word) => quoted(word));
+  if (!words.length) return "";
+  return joined([...(partsOf(filter) ?? [filter]), ...words.map((word) => `(email:${word} OR name:${word})`)]);
 }
 
 export function isAddress(text: string): boolean {

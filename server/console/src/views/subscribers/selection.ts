@@ -27,6 +27,11 @@ export class Selection {
     return this.isAll !== this.ids.has(id);
   }
 
+  /** Returns whether all these people are selected; not without any. */
+  hasAll(ids: readonly string[]): boolean {
+    return ids.length > 0 && ids.every((each) => this.has(each));
+  }
+
   /** Returns how many of the people in a list are selected. */
   count(total: number): number {
     return this.isAll ? Math.max(0, total - this.ids.size) : this.ids.size;
@@ -61,7 +66,8 @@ export function searched(query: Query, conditions: string[] = []): { filter: str
   return { filter: filter || q || segmentId ? filter : EVERYONE, q, segmentId };
 }
 
-const EVERYONE = "email:*";
+/** A filter that all people match, because a request has one. */
+export const EVERYONE = "email:*";
 
 /** Returns one expression for a filter, a status and further conditions. */
 export function filterOf({ filter, status }: Query, conditions: string[] = []): string {

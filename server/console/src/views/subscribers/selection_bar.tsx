@@ -16,6 +16,14 @@ import { Selection } from "./selection.ts";
 type Action = "tag" | "untag" | "status" | "field" | "export" | "delete";
 const ACTIONS: Action[] = ["tag", "untag", "status", "field", "export", "delete"];
 
+/** Moves the focus to the first action for the selection; on a phone, to their menu. Returns whether there is one. */
+export function focusSelectionActions(): boolean {
+  const all = document.querySelectorAll<HTMLElement>(".selection :is(.buttons, .few) > button");
+  const first = [...all].find((each) => each.offsetParent);
+  first?.focus();
+  return first !== undefined;
+}
+
 /** Which rows are selected, and what can be done with them. */
 export function SelectionBar({
   list,
@@ -49,17 +57,6 @@ export function SelectionBar({
   useShortcuts([
     { keys: ["t"], text: "keys.tagSelected", run: () => open("tag") },
     { keys: ["u"], text: "keys.statusSelected", run: () => open("status") },
-    {
-      keys: ["Ctrl+a"],
-      text: "keys.selectLoaded",
-      run: () => {
-        if (!list) return;
-        const loaded = list.loaded().map((each) => each.id);
-        if (!selected.value.isAll && loaded.length && loaded.every((each) => selected.value.has(each))) return selectAll();
-        selected.value = new Selection(false, loaded);
-        announce(plural("selection.count", loaded.length));
-      },
-    },
   ]);
 
   if (!list || selection.isEmpty) return null;
