@@ -327,8 +327,10 @@ def _written(cells: Sequence[str], delimiter: str) -> str:
     return text.getvalue()
 
 
-def encode(lines: Iterable[Any]) -> bytes:
-    """Returns CsvLine messages as CSV."""
+def encode(lines: Sequence[Any]) -> bytes:
+    """Returns CsvLine messages as CSV. All have the same delimiter."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows(line.cells for line in lines)
+    delimiter = lines[0].delimiter if lines else ""
+    writer = csv.writer(text, delimiter=delimiter or ",", lineterminator="\r\n")
+    writer.writerows(line.cells for line in lines)
     return text.getvalue().encode()

@@ -59,9 +59,9 @@ class JsonResponse(ABC):
         """Returns the ProtoJSON of the message, before a read mask is applied."""
 
 
-def csv_header(cells: Sequence[str], *, has_bom: bool) -> CsvLine:
+def csv_header(cells: Sequence[str], *, has_bom: bool, delimiter: str = "") -> CsvLine:
     """Returns the header of a CSV file. With a byte order mark, spreadsheets read it as UTF-8."""
-    return CsvLine(cells=["\ufeff" * has_bom + cells[0], *cells[1:]])
+    return CsvLine(cells=["\ufeff" * has_bom + cells[0], *cells[1:]], delimiter=delimiter)
 
 
 def check_bom(*, has_bom: bool, is_csv: bool) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import time
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -26,6 +29,7 @@ from .streams import (
     export_table,
     import_rows,
     import_table,
+    send_body,
     send_export,
     written_table,
 )
@@ -105,6 +109,60 @@ def test_table_starts_with_a_byte_order_mark_if_requested(account: Account, rpc:
     error = send_export(account, rpc, format="NDJSON", bom=True).error
     assert error is not None
     assert (error.status, error.violations) == (400, [("bom", "INVALID_VALUE")])
+
+
+@over_http
+def test_table_with_semicolons_is_restored_by_an_import(
+    account: Account, other_account: Account
+) -> None:
+    assert isinstance(account.front, HttpFront)
+    create_subscriber(account, "ada@b.io", firstName='A;d,"a', tags=["a b", "c"])
+    path = "/api/subscribers/export?format=CSV&delimiter=semicolon&bom=true"
+
+    _, _, text = account.front.exchange("GET", path, account.key)
+
+    lines = text.decode("utf-8-sig").splitlines()
+    assert lines[0] == "id;email;firstName;lastName;status;tags;createdAt"
+    assert ';ada@b.io;"A;d,""a";;UNCONFIRMED;a b,c;' in lines[1]
+    send_body(other_account, "text/csv", text, {})
+    (came,) = export(other_account)
+    assert (came["firstName"], came["tags"]) == ('A;d,"a', ["a b", "c"])
+
+
+@over_http
+@each(
+    ("name", "filter_", "plain", "encoded"),
+    {
+        "a segment": ("Customers", "", "customers", ""),
+        "a segment in German": ("Kündigungen/*", "", "kundigungen", "k%C3%BCndigungen"),
+        "a segment in Japanese": ("顧客", "", "subscribers", "%E9%A1%A7%E5%AE%A2"),
+        "a hostile segment": ('../..\\"a"\u202egnp.exe', "", "a-gnp-exe", ""),
+        "a long segment": ("x" * 100, "", "x" * 50, ""),
+        "a filter": ("", 'status = CONFIRMED AND tags:"vip"', "status-confirmed-and-tags-vip", ""),
+        "nothing": ("", "", "subscribers", ""),
+    },
+)
+def test_file_is_named_after_the_segment_or_the_filter(
+    account: Account, name: str, filter_: str, plain: str, encoded: str
+) -> None:
+    assert isinstance(account.front, HttpFront)
+    query, request = urlencode({"filter": filter_, "format": "CSV"}), {"filter": filter_}
+    if name:
+        row = account.ok("CreateSegment", name=name, filter="status = CONFIRMED")["segment"]
+        query, request = f"segmentId={row['id']}&format=CSV", {"segmentId": row["id"]}
+
+    _, headers, _ = account.front.exchange("GET", f"/api/subscribers/export?{query}", account.key)
+    job = account.ok("CreateExport", **request)["export"]["id"]
+    while not account.ok("GetExport", id=job)["export"]["done"]:
+        time.sleep(0.01)
+    _, of_job, _ = account.front.exchange("GET", f"/api/exports/{job}/file", account.key)
+
+    day, second = r"-\d{4}-\d\d-\d\d", r"-\d{8}-\d{6}"
+    for received, ending in ((headers, day), (of_job, second)):
+        expected = rf'attachment; filename="{plain}{ending}\.csv"'
+        if encoded:
+            expected += rf"; filename\*=UTF-8''{encoded}{ending}\.csv"
+        assert re.fullmatch(expected, received["content-disposition"])
 
 
 @pytest.mark.parametrize("escapes", [True, False])

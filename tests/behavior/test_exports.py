@@ -114,6 +114,7 @@ def test_a_file_has_what_the_stream_has(account: Account) -> None:
 def test_a_file_of_csv_can_be_for_excel_or_for_programs(account: Account) -> None:
     create_people(account)
     assert content(account, bom=True).startswith(b"\xef\xbb\xbfid,")
+    assert content(account, bom=True, delimiter="SEMICOLON").startswith(b"\xef\xbb\xbfid;")
     assert b",'=Ada," in content(account)
     assert b",=Ada," in content(account, escapeFormulas=False)
 
@@ -184,6 +185,7 @@ def test_a_download_can_be_resumed(account: Account) -> None:
     size = len(body)
     status, headers, _ = download(account, export["id"])
     assert headers["accept-ranges"] == "bytes"
+    assert headers["content-disposition"].startswith('attachment; filename="subscribers-')
     assert headers["content-disposition"].endswith('.csv"')
     etag = headers["etag"]
     for text, start, end in (

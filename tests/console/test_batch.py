@@ -296,6 +296,8 @@ def test_saving_a_filter_as_a_segment_takes_three_actions(owner: Person) -> None
 def test_exporting_a_segment_takes_four_actions(owner: Person, tmp_path: Path) -> None:
     page = owner.page
     created = owner.account.ok("CreateSegment", name="Early", filter='tags:"early"')
+    for label in ("City", "Plan"):
+        owner.account.ok("CreateCustomField", label=label)
     actions = Actions(page)
     owner.open(f"/subscribers?segment={created['segment']['id']}")
     actions.count += 1
@@ -310,13 +312,35 @@ def test_exporting_a_segment_takes_four_actions(owner: Person, tmp_path: Path) -
         actions.click(page.get_by_role("link", name="Download"))
 
     assert actions.count <= 4
-    assert re.fullmatch(r"subscribers(-[\d-]+)?\.csv", download.value.suggested_filename)
+    assert re.fullmatch(r"early-[\d-]{10}\.csv", download.value.suggested_filename)
     file = tmp_path / "export.csv"
     download.value.save_as(file)
     with file.open(encoding="utf-8-sig", newline="") as opened:
         rows = list(csv.DictReader(opened))
     assert len(rows) == 80
+    assert list(rows[0])[-2:] == ["customFields.city", "customFields.plan"]
     assert {row["tags"] for row in rows} == {"early"}
+
+
+def test_export_for_excel_has_semicolons_if_the_person_wants_them(
+    owner: Person, tmp_path: Path
+) -> None:
+    page = owner.page
+    owner.open("/subscribers?q=p0001")
+    page.get_by_role("button", name="Export").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("so that the file can be imported again")
+    semicolons = dialog.get_by_label("Semicolons")
+    expect(semicolons).to_have_count(0)
+    dialog.get_by_label("CSV for Excel").check()
+    expect(semicolons).not_to_be_checked()
+    semicolons.check()
+    with page.expect_download() as download:
+        dialog.get_by_role("link", name="Download").click()
+
+    file = tmp_path / "export.csv"
+    download.value.save_as(file)
+    assert file.read_text(encoding="utf-8-sig").splitlines()[0].startswith("email;firstName;")
 
 
 def test_columns_of_the_list_come_first_in_an_export(owner: Person, tmp_path: Path) -> None:

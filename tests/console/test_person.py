@@ -200,12 +200,15 @@ def test_links_and_personal_data_are_copied_and_saved(person: Person, tmp_path: 
 
     panel(person).get_by_role("button", name="More actions").click()
     with person.page.expect_download() as download:
-        person.page.get_by_role("button", name="Personal data (JSON)").click()
+        person.page.get_by_role("link", name="Personal data").click()
+        person.page.get_by_role("button", name="Save as JSON").click()
 
     download.value.save_as(tmp_path / "data.json")
     data = json.loads((tmp_path / "data.json").read_text())
     assert data["subscriber"]["email"] == "ada@example.com"
     assert [entry["type"] for entry in data["history"]] == ["CREATED"]
+    person.page.go_back()
+    panel(person).get_by_role("button", name="More actions").click()
     person.page.keyboard.press("y")
     copied = person.page.evaluate("navigator.clipboard.readText()")
     assert "$ROSTER_API_KEY" in copied
@@ -333,6 +336,41 @@ def test_consent_record_has_what_proves_consent_and_is_printed_without_the_rest(
     expect(page.get_by_role("navigation", name="Console")).to_have_count(0)
     expect(record.get_by_role("button")).to_have_count(0)
     expect(record.get_by_role("heading", name="Consent record")).to_be_visible()
+
+
+def test_personal_data_is_shown_completely_and_printed_without_the_rest(
+    person: Person, receiver: Receiver
+) -> None:
+    account, page = person.account, person.page
+    account.ok("CreateCustomField", label="City")
+    account.ok("CreateWebhook", url=receiver.url)
+    account.ok("CreateSegment", name="Readers", filter='tags:"<b>vip"')
+    city = "a\u202eb" * 300
+    subscriber_id = add_person(account, tags=["<b>vip"], customFields={"city": city})["id"]
+    for number in range(60):
+        account.ok("UpdateSubscriber", id=subscriber_id, firstName=f"Ada{number}")
+    receiver.wait_for(62)
+    person.sign_in()
+    show(person, subscriber_id)
+
+    page.keyboard.press(".")
+    page.keyboard.press("p")
+
+    record = page.locator(".record")
+    expect(record).to_contain_text("Waiting for confirmation")
+    facts = record.locator("dl")
+    expect(facts).to_contain_text("Readers")
+    expect(facts.locator(".tag", has_text="<b>vip")).to_have_count(1)
+    expect(facts.get_by_text("City", exact=True)).to_be_visible()
+    lists = record.locator(".timeline")
+    expect(lists.nth(0).locator("li")).to_have_count(61)
+    expect(lists.nth(1).locator("li")).to_have_count(61)
+    expect(lists.nth(2).locator("li")).to_have_count(61)
+    expect(lists.nth(2)).to_contain_text(receiver.url)
+    person.check_accessibility()
+    page.emulate_media(media="print")
+    expect(page.get_by_role("navigation", name="Console")).to_have_count(0)
+    expect(record.get_by_role("button")).to_have_count(0)
 
 
 def test_width_of_the_panel_is_changed_and_remembered(person: Person) -> None:

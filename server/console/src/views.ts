@@ -49,6 +49,12 @@ export const VIEWS: View[] = [
     within: "/subscribers/:id?",
   },
   {
+    path: "/subscribers/:id/data",
+    title: "person.data",
+    component: later("PersonalData"),
+    within: "/subscribers/:id?",
+  },
+  {
     path: "/segments/:id?",
     title: "segments.title",
     component: Segments,

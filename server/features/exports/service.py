@@ -16,7 +16,7 @@ from ...rpc.streams import accept
 from ...security.links import Links
 from ...storage.database import Database
 from ...storage.transaction import Transaction
-from ...values.clock import Clock
+from ...values.clock import Clock, iso8601
 from ...values.ids import is_id
 from ..accounts.rules import WRITE, allows
 from ..audit.audited_database import record_call
@@ -31,6 +31,7 @@ from ..subscribers.query.plan import PagePosition
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.store_pages import page_without_total
 from .columns import Column, clear_others, columns_of, stored
+from .file_names import disposition, segment_name
 
 # The maximum number of subscribers in one read. Bounds the memory of an export.
 BATCH = 500
@@ -66,14 +67,19 @@ class ExportMethods:
         full = request.view == pb.Subscriber.FULL
         columns = columns_of(request.columns, keys, full=full) if request.columns else None
         await record_call(self._database)
-        await accept(context, ("content-disposition", _disposition(is_csv=is_csv)))
+        suffix, day = "csv" if is_csv else "ndjson", iso8601(self._clock())[:10]
+        words = _words(request)
+        if request.segment_id:
+            words = await self._database.read(partial(segment_name, account, request.segment_id))
+        await accept(context, ("content-disposition", disposition(words, f"-{day}.{suffix}")))
         if is_csv:
             more = linked.COLUMNS if with_links else ()
             if columns is not None:
                 cells = [*stored(columns), *more]
             else:
                 cells = header_cells(keys, full=full, more=more)
-            header = csv_header(cells, has_bom=request.bom)
+            delimiter = _delimiter(request)
+            header = csv_header(cells, has_bom=request.bom, delimiter=delimiter)
             yield pb.ExportSubscribersResponse(lines=[header])
         limit = BATCH
         while True:
@@ -115,6 +121,7 @@ def _exported(
     reply, full = pb.ExportSubscribersResponse(), request.view == pb.Subscriber.FULL
     if request.format == Export.CSV:
         escapes = not request.HasField("escape_formulas") or request.escape_formulas
+        delimiter = _delimiter(request)
         for index, row in enumerate(rows):
             more = urls[index] if urls else ()
             if columns is not None:
@@ -122,7 +129,7 @@ def _exported(
                 cells += [text or "" for text in more]
             else:
                 cells = row_cells(row, keys, full=full, more=more, escapes_formulas=escapes)
-            reply.lines.add(cells=cells)
+            reply.lines.add(cells=cells, delimiter=delimiter)
     else:
         fill_all(reply.subscribers, rows, full=full or columns is not None)
         if columns is not None:
@@ -132,6 +139,12 @@ def _exported(
     return reply
 
 
-def _disposition(*, is_csv: bool) -> str:
-    """Returns the header by which a browser stores the response as a file."""
-    return f'attachment; filename="subscribers.{"csv" if is_csv else "ndjson"}"'
+def _delimiter(request: pb.ExportSubscribersRequest) -> str:
+    """Returns the delimiter for lines of CSV; empty for the comma."""
+    return ";" if request.delimiter == Export.SEMICOLON else ""
+
+
+def _words(request: pb.ExportSubscribersRequest) -> str:
+    """Returns the filters of a request as words for the name of its file."""
+    status = pb.Subscriber.Status.Name(request.status) if request.status else ""
+    return " ".join(filter(None, (request.filter, request.q, status, request.tag)))

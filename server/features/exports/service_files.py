@@ -46,6 +46,7 @@ from ..subscribers.query.request import FilterExpressions
 from ..subscribers.store_reading import find_each
 from . import store
 from .columns import columns_of, stored
+from .file_names import disposition, segment_name
 from .messages import export
 
 # A download ends within so many seconds after its key is revoked, and the next byte is sent.
@@ -98,6 +99,7 @@ class ExportService(WatchMethods, ExportServiceServicer):
             "columns": list(request.columns),
             "names": stored(columns),
             "bom": request.bom,
+            "delimiter": ";" if request.delimiter == Export.SEMICOLON else ",",
             "ids": ids,
             "excludeIds": excluded,
             "escapeFormulas": not request.HasField("escape_formulas") or request.escape_formulas,
@@ -212,13 +214,16 @@ class ExportService(WatchMethods, ExportServiceServicer):
             except FileMissing:
                 raise ExportNotFound from None
             await self._database.write(lambda tx: tx.record_change(state.row.id))
-            file_format = state.job["format"]
-            name = _file_name(state, _SUFFIXES[file_format])
+            selected = state.operation.as_json()
+            words = f"{selected['filter']} {selected['q']}"
+            if segment := selected["segmentId"]:
+                find_name = partial(segment_name, caller.account_id, segment)
+                words = await self._database.read(find_name)
             sha256 = base64.b64encode(bytes.fromhex(digest)).decode()
             metadata = [
                 ("accept-ranges", "bytes"),
                 ("etag", etag),
-                ("content-disposition", f'attachment; filename="{name}"'),
+                ("content-disposition", disposition(words, _ending(state))),
                 ("repr-digest", f"sha-256=:{sha256}:"),
                 ("cache-control", "private, no-store"),
                 ("x-content-length", str(end - start)),
@@ -226,7 +231,7 @@ class ExportService(WatchMethods, ExportServiceServicer):
             if part is not None:
                 metadata.append(("content-range", f"bytes {start}-{end - 1}/{size}"))
             await accept(context, *metadata)
-            content_type = _MEDIA_TYPES[file_format]
+            content_type = _MEDIA_TYPES[state.job["format"]]
             checked = time.monotonic()
             yield HttpBody(content_type=content_type, data=first)
             del first
@@ -252,8 +257,8 @@ def _find_for(caller: Caller, export_id: str, tx: Transaction) -> store.ExportSt
     return store.find(caller.account_id, export_id, tx)
 
 
-def _file_name(state: store.ExportState, suffix: str) -> str:
-    """Returns a name with the time of the export, such as subscribers-20261127-105826.csv."""
+def _ending(state: store.ExportState) -> str:
+    """Returns the end of a name with the time of the export, such as -20261127-105826.csv."""
     time = iso8601(state.operation.created_at)
     date, clock = time[:10].replace("-", ""), time[11:19].replace(":", "")
-    return f"subscribers-{date}-{clock}.{suffix}"
+    return f"-{date}-{clock}.{_SUFFIXES[state.job['format']]}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -145,7 +145,7 @@ def _start(row: OperationRow) -> bytes:
     assert isinstance(content, JobRequest)
     if content.job["format"] != CSV:
         return b""
-    (header,) = _csv([content.job["names"]])
+    (header,) = _csv([content.job["names"]], content.job)
     return ("\ufeff" if content.job["bom"] else "").encode() + header
 
 
@@ -183,7 +183,7 @@ def _lines(rows: Sequence[SubscriberRow], job: dict[str, object]) -> list[bytes]
     columns = from_stored(job["names"])  # type: ignore[arg-type]
     if job["format"] == CSV:
         escapes = bool(job["escapeFormulas"])
-        return _csv([column_cells(row, columns, escapes_formulas=escapes) for row in rows])
+        return _csv([column_cells(row, columns, escapes_formulas=escapes) for row in rows], job)
     if job["columns"]:
         records = map(Record(columns).of, rows)
     else:
@@ -197,9 +197,11 @@ class _Lines(list[str]):
     write = list.append
 
 
-def _csv(rows: Sequence[Sequence[str]]) -> list[bytes]:
+def _csv(rows: Sequence[Sequence[str]], job: Mapping[str, object]) -> list[bytes]:
     lines = _Lines()
-    csv.writer(lines, lineterminator="\r\n").writerows(rows)
+    # An earlier version stored none.
+    delimiter = str(job.get("delimiter", ","))
+    csv.writer(lines, delimiter=delimiter, lineterminator="\r\n").writerows(rows)
     return list(map(str.encode, lines))
 
 

@@ -253,7 +253,9 @@ type CreateExportRequest struct {
 	Ids []string `protobuf:"bytes,9,rep,name=ids,proto3" json:"ids,omitempty"`
 	// Identifiers of subscribers that are not exported: at most 1,000. Not accepted with ids. Those
 	// that do not match are ignored.
-	ExcludeIds    []string `protobuf:"bytes,10,rep,name=exclude_ids,json=excludeIds,proto3" json:"exclude_ids,omitempty"`
+	ExcludeIds []string `protobuf:"bytes,10,rep,name=exclude_ids,json=excludeIds,proto3" json:"exclude_ids,omitempty"`
+	// What separates the cells of CSV. Ignored if the format is NDJSON. Default: COMMA.
+	Delimiter     Export_Delimiter `protobuf:"varint,11,opt,name=delimiter,proto3,enum=roster.v1.Export_Delimiter" json:"delimiter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -356,6 +358,13 @@ func (x *CreateExportRequest) GetExcludeIds() []string {
 		return x.ExcludeIds
 	}
 	return nil
+}
+
+func (x *CreateExportRequest) GetDelimiter() Export_Delimiter {
+	if x != nil {
+		return x.Delimiter
+	}
+	return Export_DELIMITER_UNSPECIFIED
 }
 
 // The started export.
@@ -1057,7 +1066,7 @@ const file_roster_v1_exports_proto_rawDesc = "" +
 	"\bended_at\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:17.247ZR\aendedAt\x12]\n" +
 	"\n" +
 	"expires_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\texpiresAt\x12&\n" +
-	"\x05actor\x18\x12 \x01(\v2\x10.roster.v1.ActorR\x05actor\"\xaa\x04\n" +
+	"\x05actor\x18\x12 \x01(\v2\x10.roster.v1.ActorR\x05actor\"\x80\x05\n" +
 	"\x13CreateExportRequest\x12E\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x18.roster.v1.Export.FormatB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03CSV\xe0\xb5\x18\x01R\x06format\x12:\n" +
 	"\x06filter\x18\x02 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
@@ -1071,7 +1080,8 @@ const file_roster_v1_exports_proto_rawDesc = "" +
 	"\x03ids\x18\t \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\xe8\a\"\x06r\x04\x10\x01\x18\x1aR\x03ids\x122\n" +
 	"\vexclude_ids\x18\n" +
 	" \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\xe8\a\"\x06r\x04\x10\x01\x18\x1aR\n" +
-	"excludeIdsB\x12\n" +
+	"excludeIds\x12T\n" +
+	"\tdelimiter\x18\v \x01(\x0e2\x1b.roster.v1.Export.DelimiterB\x19\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tSEMICOLON\xe0\xb5\x18\x01R\tdelimiterB\x12\n" +
 	"\x10_escape_formulas\"\x87\x01\n" +
 	"\x14CreateExportResponse\x12;\n" +
 	"\x06export\x18\x01 \x01(\v2\x1b.roster.v1.SubscriberExportB\x06\xbaH\x03\xc8\x01\x01R\x06export\x122\n" +
@@ -1167,7 +1177,8 @@ var file_roster_v1_exports_proto_goTypes = []any{
 	(*ReasonCount)(nil),           // 17: roster.v1.ReasonCount
 	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
 	(*Actor)(nil),                 // 19: roster.v1.Actor
-	(*httpbody.HttpBody)(nil),     // 20: google.api.HttpBody
+	(Export_Delimiter)(0),         // 20: roster.v1.Export.Delimiter
+	(*httpbody.HttpBody)(nil),     // 21: google.api.HttpBody
 }
 var file_roster_v1_exports_proto_depIdxs = []int32{
 	14, // 0: roster.v1.SubscriberExport.state:type_name -> roster.v1.Operation.State
@@ -1180,30 +1191,31 @@ var file_roster_v1_exports_proto_depIdxs = []int32{
 	19, // 7: roster.v1.SubscriberExport.actor:type_name -> roster.v1.Actor
 	15, // 8: roster.v1.CreateExportRequest.format:type_name -> roster.v1.Export.Format
 	16, // 9: roster.v1.CreateExportRequest.view:type_name -> roster.v1.Subscriber.View
-	0,  // 10: roster.v1.CreateExportResponse.export:type_name -> roster.v1.SubscriberExport
-	0,  // 11: roster.v1.ListExportsResponse.exports:type_name -> roster.v1.SubscriberExport
-	0,  // 12: roster.v1.GetExportResponse.export:type_name -> roster.v1.SubscriberExport
-	0,  // 13: roster.v1.CancelExportResponse.export:type_name -> roster.v1.SubscriberExport
-	0,  // 14: roster.v1.WatchExportResponse.export:type_name -> roster.v1.SubscriberExport
-	1,  // 15: roster.v1.ExportService.CreateExport:input_type -> roster.v1.CreateExportRequest
-	3,  // 16: roster.v1.ExportService.ListExports:input_type -> roster.v1.ListExportsRequest
-	5,  // 17: roster.v1.ExportService.GetExport:input_type -> roster.v1.GetExportRequest
-	7,  // 18: roster.v1.ExportService.CancelExport:input_type -> roster.v1.CancelExportRequest
-	9,  // 19: roster.v1.ExportService.WatchExport:input_type -> roster.v1.WatchExportRequest
-	11, // 20: roster.v1.ExportService.DownloadExport:input_type -> roster.v1.DownloadExportRequest
-	12, // 21: roster.v1.ExportService.DeleteExport:input_type -> roster.v1.DeleteExportRequest
-	2,  // 22: roster.v1.ExportService.CreateExport:output_type -> roster.v1.CreateExportResponse
-	4,  // 23: roster.v1.ExportService.ListExports:output_type -> roster.v1.ListExportsResponse
-	6,  // 24: roster.v1.ExportService.GetExport:output_type -> roster.v1.GetExportResponse
-	8,  // 25: roster.v1.ExportService.CancelExport:output_type -> roster.v1.CancelExportResponse
-	10, // 26: roster.v1.ExportService.WatchExport:output_type -> roster.v1.WatchExportResponse
-	20, // 27: roster.v1.ExportService.DownloadExport:output_type -> google.api.HttpBody
-	13, // 28: roster.v1.ExportService.DeleteExport:output_type -> roster.v1.DeleteExportResponse
-	22, // [22:29] is the sub-list for method output_type
-	15, // [15:22] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	20, // 10: roster.v1.CreateExportRequest.delimiter:type_name -> roster.v1.Export.Delimiter
+	0,  // 11: roster.v1.CreateExportResponse.export:type_name -> roster.v1.SubscriberExport
+	0,  // 12: roster.v1.ListExportsResponse.exports:type_name -> roster.v1.SubscriberExport
+	0,  // 13: roster.v1.GetExportResponse.export:type_name -> roster.v1.SubscriberExport
+	0,  // 14: roster.v1.CancelExportResponse.export:type_name -> roster.v1.SubscriberExport
+	0,  // 15: roster.v1.WatchExportResponse.export:type_name -> roster.v1.SubscriberExport
+	1,  // 16: roster.v1.ExportService.CreateExport:input_type -> roster.v1.CreateExportRequest
+	3,  // 17: roster.v1.ExportService.ListExports:input_type -> roster.v1.ListExportsRequest
+	5,  // 18: roster.v1.ExportService.GetExport:input_type -> roster.v1.GetExportRequest
+	7,  // 19: roster.v1.ExportService.CancelExport:input_type -> roster.v1.CancelExportRequest
+	9,  // 20: roster.v1.ExportService.WatchExport:input_type -> roster.v1.WatchExportRequest
+	11, // 21: roster.v1.ExportService.DownloadExport:input_type -> roster.v1.DownloadExportRequest
+	12, // 22: roster.v1.ExportService.DeleteExport:input_type -> roster.v1.DeleteExportRequest
+	2,  // 23: roster.v1.ExportService.CreateExport:output_type -> roster.v1.CreateExportResponse
+	4,  // 24: roster.v1.ExportService.ListExports:output_type -> roster.v1.ListExportsResponse
+	6,  // 25: roster.v1.ExportService.GetExport:output_type -> roster.v1.GetExportResponse
+	8,  // 26: roster.v1.ExportService.CancelExport:output_type -> roster.v1.CancelExportResponse
+	10, // 27: roster.v1.ExportService.WatchExport:output_type -> roster.v1.WatchExportResponse
+	21, // 28: roster.v1.ExportService.DownloadExport:output_type -> google.api.HttpBody
+	13, // 29: roster.v1.ExportService.DeleteExport:output_type -> roster.v1.DeleteExportResponse
+	23, // [23:30] is the sub-list for method output_type
+	16, // [16:23] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_exports_proto_init() }

@@ -281,7 +281,9 @@ type CsvLine struct {
 	// Whether the line is a row that is not well-formed CSV, such as one with a quote that is
 	// not closed. The row fails with INVALID_ROW. Its cells are then split at delimiters, and a
 	// malformed cell keeps its quotes. Set by the gateway, never for a header.
-	Malformed     bool `protobuf:"varint,3,opt,name=malformed,proto3" json:"malformed,omitempty"`
+	Malformed bool `protobuf:"varint,3,opt,name=malformed,proto3" json:"malformed,omitempty"`
+	// Delimiter of the cells when the gateway writes the line of a response. Default: the comma.
+	Delimiter     string `protobuf:"bytes,4,opt,name=delimiter,proto3" json:"delimiter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -335,6 +337,13 @@ func (x *CsvLine) GetMalformed() bool {
 		return x.Malformed
 	}
 	return false
+}
+
+func (x *CsvLine) GetDelimiter() string {
+	if x != nil {
+		return x.Delimiter
+	}
+	return ""
 }
 
 var file_roster_v1_http_proto_extTypes = []protoimpl.ExtensionInfo{
@@ -836,11 +845,12 @@ const file_roster_v1_http_proto_rawDesc = "" +
 	"\aonly_if\x18\x02 \x01(\tR\x06onlyIf\";\n" +
 	"\vDeprecation\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\tR\x05since\x12\x16\n" +
-	"\x06sunset\x18\x02 \x01(\tR\x06sunset\"U\n" +
+	"\x06sunset\x18\x02 \x01(\tR\x06sunset\"s\n" +
 	"\aCsvLine\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05cells\x18\x02 \x03(\tR\x05cells\x12\x1c\n" +
-	"\tmalformed\x18\x03 \x01(\bR\tmalformed:R\n" +
+	"\tmalformed\x18\x03 \x01(\bR\tmalformed\x12\x1c\n" +
+	"\tdelimiter\x18\x04 \x01(\tR\tdelimiter:R\n" +
 	"\x15no_control_characters\x12\x1c.google.protobuf.FileOptions\x18ц\x03 \x01(\bR\x13noControlCharacters:G\n" +
 	"\x0esuccess_status\x12\x1e.google.protobuf.MethodOptions\x18ц\x03 \x01(\x05R\rsuccessStatus:K\n" +
 	"\x06access\x12\x1e.google.protobuf.MethodOptions\x18҆\x03 \x01(\v2\x11.roster.v1.AccessR\x06access:X\n" +

@@ -511,6 +511,62 @@ func (Export_Format) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_rows_proto_rawDescGZIP(), []int{3, 0}
 }
 
+// What separates the cells of CSV. There is no line "sep=;" for Excel before the header: it makes
+// Excel ignore the byte order mark, and other programs read it as the header. Excel reads the
+// delimiter of the regional settings, which is the semicolon where decimals have a comma, as in
+// Germany. Imports detect both.
+type Export_Delimiter int32
+
+const (
+	// The comma.
+	Export_DELIMITER_UNSPECIFIED Export_Delimiter = 0
+	// The comma, as in RFC 4180.
+	Export_COMMA Export_Delimiter = 1
+	// The semicolon.
+	Export_SEMICOLON Export_Delimiter = 2
+)
+
+// Enum value maps for Export_Delimiter.
+var (
+	Export_Delimiter_name = map[int32]string{
+		0: "DELIMITER_UNSPECIFIED",
+		1: "COMMA",
+		2: "SEMICOLON",
+	}
+	Export_Delimiter_value = map[string]int32{
+		"DELIMITER_UNSPECIFIED": 0,
+		"COMMA":                 1,
+		"SEMICOLON":             2,
+	}
+)
+
+func (x Export_Delimiter) Enum() *Export_Delimiter {
+	p := new(Export_Delimiter)
+	*p = x
+	return p
+}
+
+func (x Export_Delimiter) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Export_Delimiter) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_rows_proto_enumTypes[7].Descriptor()
+}
+
+func (Export_Delimiter) Type() protoreflect.EnumType {
+	return &file_roster_v1_rows_proto_enumTypes[7]
+}
+
+func (x Export_Delimiter) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Export_Delimiter.Descriptor instead.
+func (Export_Delimiter) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_rows_proto_rawDescGZIP(), []int{3, 1}
+}
+
 // Definitions shared by the rows of bulk requests and imports.
 type Row struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -989,12 +1045,16 @@ const file_roster_v1_rows_proto_rawDesc = "" +
 	"\x11ORDER_UNSPECIFIED\x10\x00\x12\a\n" +
 	"\x03MDY\x10\x01\x12\a\n" +
 	"\x03DMY\x10\x02\x12\a\n" +
-	"\x03YMD\x10\x03\"g\n" +
+	"\x03YMD\x10\x03\"\xa9\x01\n" +
 	"\x06Export\"]\n" +
 	"\x06Format\x12\x16\n" +
 	"\x12FORMAT_UNSPECIFIED\x10\x00\x12$\n" +
 	"\x06NDJSON\x10\x01\x1a\x18\x92\xb5\x18\x14application/x-ndjson\x12\x15\n" +
-	"\x03CSV\x10\x02\x1a\f\x92\xb5\x18\btext/csv\"\x9e\x01\n" +
+	"\x03CSV\x10\x02\x1a\f\x92\xb5\x18\btext/csv\"@\n" +
+	"\tDelimiter\x12\x19\n" +
+	"\x15DELIMITER_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05COMMA\x10\x01\x12\r\n" +
+	"\tSEMICOLON\x10\x02\"\x9e\x01\n" +
 	"\vBulkFailure\x12\x1b\n" +
 	"\x05index\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x011R\x05index\x12)\n" +
 	"\x05email\x18\x02 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x05email\x12G\n" +
@@ -1024,7 +1084,7 @@ func file_roster_v1_rows_proto_rawDescGZIP() []byte {
 	return file_roster_v1_rows_proto_rawDescData
 }
 
-var file_roster_v1_rows_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_roster_v1_rows_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_roster_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_roster_v1_rows_proto_goTypes = []any{
 	(Row_Reason)(0),           // 0: roster.v1.Row.Reason
@@ -1034,14 +1094,15 @@ var file_roster_v1_rows_proto_goTypes = []any{
 	(Import_Results)(0),       // 4: roster.v1.Import.Results
 	(DateFormat_Order)(0),     // 5: roster.v1.DateFormat.Order
 	(Export_Format)(0),        // 6: roster.v1.Export.Format
-	(*Row)(nil),               // 7: roster.v1.Row
-	(*Import)(nil),            // 8: roster.v1.Import
-	(*DateFormat)(nil),        // 9: roster.v1.DateFormat
-	(*Export)(nil),            // 10: roster.v1.Export
-	(*BulkFailure)(nil),       // 11: roster.v1.BulkFailure
-	(*ReasonCount)(nil),       // 12: roster.v1.ReasonCount
-	(*UnrecognizedCells)(nil), // 13: roster.v1.UnrecognizedCells
-	(*Row_Fault)(nil),         // 14: roster.v1.Row.Fault
+	(Export_Delimiter)(0),     // 7: roster.v1.Export.Delimiter
+	(*Row)(nil),               // 8: roster.v1.Row
+	(*Import)(nil),            // 9: roster.v1.Import
+	(*DateFormat)(nil),        // 10: roster.v1.DateFormat
+	(*Export)(nil),            // 11: roster.v1.Export
+	(*BulkFailure)(nil),       // 12: roster.v1.BulkFailure
+	(*ReasonCount)(nil),       // 13: roster.v1.ReasonCount
+	(*UnrecognizedCells)(nil), // 14: roster.v1.UnrecognizedCells
+	(*Row_Fault)(nil),         // 15: roster.v1.Row.Fault
 }
 var file_roster_v1_rows_proto_depIdxs = []int32{
 	0, // 0: roster.v1.BulkFailure.reason:type_name -> roster.v1.Row.Reason
@@ -1064,7 +1125,7 @@ func file_roster_v1_rows_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_rows_proto_rawDesc), len(file_roster_v1_rows_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      8,
 			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -4077,7 +4077,10 @@ type ExportSubscribersRequest struct {
 	// CSV in this order: those of the view FULL, such as email or updatedAt, customFields.KEY, and
 	// customFields for all custom fields. Records of NDJSON contain these fields only, in the order
 	// of the API. Default: the fields of the view.
-	Columns       []string `protobuf:"bytes,16,rep,name=columns,proto3" json:"columns,omitempty"`
+	Columns []string `protobuf:"bytes,16,rep,name=columns,proto3" json:"columns,omitempty"`
+	// What separates the cells of CSV. On gRPC, each line names it. Ignored if the format is not CSV.
+	// Default: COMMA.
+	Delimiter     Export_Delimiter `protobuf:"varint,17,opt,name=delimiter,proto3,enum=roster.v1.Export_Delimiter" json:"delimiter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4222,6 +4225,13 @@ func (x *ExportSubscribersRequest) GetColumns() []string {
 		return x.Columns
 	}
 	return nil
+}
+
+func (x *ExportSubscribersRequest) GetDelimiter() Export_Delimiter {
+	if x != nil {
+		return x.Delimiter
+	}
+	return Export_DELIMITER_UNSPECIFIED
 }
 
 // Exported subscribers, as records or as lines of CSV.
@@ -4977,7 +4987,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\a_presetJ\x04\b\x05\x10\x06\"\x82\x01\n" +
 	"\x19ImportSubscribersResponse\x121\n" +
 	"\aresults\x18\x01 \x03(\v2\x17.roster.v1.ImportResultR\aresults\x122\n" +
-	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xed\t\n" +
+	"\asummary\x18\x02 \x01(\v2\x18.roster.v1.ImportSummaryR\asummary\"\xc3\n" +
+	"\n" +
 	"\x18ExportSubscribersRequest\x12H\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x18.roster.v1.Export.FormatB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NDJSON\xe0\xb5\x18\x01R\x06format\x12O\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x19\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tCONFIRMED\xe0\xb5\x18\x01R\x06status\x12\x1d\n" +
@@ -4997,7 +5008,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x03bom\x18\r \x01(\bB\t\xaa\xb5\x18\x05falseR\x03bom\x126\n" +
 	"\x0fescape_formulas\x18\x0e \x01(\bB\b\xaa\xb5\x18\x04trueH\x00R\x0eescapeFormulas\x88\x01\x01\x12!\n" +
 	"\x01q\x18\x0f \x01(\tB\x13\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01\xaa\xb5\x18\x03adaR\x01q\x12^\n" +
-	"\acolumns\x18\x10 \x03(\tBD\xbaH\x0e\x92\x01\v\x10\xc8\x01\"\x06r\x04\x10\x01\x18d\xaa\xb5\x18+[\"email\", \"firstName\", \"customFields.plan\"]\xf8\xb6\x18\x01R\acolumns\"-\n" +
+	"\acolumns\x18\x10 \x03(\tBD\xbaH\x0e\x92\x01\v\x10\xc8\x01\"\x06r\x04\x10\x01\x18d\xaa\xb5\x18+[\"email\", \"firstName\", \"customFields.plan\"]\xf8\xb6\x18\x01R\acolumns\x12T\n" +
+	"\tdelimiter\x18\x11 \x01(\x0e2\x1b.roster.v1.Export.DelimiterB\x19\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tSEMICOLON\xe0\xb5\x18\x01R\tdelimiter\"-\n" +
 	"\aInclude\x12\x17\n" +
 	"\x13INCLUDE_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05LINKS\x10\x01B\x12\n" +
@@ -5136,6 +5148,7 @@ var file_roster_v1_subscribers_proto_goTypes = []any{
 	(*UnrecognizedCells)(nil),     // 70: roster.v1.UnrecognizedCells
 	(*ReasonCount)(nil),           // 71: roster.v1.ReasonCount
 	(Export_Format)(0),            // 72: roster.v1.Export.Format
+	(Export_Delimiter)(0),         // 73: roster.v1.Export.Delimiter
 }
 var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	0,   // 0: roster.v1.Subscriber.status:type_name -> roster.v1.Subscriber.Status
@@ -5229,48 +5242,49 @@ var file_roster_v1_subscribers_proto_depIdxs = []int32{
 	54,  // 88: roster.v1.ExportSubscribersRequest.updated_before:type_name -> google.protobuf.Timestamp
 	1,   // 89: roster.v1.ExportSubscribersRequest.view:type_name -> roster.v1.Subscriber.View
 	7,   // 90: roster.v1.ExportSubscribersRequest.include:type_name -> roster.v1.ExportSubscribersRequest.Include
-	8,   // 91: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
-	66,  // 92: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
-	54,  // 93: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
-	0,   // 94: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
-	0,   // 95: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
-	9,   // 96: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
-	12,  // 97: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
-	15,  // 98: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
-	17,  // 99: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
-	19,  // 100: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
-	21,  // 101: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
-	23,  // 102: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
-	25,  // 103: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
-	27,  // 104: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
-	30,  // 105: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
-	33,  // 106: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
-	35,  // 107: roster.v1.SubscriberService.GetSubscriberMailability:input_type -> roster.v1.GetSubscriberMailabilityRequest
-	37,  // 108: roster.v1.SubscriberService.GetSubscriberErasurePreview:input_type -> roster.v1.GetSubscriberErasurePreviewRequest
-	42,  // 109: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
-	46,  // 110: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
-	48,  // 111: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
-	10,  // 112: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
-	14,  // 113: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
-	16,  // 114: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
-	18,  // 115: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
-	20,  // 116: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
-	22,  // 117: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
-	24,  // 118: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
-	26,  // 119: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
-	28,  // 120: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
-	31,  // 121: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
-	34,  // 122: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
-	36,  // 123: roster.v1.SubscriberService.GetSubscriberMailability:output_type -> roster.v1.GetSubscriberMailabilityResponse
-	39,  // 124: roster.v1.SubscriberService.GetSubscriberErasurePreview:output_type -> roster.v1.GetSubscriberErasurePreviewResponse
-	45,  // 125: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
-	47,  // 126: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
-	49,  // 127: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
-	112, // [112:128] is the sub-list for method output_type
-	96,  // [96:112] is the sub-list for method input_type
-	96,  // [96:96] is the sub-list for extension type_name
-	96,  // [96:96] is the sub-list for extension extendee
-	0,   // [0:96] is the sub-list for field type_name
+	73,  // 91: roster.v1.ExportSubscribersRequest.delimiter:type_name -> roster.v1.Export.Delimiter
+	8,   // 92: roster.v1.ExportSubscribersResponse.subscribers:type_name -> roster.v1.Subscriber
+	66,  // 93: roster.v1.ExportSubscribersResponse.lines:type_name -> roster.v1.CsvLine
+	54,  // 94: roster.v1.Subscriber.Consent.at:type_name -> google.protobuf.Timestamp
+	0,   // 95: roster.v1.SubscriberHistoryEntry.StatusChange.from_status:type_name -> roster.v1.Subscriber.Status
+	0,   // 96: roster.v1.SubscriberHistoryEntry.StatusChange.to_status:type_name -> roster.v1.Subscriber.Status
+	9,   // 97: roster.v1.SubscriberService.CreateSubscriber:input_type -> roster.v1.CreateSubscriberRequest
+	12,  // 98: roster.v1.SubscriberService.BulkCreateSubscribers:input_type -> roster.v1.BulkCreateSubscribersRequest
+	15,  // 99: roster.v1.SubscriberService.GetSubscriber:input_type -> roster.v1.GetSubscriberRequest
+	17,  // 100: roster.v1.SubscriberService.BatchGetSubscribers:input_type -> roster.v1.BatchGetSubscribersRequest
+	19,  // 101: roster.v1.SubscriberService.ListSubscribers:input_type -> roster.v1.ListSubscribersRequest
+	21,  // 102: roster.v1.SubscriberService.UpdateSubscriber:input_type -> roster.v1.UpdateSubscriberRequest
+	23,  // 103: roster.v1.SubscriberService.ChangeSubscriberStatus:input_type -> roster.v1.ChangeSubscriberStatusRequest
+	25,  // 104: roster.v1.SubscriberService.AddSubscriberTags:input_type -> roster.v1.AddSubscriberTagsRequest
+	27,  // 105: roster.v1.SubscriberService.RemoveSubscriberTags:input_type -> roster.v1.RemoveSubscriberTagsRequest
+	30,  // 106: roster.v1.SubscriberService.ListSubscriberHistory:input_type -> roster.v1.ListSubscriberHistoryRequest
+	33,  // 107: roster.v1.SubscriberService.GetSubscriberPersonalData:input_type -> roster.v1.GetSubscriberPersonalDataRequest
+	35,  // 108: roster.v1.SubscriberService.GetSubscriberMailability:input_type -> roster.v1.GetSubscriberMailabilityRequest
+	37,  // 109: roster.v1.SubscriberService.GetSubscriberErasurePreview:input_type -> roster.v1.GetSubscriberErasurePreviewRequest
+	42,  // 110: roster.v1.SubscriberService.ImportSubscribers:input_type -> roster.v1.ImportSubscribersRequest
+	46,  // 111: roster.v1.SubscriberService.ExportSubscribers:input_type -> roster.v1.ExportSubscribersRequest
+	48,  // 112: roster.v1.SubscriberService.DeleteSubscriber:input_type -> roster.v1.DeleteSubscriberRequest
+	10,  // 113: roster.v1.SubscriberService.CreateSubscriber:output_type -> roster.v1.CreateSubscriberResponse
+	14,  // 114: roster.v1.SubscriberService.BulkCreateSubscribers:output_type -> roster.v1.BulkCreateSubscribersResponse
+	16,  // 115: roster.v1.SubscriberService.GetSubscriber:output_type -> roster.v1.GetSubscriberResponse
+	18,  // 116: roster.v1.SubscriberService.BatchGetSubscribers:output_type -> roster.v1.BatchGetSubscribersResponse
+	20,  // 117: roster.v1.SubscriberService.ListSubscribers:output_type -> roster.v1.ListSubscribersResponse
+	22,  // 118: roster.v1.SubscriberService.UpdateSubscriber:output_type -> roster.v1.UpdateSubscriberResponse
+	24,  // 119: roster.v1.SubscriberService.ChangeSubscriberStatus:output_type -> roster.v1.ChangeSubscriberStatusResponse
+	26,  // 120: roster.v1.SubscriberService.AddSubscriberTags:output_type -> roster.v1.AddSubscriberTagsResponse
+	28,  // 121: roster.v1.SubscriberService.RemoveSubscriberTags:output_type -> roster.v1.RemoveSubscriberTagsResponse
+	31,  // 122: roster.v1.SubscriberService.ListSubscriberHistory:output_type -> roster.v1.ListSubscriberHistoryResponse
+	34,  // 123: roster.v1.SubscriberService.GetSubscriberPersonalData:output_type -> roster.v1.GetSubscriberPersonalDataResponse
+	36,  // 124: roster.v1.SubscriberService.GetSubscriberMailability:output_type -> roster.v1.GetSubscriberMailabilityResponse
+	39,  // 125: roster.v1.SubscriberService.GetSubscriberErasurePreview:output_type -> roster.v1.GetSubscriberErasurePreviewResponse
+	45,  // 126: roster.v1.SubscriberService.ImportSubscribers:output_type -> roster.v1.ImportSubscribersResponse
+	47,  // 127: roster.v1.SubscriberService.ExportSubscribers:output_type -> roster.v1.ExportSubscribersResponse
+	49,  // 128: roster.v1.SubscriberService.DeleteSubscriber:output_type -> roster.v1.DeleteSubscriberResponse
+	113, // [113:129] is the sub-list for method output_type
+	97,  // [97:113] is the sub-list for method input_type
+	97,  // [97:97] is the sub-list for extension type_name
+	97,  // [97:97] is the sub-list for extension extendee
+	0,   // [0:97] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_subscribers_proto_init() }

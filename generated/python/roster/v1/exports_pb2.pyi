@@ -141,6 +141,7 @@ class CreateExportRequest(_message.Message):
     ESCAPE_FORMULAS_FIELD_NUMBER: _builtins.int
     IDS_FIELD_NUMBER: _builtins.int
     EXCLUDE_IDS_FIELD_NUMBER: _builtins.int
+    DELIMITER_FIELD_NUMBER: _builtins.int
     format: _rows_pb2.Export.Format.ValueType
     """Format of the file: NDJSON or CSV. Default: CSV. For Excel, set bom as well."""
     filter: _builtins.str
@@ -161,6 +162,8 @@ class CreateExportRequest(_message.Message):
     """Whether text in CSV that a spreadsheet would run as a formula is escaped, as in
     ExportSubscribers. Default: true.
     """
+    delimiter: _rows_pb2.Export.Delimiter.ValueType
+    """What separates the cells of CSV. Ignored if the format is NDJSON. Default: COMMA."""
     @_builtins.property
     def columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Which fields are exported instead of those of the view, as in ExportSubscribers: at most 200."""
@@ -190,10 +193,11 @@ class CreateExportRequest(_message.Message):
         escape_formulas: _builtins.bool | None = ...,
         ids: _abc.Iterable[_builtins.str] | None = ...,
         exclude_ids: _abc.Iterable[_builtins.str] | None = ...,
+        delimiter: _rows_pb2.Export.Delimiter.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "escape_formulas", b"escape_formulas"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "bom", b"bom", "columns", b"columns", "escape_formulas", b"escape_formulas", "exclude_ids", b"exclude_ids", "filter", b"filter", "format", b"format", "ids", b"ids", "q", b"q", "segment_id", b"segment_id", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "bom", b"bom", "columns", b"columns", "delimiter", b"delimiter", "escape_formulas", b"escape_formulas", "exclude_ids", b"exclude_ids", "filter", b"filter", "format", b"format", "ids", b"ids", "q", b"q", "segment_id", b"segment_id", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__escape_formulas: _TypeAlias = _typing.Literal["escape_formulas"]  # noqa: Y015
     _WhichOneofArgType__escape_formulas: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas"]  # noqa: Y015

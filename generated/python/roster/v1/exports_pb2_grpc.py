@@ -145,7 +145,8 @@ class ExportServiceServicer:
 
     def DownloadExport(self, request, context):
         """Streams the file of an export, or a range of its bytes. Over HTTP the response is the file. It
-        has Content-Length, Content-Disposition with a name, ETag, and Repr-Digest with the SHA-256 of
+        has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
+        the time of the start), ETag, and Repr-Digest with the SHA-256 of
         the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
         9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
         headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was

@@ -164,6 +164,7 @@ class CsvLine(_message.Message):
     NUMBER_FIELD_NUMBER: _builtins.int
     CELLS_FIELD_NUMBER: _builtins.int
     MALFORMED_FIELD_NUMBER: _builtins.int
+    DELIMITER_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """Line number in the text, starting at 1. If cells contain line breaks, the number of
     the last line. 0 in responses.
@@ -173,6 +174,8 @@ class CsvLine(_message.Message):
     not closed. The row fails with INVALID_ROW. Its cells are then split at delimiters, and a
     malformed cell keeps its quotes. Set by the gateway, never for a header.
     """
+    delimiter: _builtins.str
+    """Delimiter of the cells when the gateway writes the line of a response. Default: the comma."""
     @_builtins.property
     def cells(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Cells of the line."""
@@ -183,10 +186,11 @@ class CsvLine(_message.Message):
         number: _builtins.int = ...,
         cells: _abc.Iterable[_builtins.str] | None = ...,
         malformed: _builtins.bool = ...,
+        delimiter: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cells", b"cells", "malformed", b"malformed", "number", b"number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cells", b"cells", "delimiter", b"delimiter", "malformed", b"malformed", "number", b"number"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -411,6 +411,33 @@ class Export(_message.Message):
     it. An empty cell means no value.
     """
 
+    class _Delimiter:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _DelimiterEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[Export._Delimiter.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        DELIMITER_UNSPECIFIED: Export._Delimiter.ValueType  # 0
+        """The comma."""
+        COMMA: Export._Delimiter.ValueType  # 1
+        """The comma, as in RFC 4180."""
+        SEMICOLON: Export._Delimiter.ValueType  # 2
+        """The semicolon."""
+
+    class Delimiter(_Delimiter, metaclass=_DelimiterEnumTypeWrapper):
+        """What separates the cells of CSV. There is no line "sep=;" for Excel before the header: it makes
+        Excel ignore the byte order mark, and other programs read it as the header. Excel reads the
+        delimiter of the regional settings, which is the semicolon where decimals have a comma, as in
+        Germany. Imports detect both.
+        """
+
+    DELIMITER_UNSPECIFIED: Export.Delimiter.ValueType  # 0
+    """The comma."""
+    COMMA: Export.Delimiter.ValueType  # 1
+    """The comma, as in RFC 4180."""
+    SEMICOLON: Export.Delimiter.ValueType  # 2
+    """The semicolon."""
+
     def __init__(
         self,
     ) -> None: ...

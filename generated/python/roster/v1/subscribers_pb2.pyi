@@ -2502,6 +2502,7 @@ class ExportSubscribersRequest(_message.Message):
     ESCAPE_FORMULAS_FIELD_NUMBER: _builtins.int
     Q_FIELD_NUMBER: _builtins.int
     COLUMNS_FIELD_NUMBER: _builtins.int
+    DELIMITER_FIELD_NUMBER: _builtins.int
     format: _rows_pb2.Export.Format.ValueType
     """Format of the response. If unspecified, the Accept header selects it over HTTP:
     text/csv for CSV, otherwise NDJSON.
@@ -2536,6 +2537,10 @@ class ExportSubscribersRequest(_message.Message):
     q: _builtins.str
     """Returns only subscribers whose email address, full name or last name starts with this text,
     as in ListSubscribers.
+    """
+    delimiter: _rows_pb2.Export.Delimiter.ValueType
+    """What separates the cells of CSV. On gRPC, each line names it. Ignored if the format is not CSV.
+    Default: COMMA.
     """
     @_builtins.property
     def created_after(self) -> _timestamp_pb2.Timestamp:
@@ -2586,10 +2591,11 @@ class ExportSubscribersRequest(_message.Message):
         escape_formulas: _builtins.bool | None = ...,
         q: _builtins.str = ...,
         columns: _abc.Iterable[_builtins.str] | None = ...,
+        delimiter: _rows_pb2.Export.Delimiter.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "updated_after", b"updated_after", "updated_before", b"updated_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "after_id", b"after_id", "bom", b"bom", "columns", b"columns", "created_after", b"created_after", "created_before", b"created_before", "escape_formulas", b"escape_formulas", "filter", b"filter", "format", b"format", "include", b"include", "q", b"q", "segment_id", b"segment_id", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas", "after_id", b"after_id", "bom", b"bom", "columns", b"columns", "created_after", b"created_after", "created_before", b"created_before", "delimiter", b"delimiter", "escape_formulas", b"escape_formulas", "filter", b"filter", "format", b"format", "include", b"include", "q", b"q", "segment_id", b"segment_id", "status", b"status", "tag", b"tag", "updated_after", b"updated_after", "updated_before", b"updated_before", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__escape_formulas: _TypeAlias = _typing.Literal["escape_formulas"]  # noqa: Y015
     _WhichOneofArgType__escape_formulas: _TypeAlias = _typing.Literal["_escape_formulas", b"_escape_formulas"]  # noqa: Y015

@@ -7,7 +7,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Operation_State } from "./operations_pb.js";
-import type { Export_Format, ReasonCount } from "./rows_pb.js";
+import type { Export_Delimiter, Export_Format, ReasonCount } from "./rows_pb.js";
 import type { Subscriber_View } from "./subscribers_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { Actor } from "./actors_pb.js";
@@ -237,6 +237,13 @@ export declare type CreateExportRequest = Message<"roster.v1.CreateExportRequest
    * @generated from field: repeated string exclude_ids = 10;
    */
   excludeIds: string[];
+
+  /**
+   * What separates the cells of CSV. Ignored if the format is NDJSON. Default: COMMA.
+   *
+   * @generated from field: roster.v1.Export.Delimiter delimiter = 11;
+   */
+  delimiter: Export_Delimiter;
 };
 
 /**
@@ -659,7 +666,8 @@ export declare const ExportService: GenService<{
   },
   /**
    * Streams the file of an export, or a range of its bytes. Over HTTP the response is the file. It
-   * has Content-Length, Content-Disposition with a name, ETag, and Repr-Digest with the SHA-256 of
+   * has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
+   * the time of the start), ETag, and Repr-Digest with the SHA-256 of
    * the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
    * 9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
    * headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was

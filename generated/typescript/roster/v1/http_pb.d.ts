@@ -175,6 +175,13 @@ export declare type CsvLine = Message<"roster.v1.CsvLine"> & {
    * @generated from field: bool malformed = 3;
    */
   malformed: boolean;
+
+  /**
+   * Delimiter of the cells when the gateway writes the line of a response. Default: the comma.
+   *
+   * @generated from field: string delimiter = 4;
+   */
+  delimiter: string;
 };
 
 /**

@@ -523,6 +523,42 @@ export enum Export_Format {
 export declare const Export_FormatSchema: GenEnum<Export_Format>;
 
 /**
+ * What separates the cells of CSV. There is no line "sep=;" for Excel before the header: it makes
+ * Excel ignore the byte order mark, and other programs read it as the header. Excel reads the
+ * delimiter of the regional settings, which is the semicolon where decimals have a comma, as in
+ * Germany. Imports detect both.
+ *
+ * @generated from enum roster.v1.Export.Delimiter
+ */
+export enum Export_Delimiter {
+  /**
+   * The comma.
+   *
+   * @generated from enum value: DELIMITER_UNSPECIFIED = 0;
+   */
+  DELIMITER_UNSPECIFIED = 0,
+
+  /**
+   * The comma, as in RFC 4180.
+   *
+   * @generated from enum value: COMMA = 1;
+   */
+  COMMA = 1,
+
+  /**
+   * The semicolon.
+   *
+   * @generated from enum value: SEMICOLON = 2;
+   */
+  SEMICOLON = 2,
+}
+
+/**
+ * Describes the enum roster.v1.Export.Delimiter.
+ */
+export declare const Export_DelimiterSchema: GenEnum<Export_Delimiter>;
+
+/**
  * A rejected row.
  *
  * @generated from message roster.v1.BulkFailure

@@ -7,7 +7,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
-import type { BulkFailure, DateFormat_Order, Export_Format, Import_Preset, Import_Results, ReasonCount, Row_Fault, Row_OnConflict, Row_Outcome, Row_Reason, UnrecognizedCells } from "./rows_pb.js";
+import type { BulkFailure, DateFormat_Order, Export_Delimiter, Export_Format, Import_Preset, Import_Results, ReasonCount, Row_Fault, Row_OnConflict, Row_Outcome, Row_Reason, UnrecognizedCells } from "./rows_pb.js";
 import type { Actor } from "./actors_pb.js";
 import type { Event, WebhookAttempt, WebhookDelivery } from "./deliveries_pb.js";
 import type { CsvLine } from "./http_pb.js";
@@ -2771,6 +2771,14 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
    * @generated from field: repeated string columns = 16;
    */
   columns: string[];
+
+  /**
+   * What separates the cells of CSV. On gRPC, each line names it. Ignored if the format is not CSV.
+   * Default: COMMA.
+   *
+   * @generated from field: roster.v1.Export.Delimiter delimiter = 17;
+   */
+  delimiter: Export_Delimiter;
 };
 
 /**

@@ -648,6 +648,7 @@ export interface CreateExportRequest {
   escapeFormulas?: boolean | null;
   ids?: string[] | null;
   excludeIds?: string[] | null;
+  delimiter?: "COMMA" | "SEMICOLON" | null;
 }
 
 export interface CreateExportResponse {
@@ -1384,7 +1385,7 @@ export interface Operations {
   };
   "GET /api/subscribers/export": {
     path: {  };
-    query: { format?: "NDJSON" | "CSV"; status?: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED"; tag?: string; createdAfter?: string; createdBefore?: string; afterId?: string; updatedAfter?: string; updatedBefore?: string; view?: "BASIC" | "FULL"; filter?: string; segmentId?: string; include?: "LINKS"[]; bom?: boolean; escapeFormulas?: boolean; q?: string; columns?: string[]; };
+    query: { format?: "NDJSON" | "CSV"; status?: "UNCONFIRMED" | "CONFIRMED" | "UNSUBSCRIBED" | "BOUNCED" | "COMPLAINED"; tag?: string; createdAfter?: string; createdBefore?: string; afterId?: string; updatedAfter?: string; updatedBefore?: string; view?: "BASIC" | "FULL"; filter?: string; segmentId?: string; include?: "LINKS"[]; bom?: boolean; escapeFormulas?: boolean; q?: string; columns?: string[]; delimiter?: "COMMA" | "SEMICOLON"; };
     body: undefined;
     response: unknown;
   };

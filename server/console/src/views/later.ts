@@ -1,7 +1,7 @@
 // The views that are shown less often. They are one script, which is loaded after the first view.
 
 export { Activity } from "./activity.tsx";
-export { ConsentRecord } from "./consent_record.tsx";
 export { Import } from "./import.tsx";
+export { ConsentRecord, PersonalData } from "./records.tsx";
 export { Settings } from "./settings.tsx";
 export { Webhooks } from "./webhooks.tsx";

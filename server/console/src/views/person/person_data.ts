@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import { ApiError, call, callTagged } from "../../api/client.ts";
 import type {
   GetSubscriberMailabilityResponse,
+  GetSubscriberPersonalDataResponse,
   Operations,
   Segment,
   Subscriber,
@@ -139,7 +140,7 @@ export class PersonData {
   }
 
   /** Returns all stored data about the person, with all pages of events. */
-  async personalData(): Promise<unknown> {
+  async personalData(): Promise<GetSubscriberPersonalDataResponse[]> {
     const pages = [];
     let pageToken = "";
     do {
@@ -147,7 +148,7 @@ export class PersonData {
       pages.push(page.body);
       pageToken = page.nextPage;
     } while (pageToken);
-    return pages.length === 1 ? pages[0] : pages;
+    return pages;
   }
 
   async #changed(): Promise<void> {

@@ -1,11 +1,10 @@
-import { notify } from "../../announce.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Menu } from "../../components/menu.tsx";
 import { copy } from "../../copying.ts";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
-import { errorText, t } from "../../texts.ts";
-import { copyCurl, copyLater, saveJson } from "./copy.ts";
+import { t } from "../../texts.ts";
+import { copyCurl, copyLater } from "./copy.ts";
 import type { DialogName } from "./person.tsx";
 import type { PersonData } from "./person_data.ts";
 
@@ -20,14 +19,6 @@ export function PersonMenu({
   onDialog: (name: DialogName) => void;
 }) {
   const subscriber = data.subscriber.value;
-
-  async function savePersonalData(): Promise<void> {
-    try {
-      saveJson(await data.personalData(), `personal-data-${subscriber?.id}.json`);
-    } catch (error) {
-      notify(errorText(error));
-    }
-  }
 
   return (
     <Menu class="plain more" title={t("person.more")} label={<Icon name="more" />}>
@@ -51,9 +42,9 @@ export function PersonMenu({
       )}
       {subscriber && (
         <>
-          <button type="button" data-key="p" onClick={() => void savePersonalData()}>
+          <a data-key="p" href={href(`/subscribers/${subscriber.id}/data`)}>
             {t("person.data")}
-          </button>
+          </a>
           <a data-key="r" href={href(`/subscribers/${subscriber.id}/consent`)}>
             {t("consent.title")}
           </a>

@@ -102,7 +102,8 @@ function fieldName(name: string, fields: CustomField[]): ComponentChildren {
   return <bdi>{fields.find((field) => field.key === key)?.label ?? key}</bdi>;
 }
 
-function shown(value: unknown): string {
+/** A value of a field in words. */
+export function shown(value: unknown): string {
   if (value === null || value === undefined || value === "") return "–";
   return typeof value === "boolean" ? t(value ? "yes" : "no") : String(value);
 }

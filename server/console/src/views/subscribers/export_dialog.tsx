@@ -31,6 +31,9 @@ const COLUMNS = [
 /** Those of columns of the list. */
 const OF_LIST: Record<string, string[]> = { name: ["firstName", "lastName"], created: ["createdAt"] };
 
+/** Whether decimals have a comma in the regional settings, with which Excel separates cells by semicolons. */
+const hasDecimalComma = () => new Intl.NumberFormat(navigator.language).format(0.5).includes(",");
+
 /** Downloads all who match as a file. */
 export function ExportDialog({
   query,
@@ -51,20 +54,24 @@ export function ExportDialog({
 }) {
   const format = useSignal<Format>("csv");
   const first = ["email", ...shown.flatMap((each) => OF_LIST[each] ?? [each])];
+  const own = fields.map((field) => `customFields.${field.key}`);
   const titles = new Map<string, string>([
     ...COLUMNS.map((each): [string, string] => [each, named("exported", each)]),
-    ...fields.map((field): [string, string] => [`customFields.${field.key}`, field.label]),
+    ...fields.map((field, index): [string, string] => [own[index]!, field.label]),
   ]);
   const all = [...first, ...[...titles.keys()].filter((each) => !first.includes(each))].filter((each) => titles.has(each));
-  const chosen = useSignal(first);
+  const chosen = useSignal([...first, ...own]);
+  const hasSemicolons = useSignal(hasDecimalComma());
   const isCsv = format.value !== "ndjson";
+  const columns = all.filter((each) => chosen.value.includes(each));
+  // One name for all custom fields keeps the address short.
+  const joined = own.length > 1 && own.every((each) => chosen.value.includes(each) && !first.includes(each));
   const parameters: Parameters = {
     ...searched(query),
     format: isCsv ? "CSV" : "NDJSON",
-    columns: all.filter((each) => chosen.value.includes(each)),
-    ...(format.value === "excel" ? { bom: true } : {}),
+    columns: joined ? [...columns.filter((each) => !own.includes(each)), "customFields"] : columns,
+    ...(format.value === "excel" ? { bom: true, delimiter: hasSemicolons.value ? "SEMICOLON" : "COMMA" } : {}),
   };
-  const name = `subscribers-${new Date().toISOString().slice(0, 10)}.${isCsv ? "csv" : "ndjson"}`;
   return (
     <Dialog title={plural("export.title", total)} onClose={onClose}>
       <Who group={{ query, selection: Selection.ALL }} />
@@ -79,8 +86,19 @@ export function ExportDialog({
         ]}
         onChoose={(chosen) => (format.value = chosen as Format)}
       />
+      {format.value === "excel" && (
+        <label class="check-line">
+          <input
+            type="checkbox"
+            checked={hasSemicolons.value}
+            onChange={(event) => (hasSemicolons.value = event.currentTarget.checked)}
+          />
+          {t("export.semicolons")}
+        </label>
+      )}
       <fieldset class="choices">
         <legend>{t("export.columns")}</legend>
+        {isCsv && <p class="muted">{t("export.header")}</p>}
         <div class="export-columns">
           {all.map((each) => (
             <label key={each}>
@@ -92,7 +110,9 @@ export function ExportDialog({
                   chosen.value = event.currentTarget.checked ? [...others, each] : others;
                 }}
               />
-              <bdi class="cut">{titles.get(each)}</bdi>
+              <bdi class="cut" title={titles.get(each)}>
+                {titles.get(each)}
+              </bdi>
             </label>
           ))}
         </div>
@@ -112,7 +132,7 @@ export function ExportDialog({
           class="main button"
           aria-disabled={chosen.value.length ? undefined : true}
           href={url("/api/subscribers/export", {}, parameters)}
-          download={name}
+          download=""
           onClick={(event) => {
             if (chosen.value.length) setTimeout(onClose);
             else event.preventDefault();

@@ -1,0 +1,227 @@
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import { call } from "../api/client.ts";
+import type { Subscriber } from "../api/types.ts";
+import { Part } from "../components/part.tsx";
+import { StatusLabel } from "../components/status.tsx";
+import { Time } from "../components/time.tsx";
+import { type Loaded, useLoaded } from "../load.ts";
+import { href } from "../router.ts";
+import type { Parameters } from "../routes.ts";
+import { session } from "../session.ts";
+import { t } from "../texts.ts";
+import { saveJson } from "./person/copy.ts";
+import { PersonData } from "./person/person_data.ts";
+import { Sentence } from "./person/sentence.tsx";
+import { shown, Timeline } from "./person/timeline.tsx";
+import { DeliveryLabel } from "./webhooks/deliveries.tsx";
+
+/** What proves the consent of a person or its end, as a page to print. */
+export function ConsentRecord({ id = "" }: Parameters) {
+  const data = useMemo(() => new PersonData(id, undefined, () => {}), [id]);
+  const loaded = useLoaded(async () => {
+    await loadAll(data);
+    while (data.moreHistory.value) await data.loadMoreHistory();
+    // Other fields and tags are no part of the record.
+    data.history.value = data.history.value.filter(
+      ({ type, after }) => type !== "TAGS_CHANGED" && (type !== "FIELDS_CHANGED" || after?.email !== undefined),
+    );
+    return {};
+  }, id);
+  return (
+    <Page id={id} data={data} loaded={loaded} title={t("consent.title")}>
+      {() => data.subscriber.value && <Timeline data={data} fields={[]} />}
+    </Page>
+  );
+}
+
+/** All that is stored about a person, as a page to print. */
+export function PersonalData({ id = "" }: Parameters) {
+  const data = useMemo(() => new PersonData(id, undefined, () => {}), [id]);
+  const loaded = useLoaded(async () => {
+    const query = { limit: 100 };
+    const [pages, { customFields }, { webhooks }] = await Promise.all([
+      data.personalData(),
+      call("GET /api/custom-fields", { query }),
+      call("GET /api/webhooks", { query }),
+      loadAll(data),
+    ]);
+    data.history.value = pages.flatMap((page) => page.history);
+    data.moreHistory.value = "";
+    return { pages, customFields, urls: new Map(webhooks.map((webhook) => [webhook.id, webhook.url])) };
+  }, id);
+  const pages = loaded.data?.pages ?? [];
+  return (
+    <Page
+      id={id}
+      data={data}
+      loaded={loaded}
+      title={t("person.data")}
+      facts={({ customFields }, subscriber) => (
+        <>
+          <Fact title={t("column.tags")} value={<Names of={subscriber.tags} />} />
+          <Fact title={t("person.segments")} value={<Names of={data.segments.value.map(({ name }) => name)} />} />
+          {Object.entries(subscriber.customFields ?? {}).map(([key, value]) => (
+            <Fact
+              key={key}
+              title={<bdi>{customFields.find((field) => field.key === key)?.label ?? key}</bdi>}
+              value={<bdi dir="auto">{shown(value)}</bdi>}
+            />
+          ))}
+          {(["createdAt", "updatedAt", "statusChangedAt", "confirmedAt", "unsubscribedAt"] as const).map((name) => {
+            const at = subscriber[name];
+            return <Fact key={name} title={t(`exported.${name}`)} value={at && <Time value={at} />} />;
+          })}
+        </>
+      )}
+      action={
+        <button
+          type="button"
+          disabled={!pages.length}
+          onClick={() => saveJson(pages.length === 1 ? pages[0] : pages, `personal-data-${data.subscriber.value?.id}.json`)}
+        >
+          {t("person.saveData")}
+        </button>
+      }
+    >
+      {({ customFields, urls }) => (
+        <>
+          <p class="muted">{t("person.dataText")}</p>
+          <Timeline data={data} fields={customFields} />
+          <List title={t("events")}>
+            {pages.flatMap((page) =>
+              page.events.map((event) => (
+                <li key={event.id}>
+                  {event.type} · <Time value={event.timestamp} />
+                </li>
+              )),
+            )}
+          </List>
+          <List title={t("deliveries")}>
+            {pages.flatMap((page) =>
+              page.deliveries.map(({ delivery }) => (
+                <li key={delivery.id}>
+                  <DeliveryLabel state={delivery.state} /> {delivery.eventType} →{" "}
+                  <bdi>{urls.get(delivery.webhookId) ?? delivery.webhookId}</bdi> · <Time value={delivery.createdAt} />
+                </li>
+              )),
+            )}
+          </List>
+        </>
+      )}
+    </Page>
+  );
+}
+
+async function loadAll(data: PersonData): Promise<void> {
+  await data.load();
+  if (data.error.value) throw data.error.value;
+}
+
+/** A page to print about a person: whether they may be mailed, facts, and what it contains. */
+function Page<Data extends object>({
+  id,
+  data,
+  loaded,
+  title,
+  facts,
+  action,
+  children,
+}: {
+  id: string;
+  data: PersonData;
+  loaded: Loaded<Data>;
+  title: string;
+  /** More facts about a subscriber. */
+  facts?: (data: Data, subscriber: Subscriber) => ComponentChildren;
+  action?: ComponentChildren;
+  children: (data: Data) => ComponentChildren;
+}) {
+  const account = session.value?.account;
+  const time = useMemo(() => new Date().toISOString(), [loaded.data]);
+  return (
+    <div class="page record">
+      <div class="page-head">
+        <h1>{title}</h1>
+        <div class="actions">
+          <a class="button" href={href(`/subscribers/${encodeURIComponent(id)}`)}>
+            {t("consent.back")}
+          </a>
+          {action}
+          <button type="button" class="main" onClick={() => print()}>
+            {t("consent.print")}
+          </button>
+        </div>
+      </div>
+      <Part of={loaded} bars={6}>
+        {(found) => {
+          const subscriber = data.subscriber.value;
+          const mailability = data.mailability.value;
+          const { source, ip, at } = subscriber?.consent ?? {};
+          return (
+            <>
+              <h2>
+                <bdi dir="auto">{subscriber?.email ?? id}</bdi>
+              </h2>
+              {mailability && <Sentence mailability={mailability} subscriber={subscriber} data={data} onLift={() => {}} />}
+              <dl class="facts">
+                {subscriber && (
+                  <>
+                    <Fact
+                      title={t("column.name")}
+                      value={
+                        <bdi>
+                          {subscriber.firstName} {subscriber.lastName}
+                        </bdi>
+                      }
+                    />
+                    <Fact title={t("exported.id")} value={<code>{subscriber.id}</code>} />
+                    <Fact title={t("column.status")} value={<StatusLabel status={subscriber.status} />} />
+                    {facts?.(found, subscriber)}
+                  </>
+                )}
+                <Fact title={t("exported.consentSource")} value={source && <bdi>{source}</bdi>} />
+                <Fact title={t("exported.consentAt")} value={at && <Time value={at} />} />
+                <Fact title={t("exported.consentIp")} value={ip} />
+                <Fact title={t("consent.account")} value={<bdi>{account?.displayName || account?.email}</bdi>} />
+                <Fact title={t("consent.time")} value={<Time value={time} />} />
+              </dl>
+              {children(found)}
+            </>
+          );
+        }}
+      </Part>
+    </div>
+  );
+}
+
+function Fact({ title, value }: { title: ComponentChildren; value: ComponentChildren }) {
+  return (
+    <>
+      <dt>{title}</dt>
+      <dd>{value || "–"}</dd>
+    </>
+  );
+}
+
+function Names({ of: names }: { of: string[] }) {
+  if (!names.length) return <>–</>;
+  return (
+    <span class="tags wrap">
+      {names.map((name) => (
+        <bdi class="tag" key={name}>
+          {name}
+        </bdi>
+      ))}
+    </span>
+  );
+}
+
+function List({ title, children }: { title: string; children: ComponentChildren[] }) {
+  return (
+    <section class="field">
+      <h3>{title}</h3>
+      {children.length ? <ol class="timeline">{children}</ol> : "–"}
+    </section>
+  );
+}
