@@ -53,14 +53,16 @@ export function counts({
 
 /** Returns what an operation did, in sentences. */
 export function doneText(operation: Operation): string {
-  const { state, changed = 0, processed, total } = operation;
+  const { state, changed = 0, processed, total, type } = operation;
   const values = { object: objectOf(operation) };
   const undone = undoneImports.get(operation.undoOf ?? "");
-  const texts = undone?.created
-    ? [undone.updated ? plural("undo.done.both", changed) : plural("batch.done.delete", changed)]
-    : [plural(`batch.done.${kindOf(operation)}`, changed, values)];
+  const job = type === "SUBSCRIBERS_EXPORT" && `${t(`job.${type}`)}: ${plural("subscribers.found", processed)}.`;
+  const done = undone?.created
+    ? plural(undone.updated ? "undo.done.both" : "batch.done.delete", changed)
+    : plural(`batch.done.${kindOf(operation)}`, changed, values);
+  const texts = [job || done];
   if (state === "CANCELLED") texts.unshift(t("batch.canceled", { processed: number(processed), total: number(total) }));
-  if (state === "FAILED") texts.unshift(t("batch.failed"));
+  if (state === "FAILED") texts.unshift(t(job ? "operation.FAILED" : "batch.failed"));
   if (operation.unchanged) texts.push(plural(`batch.same.${kindOf(operation)}`, operation.unchanged));
   return [...texts, ...failures(operation)].join(" ");
 }

@@ -11,6 +11,16 @@ import { hasView } from "../../views.ts";
 export function FirstSteps({ onAdd }: { onAdd: () => void }) {
   return (
     <ul class="steps">
+      <PeopleSteps onAdd={onAdd} />
+      <ConnectApp />
+    </ul>
+  );
+}
+
+/** The ways to add people in the console. */
+export function PeopleSteps({ onAdd }: { onAdd: () => void }) {
+  return (
+    <>
       <li>
         <Icon name="up" />
         <h2>{t("steps.import")}</h2>
@@ -20,7 +30,7 @@ export function FirstSteps({ onAdd }: { onAdd: () => void }) {
             {t("steps.import")}
           </a>
         ) : (
-          <a href={`${href("/")}../docs/guides/imports`} target="_blank" rel="noreferrer">
+          <a href={`${href("/")}../docs/guides/import`} target="_blank" rel="noreferrer">
             {t("empty.guide")}
           </a>
         )}
@@ -37,8 +47,7 @@ export function FirstSteps({ onAdd }: { onAdd: () => void }) {
           <p class="hint">{t("readOnly")}</p>
         )}
       </li>
-      <ConnectApp />
-    </ul>
+    </>
   );
 }
 

@@ -1,25 +1,30 @@
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { call } from "../../api/client.ts";
+import { AddPerson } from "../../components/add_person.tsx";
 import { filterable } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
 import { href, withQuery } from "../../router.ts";
 import { named, pluralParts, number, quoted, t } from "../../texts.ts";
+import { PeopleSteps } from "../home/first_steps.tsx";
 import { filterText } from "./condition_words.ts";
 import { joined, partsOf } from "./filter_parts.ts";
 import { pageQuery, type Query } from "./list.ts";
 import { anywhere, isAddress } from "./search_text.ts";
 
 /** What an empty list says: how to begin, or how to see people again. */
-export function EmptyList({ query }: { query: Query }) {
+export function EmptyList({ query, onAdded }: { query: Query; onAdded: () => void }) {
+  const adds = useSignal(false);
   const { filter, q, status, segmentId } = query;
   if (!filter && !q && !status && !segmentId) {
     return (
       <div class="empty">
         <h2>{t("empty.title")}</h2>
         <p>{t("empty.text")}</p>
-        <a href={`${href("/")}../docs/guides/import`} target="_blank" rel="noreferrer">
-          {t("empty.guide")}
-        </a>
+        <ul class="steps">
+          <PeopleSteps onAdd={() => (adds.value = true)} />
+        </ul>
+        {adds.value && <AddPerson onClose={() => (adds.value = false)} onAdded={onAdded} />}
       </div>
     );
   }

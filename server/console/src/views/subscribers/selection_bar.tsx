@@ -111,7 +111,7 @@ export function SelectionBar({
         <ExportDialog
           query={list.query}
           total={list.total}
-          size={size}
+          selection={selection}
           fields={fields}
           shown={columns}
           onClose={close}
