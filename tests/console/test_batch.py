@@ -487,6 +487,45 @@ def test_progress_is_shown_until_the_end_also_without_a_connection(owner: Person
     expect(notice(owner)).to_have_count(0)
 
 
+@pytest.mark.parametrize("person", [{"viewport": {"width": 360, "height": 740}}], indirect=True)
+def test_range_is_exported_and_unsubscribed_on_a_phone(owner: Person, tmp_path: Path) -> None:
+    page, file = owner.page, tmp_path / "export.csv"
+    menu = toolbar(owner).get_by_role("button", name="Actions")
+    owner.account.ok("ChangeSubscriberStatus", id="p0238@example.com", status="UNSUBSCRIBED")
+    page.locator("#row-0 .check").click()
+    menu.click()
+    toolbar(owner).get_by_role("button", name="Select up to…").click()
+    expect(page.locator(".notice")).to_contain_text("Tap the box of the row at the other end.")
+    page.locator("#row-4 .check").click()
+    expect(toolbar(owner)).to_contain_text("5 selected")
+    expect(page.locator(".notice")).to_have_count(0)
+
+    menu.click()
+    toolbar(owner).get_by_role("button", name="Export…").click()
+    dialog = page.get_by_role("dialog")
+    button = dialog.get_by_role("button", name="Export 5 people")
+    button.scroll_into_view_if_needed()
+    expect(button).to_be_in_viewport(ratio=1)
+    owner.check_accessibility()
+    assert exported(owner, 5, file) == [f"p{number:04}@example.com" for number in range(235, 240)]
+    expect(notice(owner).get_by_role("link", name="Download")).to_be_in_viewport(ratio=1)
+    owner.check_accessibility()
+    notice(owner).get_by_role("button", name="Close").click()
+
+    menu.click()
+    toolbar(owner).get_by_role("button", name="Status…").click()
+    expect(page.get_by_role("dialog", name="Unsubscribe 4 people?")).to_contain_text(
+        "1 of them already opted out and stays as they are."
+    )
+    button = dialog.get_by_role("button", name="Unsubscribe 4 people")
+    button.scroll_into_view_if_needed()
+    expect(button).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    button.click()
+    expect(notice(owner)).to_contain_text("4 people changed to Unsubscribed.")
+    assert total(owner, "status = UNSUBSCRIBED") == 5
+
+
 def test_keys_for_a_selection_are_listed(owner: Person) -> None:
     owner.page.keyboard.press("?")
 

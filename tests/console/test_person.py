@@ -127,9 +127,7 @@ def test_change_is_saved_when_the_field_is_left(person: Person) -> None:
     page.locator(".rows .row", has_text="ada@").click()
     shown.get_by_label("Birthday").focus()
     page.keyboard.press("Delete")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
+    shown.get_by_label("First name").focus()
     expect(shown.get_by_role("alert")).to_be_visible()
     assert account.ok("GetSubscriber", id=ada)["subscriber"]["customFields"] == {
         "birthday": "1815-12-10"

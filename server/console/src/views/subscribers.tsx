@@ -53,6 +53,8 @@ export function Subscribers({ id = "" }: Parameters) {
   const active = useSignal(-1);
   const selected = useSignal(Selection.NONE);
   const anchor = useRef(0);
+  // Whether the next box that is tapped ends a range: a phone has no Shift key.
+  const endsRange = useRef(false);
   // Counts the ranges for which rows are loaded.
   const ranges = useRef(0);
   const opensSingle = useRef(false);
@@ -325,6 +327,10 @@ export function Subscribers({ id = "" }: Parameters) {
           selected={selected}
           fields={fields.value}
           columns={chosenColumns()}
+          onRange={() => {
+            endsRange.current = true;
+            notify(t("selection.rangeEnd"));
+          }}
           selectActive={() => active.value >= 0 && select(active.value)}
         />
         {rows === null ? (
@@ -344,7 +350,10 @@ export function Subscribers({ id = "" }: Parameters) {
             dimmed={isDimmed}
             onActive={(index) => (active.value = index)}
             onOpen={open}
-            onSelect={select}
+            onSelect={(index, range) => {
+              select(index, range || endsRange.current);
+              endsRange.current = false;
+            }}
             onSelectLoaded={() => selectLoaded(false)}
             onSort={(order) => go(withQuery({ order: order === "createdAt desc" ? "" : order }))}
             onRest={rememberRow}
