@@ -165,7 +165,7 @@ def test_opt_out_is_repeated_with_the_numbers_of_today(person: Person) -> None:
 
     page.get_by_role("button", name="Repeat").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("3 people match today: email contains “example”.")
+    expect(dialog).to_contain_text("3 people match today: Email contains “example”.")
     expect(dialog).to_contain_text("2 already are that way and stay.")
     expect(dialog).to_contain_text("They get no more mail, from now on.")
     dialog.get_by_role("button", name="Change 1 person").click()

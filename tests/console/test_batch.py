@@ -90,6 +90,7 @@ def test_name_without_a_tag_is_counted_and_named_before_it_is_created(owner: Per
     page.keyboard.type("erly")
     page.keyboard.press("Enter")
 
+    expect(page.get_by_role("dialog")).to_contain_text("whom you selected: p0239@example.com")
     expect(numbers(owner)).to_contain_text("There is no tag with this name yet.")
     assert total(owner, "tagCount = 2") == 0
     expect(page.get_by_role("button", name="Tag 1 person")).to_be_focused()
@@ -353,7 +354,7 @@ def test_exporting_a_segment_takes_four_actions(owner: Person, tmp_path: Path) -
 
     actions.click(page.get_by_role("button", name="Export"))
     expect(page.get_by_role("dialog", name="Export 80 people")).to_contain_text(
-        "All that match: Early."
+        "All that match: segment “Early”."
     )
     actions.click(page.get_by_label("CSV for Excel"))
     with page.expect_download() as download:

@@ -139,6 +139,19 @@ def test_person_is_added_to_an_empty_account_in_three_actions(person: Person) ->
     person.sign_in()
     expect(page.get_by_role("heading", name="Import a file")).to_be_visible()
 
+    # The list of subscribers offers the same.
+    person.open("/subscribers")
+    page.get_by_role("heading", name="No subscribers yet").wait_for()
+    guide = page.get_by_role("link", name="How to import people").get_attribute("href")
+    assert page.request.get(f"http://{person.account.service.http}{guide}").ok
+    person.check_accessibility()
+    page.locator(".empty").get_by_role("button", name="Add a person").click()
+    page.keyboard.press("Escape")
+    page.locator(".empty").get_by_role("link", name="Import a file").click()
+    expect(page).to_have_url(re.compile("/import$"))
+    person.open("/")
+    expect(page.get_by_role("heading", name="Import a file")).to_be_visible()
+
     actions = Actions(page)
     actions.click(page.get_by_role("button", name="Add a person"))
     actions.type("Ada@example.com")
@@ -149,6 +162,11 @@ def test_person_is_added_to_an_empty_account_in_three_actions(person: Person) ->
     expect(page.get_by_role("heading", name="Import a file")).to_have_count(0)
     page.get_by_role("button", name="Open").click()
     expect(page).to_have_url(re.compile("/subscribers/0"))
+    page.get_by_role("complementary").get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Add a person").click()
+    page.keyboard.type("Eve@example.com")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="All 2", exact=True)).to_be_visible()
 
 
 def test_person_with_consent_is_confirmed_with_its_source(person: Person) -> None:
@@ -218,6 +236,11 @@ def test_read_only_session_sees_no_actions(person: Person) -> None:
     expect(person.page.get_by_text("Your session can read only.")).to_be_visible()
     expect(person.page.get_by_role("button", name="Add a person")).to_have_count(0)
     expect(person.page.get_by_role("button", name="Create a sign-up key")).to_have_count(0)
+    guide = person.page.get_by_role("link", name="How to import people").get_attribute("href")
+    assert person.page.request.get(f"http://{person.account.service.http}{guide}").ok
+    person.open("/subscribers")
+    person.page.get_by_role("heading", name="No subscribers yet").wait_for()
+    expect(person.page.get_by_role("button", name="Add a person")).to_have_count(0)
 
 
 @pytest.mark.parametrize("person", [{"locale": "de-AT"}], indirect=True)

@@ -4,6 +4,7 @@ import type { Segment } from "../api/types.ts";
 import { Icon } from "../components/icon.tsx";
 import { Part } from "../components/part.tsx";
 import { UsedBy } from "../components/used_by.tsx";
+import { filterable, loadFields } from "../filter_fields.ts";
 import { focusMain } from "../focus.ts";
 import { useLoaded } from "../load.ts";
 import { pages } from "../pages.ts";
@@ -13,6 +14,7 @@ import { SegmentCount, type SegmentCounts, useSegmentCounts } from "../segment_c
 import { canWrite } from "../session.ts";
 import { t } from "../texts.ts";
 import { EditSegment, NewSegment } from "./segments/edit.tsx";
+import { filterText } from "./subscribers/condition_words.ts";
 
 /** The segments, or the segment of the address with its filter. */
 export function Segments({ id }: Parameters) {
@@ -22,12 +24,14 @@ export function Segments({ id }: Parameters) {
 }
 
 function List() {
-  const loaded = useLoaded((signal) =>
-    pages(async (query) => {
+  const loaded = useLoaded(async (signal) => {
+    const segments = pages(async (query) => {
       const response = await call("GET /api/segments", { query: { ...query, include: ["USED_BY"] }, signal });
       return { items: response.segments, total: response.total ?? 0 };
-    }),
-  );
+    });
+    const [all] = await Promise.all([segments, loadFields(signal)]);
+    return all;
+  });
   const counts = useSegmentCounts(loaded.data);
   return (
     <div class="page">
@@ -83,9 +87,9 @@ function Row({ segment, counts }: { segment: Segment; counts: SegmentCounts }) {
         ) : (
           <span class="cut">{name}</span>
         )}
-        <code class="cut muted" title={segment.filter}>
-          <bdi dir="auto">{segment.filter}</bdi>
-        </code>
+        <small class="cut" title={segment.filter}>
+          <bdi dir="auto">{filterText(segment.filter, filterable.value)}</bdi>
+        </small>
       </th>
       <td class="number">
         <SegmentCount segment={segment} counts={counts} />

@@ -3,6 +3,8 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../announce.ts";
 import { ConnectionError } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
+import { AddPerson } from "../components/add_person.tsx";
+import { Icon } from "../components/icon.tsx";
 import { copy } from "../copying.ts";
 import { restored } from "../connection.ts";
 import { filterable, loadFields } from "../filter_fields.ts";
@@ -11,6 +13,7 @@ import { ended } from "../operations.ts";
 import { isPhone } from "../phone.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
+import { canWrite } from "../session.ts";
 import { errorText, number, plural, t } from "../texts.ts";
 import { copyCurl } from "./person/copy.ts";
 import { focusUnsaved } from "./person/field_editor.tsx";
@@ -52,6 +55,7 @@ export function Subscribers({ id = "" }: Parameters) {
   const fields = useSignal<CustomField[]>([]);
   const active = useSignal(-1);
   const selected = useSignal(Selection.NONE);
+  const adds = useSignal(false);
   const anchor = useRef(0);
   // Whether the next box that is tapped ends a range: a phone has no Shift key.
   const endsRange = useRef(false);
@@ -62,7 +66,7 @@ export function Subscribers({ id = "" }: Parameters) {
   const opensMenu = useRef(false);
   // A row has two lines on a phone.
   const rowHeight = isPhone.value ? 60 : 36;
-  // Rises when people left the list.
+  // Rises when people were added or left the list.
   const reloads = useSignal(0);
   const text = wanted.filter || wanted.q;
   const edited = useFilterEditor();
@@ -177,6 +181,12 @@ export function Subscribers({ id = "" }: Parameters) {
     if (subscriber) showPerson(subscriber.id);
   }
 
+  /** Opens the active row; without rows, searches anywhere. */
+  function enter(): void {
+    if (current()?.total === 0 && anywhere(wanted)) searchAnywhere();
+    else open(Math.max(0, active.value));
+  }
+
   function move(to: number, range = false): void {
     const last = (list.value?.total ?? 0) - 1;
     if (last < 0) return;
@@ -268,7 +278,7 @@ export function Subscribers({ id = "" }: Parameters) {
     { keys: ["End"], text: "keys.last", run: () => move(list.value?.total ?? 0) },
     { keys: ["PageDown"], text: "keys.pageDown", run: () => move(active.value + PAGE_ROWS()) },
     { keys: ["PageUp"], text: "keys.pageUp", run: () => move(active.value - PAGE_ROWS()) },
-    { keys: ["Enter"], text: "keys.open", run: () => open(Math.max(0, active.value)) },
+    { keys: ["Enter"], text: "keys.open", run: enter },
     { keys: ["Escape"], text: "keys.escape", run: escape },
     { keys: ["x"], text: "keys.select", when: hasActive, run: () => select(active.value) },
     { keys: ["Shift+x"], when: hasActive, run: () => select(active.value, true) },
@@ -310,6 +320,17 @@ export function Subscribers({ id = "" }: Parameters) {
           />
           <AddFilter edited={edited} />
           <SearchActions key={key} list={current()} query={wanted} fields={fields.value} columns={chosenColumns()} />
+          {canWrite.value && (
+            <button
+              type="button"
+              class="add"
+              aria-label={t("addPerson.title")}
+              title={t("addPerson.title")}
+              onClick={() => (adds.value = true)}
+            >
+              <Icon name="plus" />
+            </button>
+          )}
           <ColumnMenu fields={fields.value} />
         </div>
         <FilterChips
@@ -336,7 +357,7 @@ export function Subscribers({ id = "" }: Parameters) {
         {rows === null ? (
           !error.value && <Loading />
         ) : rows.total === 0 ? (
-          !error.value && <EmptyList query={rows.query} onAdded={() => (reloads.value += 1)} />
+          !error.value && <EmptyList query={rows.query} onAdd={() => (adds.value = true)} />
         ) : (
           <Grid
             list={rows}
@@ -368,6 +389,7 @@ export function Subscribers({ id = "" }: Parameters) {
           </p>
         ) : null}
       </section>
+      {adds.value && <AddPerson onClose={() => (adds.value = false)} onAdded={() => (reloads.value += 1)} />}
       {id && <Resizer />}
       {id && (
         <Person

@@ -1,30 +1,36 @@
-import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { call } from "../../api/client.ts";
-import { AddPerson } from "../../components/add_person.tsx";
 import { filterable } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
 import { href, withQuery } from "../../router.ts";
+import { canWrite } from "../../session.ts";
 import { named, pluralParts, number, quoted, t } from "../../texts.ts";
-import { PeopleSteps } from "../home/first_steps.tsx";
 import { filterText } from "./condition_words.ts";
 import { joined, partsOf } from "./filter_parts.ts";
 import { pageQuery, type Query } from "./list.ts";
 import { anywhere, isAddress } from "./search_text.ts";
 
 /** What an empty list says: how to begin, or how to see people again. */
-export function EmptyList({ query, onAdded }: { query: Query; onAdded: () => void }) {
-  const adds = useSignal(false);
+export function EmptyList({ query, onAdd }: { query: Query; onAdd: () => void }) {
   const { filter, q, status, segmentId } = query;
   if (!filter && !q && !status && !segmentId) {
     return (
       <div class="empty">
         <h2>{t("empty.title")}</h2>
         <p>{t("empty.text")}</p>
-        <ul class="steps">
-          <PeopleSteps onAdd={() => (adds.value = true)} />
-        </ul>
-        {adds.value && <AddPerson onClose={() => (adds.value = false)} onAdded={onAdded} />}
+        {canWrite.value && (
+          <p class="line">
+            <a class="button main" href={href("/import")}>
+              {t("steps.import")}
+            </a>
+            <button type="button" onClick={onAdd}>
+              {t("addPerson.title")}
+            </button>
+          </p>
+        )}
+        <a href={`${href("/")}../docs/guides/import`} target="_blank" rel="noreferrer">
+          {t("empty.guide")}
+        </a>
       </div>
     );
   }

@@ -5,7 +5,7 @@ import { Dialog } from "../../components/dialog.tsx";
 import { Choices, Problem } from "../../components/form_dialog.tsx";
 import { save, track } from "../../operations.ts";
 import { named, number, plural, t } from "../../texts.ts";
-import { Who } from "./group.tsx";
+import { type Group, Who } from "./group.tsx";
 import type { Query } from "./list.ts";
 import { MOST_EXPORTED, Selection, searched, target } from "./selection.ts";
 
@@ -39,7 +39,7 @@ const hasDecimalComma = () => new Intl.NumberFormat(navigator.language).format(0
 export function ExportDialog({
   query,
   total,
-  selection,
+  group,
   fields,
   shown,
   onClose,
@@ -48,7 +48,7 @@ export function ExportDialog({
   /** The number of people who match. */
   total: number;
   /** The selected people; without it, all who match. */
-  selection?: Selection;
+  group?: Group;
   fields: CustomField[];
   /** The columns of the list, which come first. */
   shown: string[];
@@ -73,7 +73,8 @@ export function ExportDialog({
     columns: joined ? [...columns.filter((each) => !own.includes(each)), "customFields"] : columns,
     ...(format.value === "excel" ? { bom: true, delimiter: hasSemicolons.value ? "SEMICOLON" : "COMMA" } : {}),
   } satisfies Parameters;
-  const size = selection?.count(total) ?? total;
+  const selection = group?.selection;
+  const size = group?.size ?? total;
   const isTooLarge = selection !== undefined && !selection.isAll && size > MOST_EXPORTED;
   const isBusy = useSignal(false);
   const error = useSignal<unknown>(undefined);
@@ -94,7 +95,7 @@ export function ExportDialog({
 
   return (
     <Dialog title={plural("export.title", size)} onClose={onClose}>
-      <Who group={{ query, selection: selection ?? Selection.ALL }} />
+      <Who group={group ?? { query, selection: Selection.ALL }} />
       {isTooLarge && (
         <p id="too-large" class="changed">
           {t("export.tooLarge", { count: number(MOST_EXPORTED) })}

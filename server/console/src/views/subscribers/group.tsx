@@ -17,6 +17,8 @@ export interface Group {
   selection: Selection;
   /** The number of people as the list states it. */
   size: number;
+  /** Addresses of the chosen people whose rows are loaded. */
+  emails: string[];
   /** Identifiers of the chosen people who reported mail as spam. */
   complained: string[];
 }
@@ -36,9 +38,19 @@ export async function countNow({ query, selection }: Group): Promise<number> {
   return selection.count(total);
 }
 
+/** How many addresses of chosen people are named. */
+const NAMED = 3;
+
 /** Who the people of a group are. */
-export function Who({ group: { query, selection } }: { group: Pick<Group, "query" | "selection"> }) {
-  if (!selection.isAll) return <p>{t("batch.chosen")}</p>;
+export function Who({ group: { query, selection, emails = [] } }: { group: Pick<Group, "query" | "selection"> & Partial<Group> }) {
+  if (!selection.isAll) {
+    const more = selection.ids.size > NAMED ? " …" : "";
+    return (
+      <p>
+        {parts("batch.chosen", { people: <bdi dir="auto">{emails.slice(0, NAMED).join(", ") + more}</bdi> })}
+      </p>
+    );
+  }
   return (
     <p>
       {hasCriteria(query) ? parts("batch.match", { criteria: <Criteria query={query} /> }) : t("batch.everyone")}{" "}
@@ -54,7 +66,7 @@ function hasCriteria({ filter, q, status, segmentId }: Query): boolean {
 /** What the people of a list have in common. */
 export function Criteria({ query: { filter, q, status, segmentId } }: { query: Query }) {
   const all: ComponentChildren[] = [];
-  if (segmentId) all.push(<SegmentName id={segmentId} />);
+  if (segmentId) all.push(parts("selection.segment", { name: <SegmentName id={segmentId} /> }));
   const conditions = [...(partsOf(filter) ?? [filter]), ...(status ? [`status = ${status}`] : [])];
   if (conditions.length) {
     all.push(

@@ -64,17 +64,17 @@ export function SelectionBar({
 
   if (!list || selection.isEmpty) return null;
   const size = selection.count(list.total);
-  const complained = selection.isAll
-    ? []
-    : list.loaded().filter((each) => each.status === "COMPLAINED" && selection.has(each.id)).map((each) => each.id);
-  const group: Group = { query: list.query, selection, size, complained };
+  const chosen = selection.isAll ? [] : list.loaded().filter((each) => selection.has(each.id));
+  const complained = chosen.filter((each) => each.status === "COMPLAINED").map((each) => each.id);
+  const emails = chosen.map((each) => each.email);
+  const group: Group = { query: list.query, selection, size, emails, complained };
   const actions = ACTIONS.filter((each) => canWrite.value || each === "export");
   const buttons = actions.map((each) => (
     <button key={each} type="button" class={each === "delete" ? "danger" : ""} onClick={() => open(each)}>
       {t(`batch.action.${each}`)}
     </button>
   ));
-  const copy = !selection.isAll && <CopyAddresses list={list} selection={selection} />;
+  const copy = !selection.isAll && <CopyAddresses emails={emails} />;
   const shown = action.value;
   function close(): void {
     // A key can open the next dialog before the browser reports that this one was closed.
@@ -117,7 +117,7 @@ export function SelectionBar({
         <ExportDialog
           query={list.query}
           total={list.total}
-          selection={selection}
+          group={group}
           fields={fields}
           shown={columns}
           onClose={close}
@@ -127,15 +127,12 @@ export function SelectionBar({
   );
 }
 
-function CopyAddresses({ list, selection }: { list: SubscriberList; selection: Selection }) {
+function CopyAddresses({ emails }: { emails: string[] }) {
   return (
     <button
       type="button"
       class="plain"
-      onClick={() => {
-        const copied = list.loaded().filter((each) => selection.has(each.id));
-        void copy(copied.map((each) => each.email).join("\n"), plural("selection.copied", copied.length));
-      }}
+      onClick={() => void copy(emails.join("\n"), plural("selection.copied", emails.length))}
     >
       <Icon name="copy" />
       {t("selection.copy")}
