@@ -437,6 +437,13 @@ class WebhookDeliveryNotFound(RosterError):
     message = "Webhook delivery not found."
 
 
+class EventNotFound(RosterError):
+    """The account has no such event, or it was deleted after its retention period."""
+
+    reason = "EVENT_NOT_FOUND"
+    message = "Event not found."
+
+
 class ApiKeyNotFound(RosterError):
     reason = "API_KEY_NOT_FOUND"
     message = "API key not found."

@@ -24,6 +24,7 @@ RESOURCE_TYPES = {
     "RenderMergeTags": "SubscriberService",
     "CreateSubscriberLinks": "SubscriberService",
     "ListSubscriberSegments": "SubscriberService",
+    "GetEvent": "EventService",
     "GetWebhookDelivery": "WebhookDeliveryService",
     "RetryWebhookDelivery": "WebhookDeliveryService",
 }
@@ -89,6 +90,7 @@ def create_all(account: Account) -> dict[str, str]:
     settled(account, uploaded["import"])
     references["LinkService"] = unsubscribe_token(account, references["SubscriberService"])
     references["SuppressionService"] = suppress(account, "gone@example.com")
+    references["EventService"] = account.ok("ListEvents", limit=1)["events"][0]["id"]
     return references
 
 

@@ -11,6 +11,7 @@ from ..conftest import Account, new_account
 from ..fronts import Front
 from ..processes import Service
 from .helpers import (
+    MISSING_ID,
     STATUSES,
     call_concurrently,
     create_field,
@@ -54,6 +55,26 @@ def without_links(data: dict[str, Any]) -> dict[str, Any]:
         name: {key: value for key, value in resource.items() if key not in urls}
         for name, resource in data.items()
     }
+
+
+def test_event_is_returned_by_its_id_without_links_for_readers(
+    account: Account, other_account: Account
+) -> None:
+    for each in (account, other_account):
+        record_events(each)
+    create_subscriber(account)
+    create_field(account, "City")
+    listed = events(account)
+
+    assert [account.ok("GetEvent", id=event["id"])["event"] for event in listed] == listed
+    reader = account.with_key(account.new_key("read"))
+    of_subscriber = next(event["id"] for event in listed if event["type"] == "subscriber.created")
+    data = reader.ok("GetEvent", id=of_subscriber)["event"]["data"]
+    assert data["subscriber"].keys().isdisjoint({"confirmUrl", "unsubscribeUrl"})
+    other_account.fails("EventNotFound", "GetEvent", id=of_subscriber)
+    ulid = of_subscriber.removeprefix("evt_")
+    for id_ in (MISSING_ID, f"evt_{MISSING_ID}", ulid, "evt_", f"EVT_{ulid}"):
+        account.fails("EventNotFound", "GetEvent", id=id_)
 
 
 def test_event_has_exactly_the_documented_keys(account: Account) -> None:

@@ -177,7 +177,7 @@ def test_audit_log_is_filtered_in_the_address_and_exported(person: Person) -> No
 
     page.get_by_label("Action").select_option("Tag: All")
     expect(rows).to_have_count(2)
-    expect(rows.first).to_contain_text("name vip → VIP")
+    expect(rows.first).to_contain_text("Name: vip → VIP")
     page.get_by_label("Action").select_option("Tag: created")
     expect(rows).to_have_count(1)
     page.reload()
@@ -191,6 +191,24 @@ def test_audit_log_is_filtered_in_the_address_and_exported(person: Person) -> No
     expect(rows).to_have_text([re.compile("Audit log: exported"), re.compile("Session: created")])
     page.get_by_label("To").fill("2020-01-01")
     expect(page.get_by_text("No entry matches.")).to_be_visible()
+
+
+def test_audit_log_is_readable_on_a_laptop_and_a_phone(person: Person) -> None:
+    page, account = person.page, person.account
+    account.ok("CreateApiKey", name="shop", scope="read")
+    person.sign_in()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    person.open("/settings/audit")
+    row = page.get_by_role("row", name="API key: created").first
+    expect(row).to_contain_text("Scope: Read only")
+    link = row.get_by_role("link", name="key “test”").bounding_box()
+    assert link is not None
+    assert link["height"] < 30
+
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.reload()
+    tab = page.get_by_role("navigation", name="Settings").get_by_role("link", name="Audit log")
+    expect(tab).to_be_in_viewport(ratio=1)
 
 
 def test_writers_see_the_account_and_nothing_else(person: Person) -> None:

@@ -156,3 +156,55 @@ def test_rejected_call_is_sent_again(person: Person) -> None:
     person.open("/tags")
 
     expect(page.get_by_role("heading", name="Tags")).to_be_visible()
+
+
+def test_what_was_typed_is_kept_when_the_session_ends_or_the_server_is_away(
+    person: Person,
+) -> None:
+    page, account = person.page, person.account
+    account.ok("CreateTag", name="early")
+    person.sign_in()
+    person.open("/tags")
+    page.get_by_role("button", name="New tag").click()
+    dialog = page.get_by_role("dialog", name="New tag")
+    dialog.get_by_label("Name").fill("typed")
+
+    for pattern in ("**/api/**", "**/readyz"):
+        page.route(pattern, lambda route: route.abort())
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_contain_text("Roster does not respond")
+    expect(dialog.get_by_label("Name")).to_have_value("typed")
+    page.unroute_all()
+
+    account.ok("SignOutEverywhere")
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Your session ended")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    shown = page.evaluate("document.elementFromPoint(640, 20).closest('.cover') !== null")
+    assert shown, "The page is covered."
+    person.check_accessibility()
+    page.get_by_label("Sign-in link or API key").fill(account.key)
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_text("Your session ended")).to_be_hidden()
+    expect(dialog.get_by_label("Name")).to_have_value("typed")
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("link", name="typed")).to_be_visible()
+
+
+def test_another_scope_begins_anew_after_the_session_ended(person: Person) -> None:
+    page, account = person.page, person.account
+    account.ok("CreateTag", name="early")
+    person.sign_in()
+    person.open("/tags")
+    page.get_by_role("button", name="New tag").click()
+    account.ok("SignOutEverywhere")
+    page.get_by_role("dialog").get_by_label("Name").fill("typed")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_label("Sign-in link or API key").fill(account.new_key("read"))
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_role("link", name="early")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("button", name="New tag")).to_have_count(0)

@@ -182,3 +182,18 @@ def test_tags_and_fields_are_accessible(person: Person) -> None:
     person.check_accessibility()
     page.get_by_role("button", name="New field").click()
     person.check_accessibility()
+
+
+def test_text_that_is_cut_has_a_title_under_the_pointer(person: Person) -> None:
+    page = person.page
+    name = "<b>" + "w" * 47
+    for each in (name, "vip"):
+        person.account.ok("CreateTag", name=each)
+    person.sign_in()
+    page.set_viewport_size({"width": 360, "height": 800})
+    person.open("/tags")
+
+    for each, title in ((name, name), ("vip", "")):
+        link = page.locator("a.cut", has_text=each)
+        link.hover()
+        expect(link).to_have_attribute("title", title)

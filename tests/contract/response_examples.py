@@ -106,6 +106,9 @@ def prepare(account: Account, name: str, webhook_url: str = UNREACHABLE) -> dict
         ids[resource] = _import(account, name)
     if resource == "sessions":
         ids[resource] = account.ok("SignIn", token=account.key)["session"]["id"]
+    if resource == "events":
+        (event,) = account.ok("ListEvents", limit=1)["events"]
+        ids[resource] = event["id"].removeprefix("evt_")
     if resource == "sign-in-links":
         ids[resource] = _create(account, "CreateSignInLink")
     if "deliveries" in path or name == "GetWebhookHealth":

@@ -207,7 +207,9 @@ def header_of(message: Descriptor) -> str:
 
 # Records and pages, which have no editors, and all that is stored about a person. Sessions and
 # sign-in links never change before they are deleted.
-WITHOUT_ETAG = {"HttpBody", "Link", "WebhookDelivery", "WebhookHealth", "Session", "SignInLink"}
+WITHOUT_ETAG = {
+    *("Event", "HttpBody", "Link", "WebhookDelivery", "WebhookHealth", "Session", "SignInLink"),
+}
 WITHOUT_ETAG_IN = {"GetSubscriberPersonalData"}
 
 

@@ -183,7 +183,8 @@ def call_webhook_operations(account: Account) -> set[str]:
         account.ok("GetWebhookHealth", id=webhook_id)
         account.ok("RetryWebhookDelivery", id=delivery["id"])
         account.ok("ReplayWebhook", id=webhook_id, since="2026-01-01T00:00:00Z")
-        account.ok("ListEvents")
+        event = account.ok("ListEvents")["events"][0]
+        account.ok("GetEvent", id=event["id"])
         account.ok("DeleteWebhook", id=webhook_id)
     account.fails("ValidationError", "CreateWebhook", url="https://mary@example.com/")
     return {created["secret"], rotated["secret"]}

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { announced, notice } from "./announce.ts";
 import { AccountMenu } from "./components/account_menu.tsx";
 import { Icon } from "./components/icon.tsx";
@@ -11,7 +11,7 @@ import { focusMain } from "./focus.ts";
 import { useShortcuts } from "./keys.ts";
 import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
-import { failure, load, session } from "./session.ts";
+import { failure, hasEnded, load, session } from "./session.ts";
 import { TABLE_KEYS } from "./table_keys.ts";
 import { clock, errorText, t } from "./texts.ts";
 import { startOf, type View, VIEWS } from "./views.ts";
@@ -23,7 +23,32 @@ import { findPasted, startSearch } from "./views/subscribers/start_search.ts";
 export function App() {
   if (session.value === undefined) return <Unknown />;
   if (session.value === null) return <SignIn />;
-  return <Console />;
+  const { account, session: own } = session.value;
+  return (
+    <>
+      {/* Another account or scope begins anew. */}
+      <Console key={`${account?.id} ${own?.scope}`} />
+      {hasEnded.value && <SignInAgain />}
+    </>
+  );
+}
+
+/** Covers the page, and what was typed in it, until the person has signed in again. */
+function SignInAgain() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog
+      ref={dialog}
+      class="cover"
+      aria-label={t("signin.button")}
+      onCancel={(event) => event.preventDefault()}
+      onClose={(event) => event.currentTarget.showModal()}
+      onKeyDown={(event) => event.stopPropagation()}
+    >
+      <SignIn />
+    </dialog>
+  );
 }
 
 function Console() {

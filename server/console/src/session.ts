@@ -3,12 +3,13 @@
 import { computed, signal } from "@preact/signals";
 import { ApiError, call, setSignedOut } from "./api/client.ts";
 import type { GetCurrentSessionResponse } from "./api/types.ts";
+import { restored } from "./connection.ts";
 
 /** The session with its account; null if there is none, undefined until that is known. */
 export const session = signal<GetCurrentSessionResponse | null | undefined>(undefined);
 /** The error of the request that reads the session; null after a success. */
 export const failure = signal<unknown>(null);
-/** Whether a session ended while the console was open. */
+/** Whether the session ended while the console was open. Nothing of its views is visible then. */
 export const hasEnded = signal(false);
 export const canWrite = computed(() => ["write", "admin"].includes(scope()));
 export const isAdmin = computed(() => scope() === "admin");
@@ -18,8 +19,9 @@ function scope(): string {
 }
 
 setSignedOut(() => {
-  hasEnded.value ||= Boolean(session.value);
-  session.value = null;
+  // The session stays, so that views keep what was typed until the person has signed in again.
+  if (session.value) hasEnded.value = true;
+  else session.value = null;
 });
 
 /** Reads the session of the person who is signed in. */
@@ -27,6 +29,7 @@ export async function load(): Promise<void> {
   try {
     session.value = await call("GET /api/session");
     failure.value = null;
+    if (hasEnded.value) restored.value += 1;
     hasEnded.value = false;
   } catch (error) {
     failure.value = error;
@@ -44,10 +47,15 @@ export async function signIn(text: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await call("DELETE /api/session");
-  session.value = null;
+  forget();
 }
 
 export async function signOutEverywhere(): Promise<void> {
   await call("DELETE /api/sessions");
+  forget();
+}
+
+function forget(): void {
   session.value = null;
+  hasEnded.value = false;
 }

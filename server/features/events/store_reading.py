@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 from peewee import ModelSelect, fn
 
+from ...rpc.errors import EventNotFound
 from ...rpc.paging import Page
 from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
+from ...values.ids import checked_id
 from .envelope import PREFIX
 from .models import Event
 
@@ -111,6 +113,10 @@ _LAST_BEFORE_ID = Statement(
         .limit(param("limit"))
     )
 )
+_FIND = Statement(
+    lambda _: Event.select(*_COLUMNS).where(_IN_ACCOUNT & (Event.id == param("id"))),
+    has_one_plan=True,
+)
 _PAGE = Statement(lambda _: _range_query(*_FORWARDS))
 _PAGE_BACKWARDS = Statement(lambda _: _range_query(*_BACKWARDS))
 _PAGE_OF_TYPE = Statement(lambda dialect: _type_query(dialect, descending=False))
@@ -142,6 +148,15 @@ def last(account_id: str, tx: Transaction) -> EventRow:
     row = tx.one(_LAST, account_id=account_id, limit=1)
     if row is None:
         raise LookupError(f"account {account_id} has no events")
+    return EventRow._make(row)
+
+
+def find(account_id: str, event_id: str, tx: Transaction) -> EventRow:
+    """Returns an event. Raises EventNotFound."""
+    checked_id(event_id.removeprefix(PREFIX), EventNotFound)
+    row = tx.one(_FIND, account_id=account_id, id=event_id)
+    if row is None:
+        raise EventNotFound
     return EventRow._make(row)
 
 

@@ -195,6 +195,12 @@ class WebhookService(DeliveryMethods, WebhookServiceServicer):
         check_page(response)
         return response
 
+    async def GetEvent(self, request: pb.GetEventRequest, _context: Context) -> pb.GetEventResponse:
+        account, with_links = account_id(), allows(current().scope, WRITE)
+        row = await self._database.read(partial(events.find, account, request.id))
+        event = messages.event(account, row.envelope, with_links=with_links)
+        return pb.GetEventResponse(event=event)
+
 
 def _check(request: Conditional, account_id: str, webhook_id: str, tx: Transaction) -> None:
     """Checks the condition of a change. The entity tag also changes with the secret."""

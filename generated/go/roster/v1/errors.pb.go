@@ -226,6 +226,8 @@ const (
 	Error_IMPORT_STATE_CONFLICT Error_Reason = 93
 	// The part does not follow the bytes of the file that were received.
 	Error_UPLOAD_OFFSET_MISMATCH Error_Reason = 94
+	// The account has no such event, or it is no longer retained.
+	Error_EVENT_NOT_FOUND Error_Reason = 95
 )
 
 // Enum value maps for Error_Reason.
@@ -306,6 +308,7 @@ var (
 		92: "IMPORT_LIMIT_REACHED",
 		93: "IMPORT_STATE_CONFLICT",
 		94: "UPLOAD_OFFSET_MISMATCH",
+		95: "EVENT_NOT_FOUND",
 	}
 	Error_Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":          0,
@@ -383,6 +386,7 @@ var (
 		"IMPORT_LIMIT_REACHED":        92,
 		"IMPORT_STATE_CONFLICT":       93,
 		"UPLOAD_OFFSET_MISMATCH":      94,
+		"EVENT_NOT_FOUND":             95,
 	}
 )
 
@@ -808,7 +812,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x16roster/v1/errors.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/descriptor.proto\x1a\x15google/rpc/code.proto\"H\n" +
 	"\fErrorMapping\x12$\n" +
 	"\x04grpc\x18\x01 \x01(\x0e2\x10.google.rpc.CodeR\x04grpc\x12\x12\n" +
-	"\x04http\x18\x02 \x01(\x05R\x04http\"\x90\x1a\n" +
+	"\x04http\x18\x02 \x01(\x05R\x04http\"\xb0\x1a\n" +
 	"\x05Error\x12-\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.roster.v1.Error.ReasonR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
@@ -840,7 +844,7 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\n" +
 	"\x06IN_USE\x10\x10\x12\x14\n" +
 	"\x10NAME_NOT_ALLOWED\x10\x11\x12\x12\n" +
-	"\x0eCONSENT_COLUMN\x10\x12\"\xae\x15\n" +
+	"\x0eCONSENT_COLUMN\x10\x12\"\xce\x15\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\fUNAUTHORIZED\x10\x01\x1a\t\x8a\xb5\x18\x05\b\x10\x10\x91\x03\x12\x1f\n" +
@@ -920,7 +924,8 @@ const file_roster_v1_errors_proto_rawDesc = "" +
 	"\x14IMPORT_LIMIT_REACHED\x10\\\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12$\n" +
 	"\x15IMPORT_STATE_CONFLICT\x10]\x1a\t\x8a\xb5\x18\x05\b\t\x10\x99\x03\x12%\n" +
 	"\x16UPLOAD_OFFSET_MISMATCH\x10^\x1a\t\x8a\xb5\x18\x05\b\n" +
-	"\x10\x99\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
+	"\x10\x99\x03\x12\x1e\n" +
+	"\x0fEVENT_NOT_FOUND\x10_\x1a\t\x8a\xb5\x18\x05\b\x05\x10\x94\x03\"\x04\b1\x101*\x14REPLAY_LIMIT_REACHED\"?\n" +
 	"\rErrorResponse\x12.\n" +
 	"\x05error\x18\x01 \x01(\v2\x10.roster.v1.ErrorB\x06\xbaH\x03\xc8\x01\x01R\x05error:a\n" +
 	"\rerror_mapping\x12!.google.protobuf.EnumValueOptions\x18ц\x03 \x01(\v2\x17.roster.v1.ErrorMappingR\ferrorMappingB\x02P\x01b\x06proto3"

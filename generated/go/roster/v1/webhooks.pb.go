@@ -2230,6 +2230,98 @@ func (x *ListEventsResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Request message for GetEvent.
+type GetEventRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the event. A malformed identifier fails with EVENT_NOT_FOUND.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetEventRequest) Reset() {
+	*x = GetEventRequest{}
+	mi := &file_roster_v1_webhooks_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetEventRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetEventRequest) ProtoMessage() {}
+
+func (x *GetEventRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_webhooks_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetEventRequest.ProtoReflect.Descriptor instead.
+func (*GetEventRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *GetEventRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// The requested event.
+type GetEventResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The event. Without a key of scope "write", links of its subscriber are left out.
+	Event         *Event `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetEventResponse) Reset() {
+	*x = GetEventResponse{}
+	mi := &file_roster_v1_webhooks_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetEventResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetEventResponse) ProtoMessage() {}
+
+func (x *GetEventResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_webhooks_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetEventResponse.ProtoReflect.Descriptor instead.
+func (*GetEventResponse) Descriptor() ([]byte, []int) {
+	return file_roster_v1_webhooks_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *GetEventResponse) GetEvent() *Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
 var File_roster_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_roster_v1_webhooks_proto_rawDesc = "" +
@@ -2409,7 +2501,11 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x04page\x18\x03 \x01(\x05B\x05\xaa\xb5\x18\x011R\x04page\x12\x1c\n" +
 	"\x05limit\x18\x04 \x01(\x05B\x06\xaa\xb5\x18\x0220R\x05limit\x12,\n" +
 	"\x0fnext_page_token\x18\x05 \x01(\tB\x04\xa0\xb5\x18\x01R\rnextPageTokenB\b\n" +
-	"\x06_total2\xa1\x12\n" +
+	"\x06_total\"E\n" +
+	"\x0fGetEventRequest\x122\n" +
+	"\x02id\x18\x01 \x01(\tB\"\xaa\xb5\x18\x1eevt_01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"B\n" +
+	"\x10GetEventResponse\x12.\n" +
+	"\x05event\x18\x01 \x01(\v2\x10.roster.v1.EventB\x06\xbaH\x03\xc8\x01\x01R\x05event2\x8f\x13\n" +
 	"\x0eWebhookService\x12\x96\x01\n" +
 	"\rCreateWebhook\x12\x1f.roster.v1.CreateWebhookRequest\x1a .roster.v1.CreateWebhookResponse\"B\x88\xb5\x18\xc9\x01\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x01\x1cµ\x18\x11\n" +
@@ -2449,7 +2545,9 @@ const file_roster_v1_webhooks_proto_rawDesc = "" +
 	"\x04read\x9a\xb5\x18\x01\x1b\x82\xd3\xe4\x93\x02\x1e\x12\x1c/api/webhook-deliveries/tail0\x01\x12h\n" +
 	"\n" +
 	"ListEvents\x12\x1c.roster.v1.ListEventsRequest\x1a\x1d.roster.v1.ListEventsResponse\"\x1d\x92\xb5\x18\x06\n" +
-	"\x04read\x82\xd3\xe4\x93\x02\r\x12\v/api/eventsB\x06\x88\xb5\x18\x01P\x01b\x06proto3"
+	"\x04read\x82\xd3\xe4\x93\x02\r\x12\v/api/events\x12l\n" +
+	"\bGetEvent\x12\x1a.roster.v1.GetEventRequest\x1a\x1b.roster.v1.GetEventResponse\"'\x92\xb5\x18\x06\n" +
+	"\x04read\x9a\xb5\x18\x01_\x82\xd3\xe4\x93\x02\x12\x12\x10/api/events/{id}B\x06\x88\xb5\x18\x01P\x01b\x06proto3"
 
 var (
 	file_roster_v1_webhooks_proto_rawDescOnce sync.Once
@@ -2464,7 +2562,7 @@ func file_roster_v1_webhooks_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_roster_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_roster_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_roster_v1_webhooks_proto_goTypes = []any{
 	(Webhook_DisabledReason)(0),              // 0: roster.v1.Webhook.DisabledReason
 	(*Webhook)(nil),                          // 1: roster.v1.Webhook
@@ -2498,83 +2596,88 @@ var file_roster_v1_webhooks_proto_goTypes = []any{
 	(*TailWebhookDeliveriesResponse)(nil),    // 29: roster.v1.TailWebhookDeliveriesResponse
 	(*ListEventsRequest)(nil),                // 30: roster.v1.ListEventsRequest
 	(*ListEventsResponse)(nil),               // 31: roster.v1.ListEventsResponse
-	(*timestamppb.Timestamp)(nil),            // 32: google.protobuf.Timestamp
-	(*WebhookHealth)(nil),                    // 33: roster.v1.WebhookHealth
-	(*fieldmaskpb.FieldMask)(nil),            // 34: google.protobuf.FieldMask
-	(*WebhookDelivery)(nil),                  // 35: roster.v1.WebhookDelivery
-	(*WebhookAttempt)(nil),                   // 36: roster.v1.WebhookAttempt
-	(*Operation)(nil),                        // 37: roster.v1.Operation
-	(WebhookDelivery_State)(0),               // 38: roster.v1.WebhookDelivery.State
-	(*Event)(nil),                            // 39: roster.v1.Event
+	(*GetEventRequest)(nil),                  // 32: roster.v1.GetEventRequest
+	(*GetEventResponse)(nil),                 // 33: roster.v1.GetEventResponse
+	(*timestamppb.Timestamp)(nil),            // 34: google.protobuf.Timestamp
+	(*WebhookHealth)(nil),                    // 35: roster.v1.WebhookHealth
+	(*fieldmaskpb.FieldMask)(nil),            // 36: google.protobuf.FieldMask
+	(*WebhookDelivery)(nil),                  // 37: roster.v1.WebhookDelivery
+	(*WebhookAttempt)(nil),                   // 38: roster.v1.WebhookAttempt
+	(*Operation)(nil),                        // 39: roster.v1.Operation
+	(WebhookDelivery_State)(0),               // 40: roster.v1.WebhookDelivery.State
+	(*Event)(nil),                            // 41: roster.v1.Event
 }
 var file_roster_v1_webhooks_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.Webhook.disabled_reason:type_name -> roster.v1.Webhook.DisabledReason
-	32, // 1: roster.v1.Webhook.failing_since:type_name -> google.protobuf.Timestamp
-	32, // 2: roster.v1.Webhook.created_at:type_name -> google.protobuf.Timestamp
-	32, // 3: roster.v1.Webhook.updated_at:type_name -> google.protobuf.Timestamp
+	34, // 1: roster.v1.Webhook.failing_since:type_name -> google.protobuf.Timestamp
+	34, // 2: roster.v1.Webhook.created_at:type_name -> google.protobuf.Timestamp
+	34, // 3: roster.v1.Webhook.updated_at:type_name -> google.protobuf.Timestamp
 	1,  // 4: roster.v1.CreateWebhookResponse.webhook:type_name -> roster.v1.Webhook
 	1,  // 5: roster.v1.GetWebhookResponse.webhook:type_name -> roster.v1.Webhook
-	33, // 6: roster.v1.GetWebhookHealthResponse.health:type_name -> roster.v1.WebhookHealth
+	35, // 6: roster.v1.GetWebhookHealthResponse.health:type_name -> roster.v1.WebhookHealth
 	1,  // 7: roster.v1.ListWebhooksResponse.webhooks:type_name -> roster.v1.Webhook
-	34, // 8: roster.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	36, // 8: roster.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
 	1,  // 9: roster.v1.UpdateWebhookResponse.webhook:type_name -> roster.v1.Webhook
 	1,  // 10: roster.v1.RotateWebhookSecretResponse.webhook:type_name -> roster.v1.Webhook
-	35, // 11: roster.v1.TestWebhookResponse.delivery:type_name -> roster.v1.WebhookDelivery
-	36, // 12: roster.v1.TestWebhookResponse.attempt:type_name -> roster.v1.WebhookAttempt
-	32, // 13: roster.v1.ReplayWebhookRequest.since:type_name -> google.protobuf.Timestamp
-	32, // 14: roster.v1.ReplayWebhookRequest.until:type_name -> google.protobuf.Timestamp
-	37, // 15: roster.v1.ReplayWebhookResponse.operation:type_name -> roster.v1.Operation
-	38, // 16: roster.v1.ListWebhookDeliveriesRequest.state:type_name -> roster.v1.WebhookDelivery.State
-	32, // 17: roster.v1.ListWebhookDeliveriesRequest.created_after:type_name -> google.protobuf.Timestamp
-	32, // 18: roster.v1.ListWebhookDeliveriesRequest.created_before:type_name -> google.protobuf.Timestamp
-	35, // 19: roster.v1.ListWebhookDeliveriesResponse.deliveries:type_name -> roster.v1.WebhookDelivery
-	38, // 20: roster.v1.ListAllWebhookDeliveriesRequest.state:type_name -> roster.v1.WebhookDelivery.State
-	32, // 21: roster.v1.ListAllWebhookDeliveriesRequest.since:type_name -> google.protobuf.Timestamp
-	32, // 22: roster.v1.ListAllWebhookDeliveriesRequest.until:type_name -> google.protobuf.Timestamp
-	35, // 23: roster.v1.ListAllWebhookDeliveriesResponse.deliveries:type_name -> roster.v1.WebhookDelivery
-	35, // 24: roster.v1.GetWebhookDeliveryResponse.delivery:type_name -> roster.v1.WebhookDelivery
-	36, // 25: roster.v1.GetWebhookDeliveryResponse.attempts:type_name -> roster.v1.WebhookAttempt
-	35, // 26: roster.v1.RetryWebhookDeliveryResponse.delivery:type_name -> roster.v1.WebhookDelivery
-	35, // 27: roster.v1.TailWebhookDeliveriesResponse.delivery:type_name -> roster.v1.WebhookDelivery
-	36, // 28: roster.v1.TailWebhookDeliveriesResponse.attempt:type_name -> roster.v1.WebhookAttempt
-	32, // 29: roster.v1.ListEventsRequest.created_after:type_name -> google.protobuf.Timestamp
-	32, // 30: roster.v1.ListEventsRequest.created_before:type_name -> google.protobuf.Timestamp
-	39, // 31: roster.v1.ListEventsResponse.events:type_name -> roster.v1.Event
-	2,  // 32: roster.v1.WebhookService.CreateWebhook:input_type -> roster.v1.CreateWebhookRequest
-	4,  // 33: roster.v1.WebhookService.GetWebhook:input_type -> roster.v1.GetWebhookRequest
-	8,  // 34: roster.v1.WebhookService.ListWebhooks:input_type -> roster.v1.ListWebhooksRequest
-	6,  // 35: roster.v1.WebhookService.GetWebhookHealth:input_type -> roster.v1.GetWebhookHealthRequest
-	10, // 36: roster.v1.WebhookService.UpdateWebhook:input_type -> roster.v1.UpdateWebhookRequest
-	12, // 37: roster.v1.WebhookService.DeleteWebhook:input_type -> roster.v1.DeleteWebhookRequest
-	14, // 38: roster.v1.WebhookService.RotateWebhookSecret:input_type -> roster.v1.RotateWebhookSecretRequest
-	16, // 39: roster.v1.WebhookService.TestWebhook:input_type -> roster.v1.TestWebhookRequest
-	18, // 40: roster.v1.WebhookService.ReplayWebhook:input_type -> roster.v1.ReplayWebhookRequest
-	20, // 41: roster.v1.WebhookService.ListWebhookDeliveries:input_type -> roster.v1.ListWebhookDeliveriesRequest
-	22, // 42: roster.v1.WebhookService.ListAllWebhookDeliveries:input_type -> roster.v1.ListAllWebhookDeliveriesRequest
-	24, // 43: roster.v1.WebhookService.GetWebhookDelivery:input_type -> roster.v1.GetWebhookDeliveryRequest
-	26, // 44: roster.v1.WebhookService.RetryWebhookDelivery:input_type -> roster.v1.RetryWebhookDeliveryRequest
-	28, // 45: roster.v1.WebhookService.TailWebhookDeliveries:input_type -> roster.v1.TailWebhookDeliveriesRequest
-	30, // 46: roster.v1.WebhookService.ListEvents:input_type -> roster.v1.ListEventsRequest
-	3,  // 47: roster.v1.WebhookService.CreateWebhook:output_type -> roster.v1.CreateWebhookResponse
-	5,  // 48: roster.v1.WebhookService.GetWebhook:output_type -> roster.v1.GetWebhookResponse
-	9,  // 49: roster.v1.WebhookService.ListWebhooks:output_type -> roster.v1.ListWebhooksResponse
-	7,  // 50: roster.v1.WebhookService.GetWebhookHealth:output_type -> roster.v1.GetWebhookHealthResponse
-	11, // 51: roster.v1.WebhookService.UpdateWebhook:output_type -> roster.v1.UpdateWebhookResponse
-	13, // 52: roster.v1.WebhookService.DeleteWebhook:output_type -> roster.v1.DeleteWebhookResponse
-	15, // 53: roster.v1.WebhookService.RotateWebhookSecret:output_type -> roster.v1.RotateWebhookSecretResponse
-	17, // 54: roster.v1.WebhookService.TestWebhook:output_type -> roster.v1.TestWebhookResponse
-	19, // 55: roster.v1.WebhookService.ReplayWebhook:output_type -> roster.v1.ReplayWebhookResponse
-	21, // 56: roster.v1.WebhookService.ListWebhookDeliveries:output_type -> roster.v1.ListWebhookDeliveriesResponse
-	23, // 57: roster.v1.WebhookService.ListAllWebhookDeliveries:output_type -> roster.v1.ListAllWebhookDeliveriesResponse
-	25, // 58: roster.v1.WebhookService.GetWebhookDelivery:output_type -> roster.v1.GetWebhookDeliveryResponse
-	27, // 59: roster.v1.WebhookService.RetryWebhookDelivery:output_type -> roster.v1.RetryWebhookDeliveryResponse
-	29, // 60: roster.v1.WebhookService.TailWebhookDeliveries:output_type -> roster.v1.TailWebhookDeliveriesResponse
-	31, // 61: roster.v1.WebhookService.ListEvents:output_type -> roster.v1.ListEventsResponse
-	47, // [47:62] is the sub-list for method output_type
-	32, // [32:47] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	37, // 11: roster.v1.TestWebhookResponse.delivery:type_name -> roster.v1.WebhookDelivery
+	38, // 12: roster.v1.TestWebhookResponse.attempt:type_name -> roster.v1.WebhookAttempt
+	34, // 13: roster.v1.ReplayWebhookRequest.since:type_name -> google.protobuf.Timestamp
+	34, // 14: roster.v1.ReplayWebhookRequest.until:type_name -> google.protobuf.Timestamp
+	39, // 15: roster.v1.ReplayWebhookResponse.operation:type_name -> roster.v1.Operation
+	40, // 16: roster.v1.ListWebhookDeliveriesRequest.state:type_name -> roster.v1.WebhookDelivery.State
+	34, // 17: roster.v1.ListWebhookDeliveriesRequest.created_after:type_name -> google.protobuf.Timestamp
+	34, // 18: roster.v1.ListWebhookDeliveriesRequest.created_before:type_name -> google.protobuf.Timestamp
+	37, // 19: roster.v1.ListWebhookDeliveriesResponse.deliveries:type_name -> roster.v1.WebhookDelivery
+	40, // 20: roster.v1.ListAllWebhookDeliveriesRequest.state:type_name -> roster.v1.WebhookDelivery.State
+	34, // 21: roster.v1.ListAllWebhookDeliveriesRequest.since:type_name -> google.protobuf.Timestamp
+	34, // 22: roster.v1.ListAllWebhookDeliveriesRequest.until:type_name -> google.protobuf.Timestamp
+	37, // 23: roster.v1.ListAllWebhookDeliveriesResponse.deliveries:type_name -> roster.v1.WebhookDelivery
+	37, // 24: roster.v1.GetWebhookDeliveryResponse.delivery:type_name -> roster.v1.WebhookDelivery
+	38, // 25: roster.v1.GetWebhookDeliveryResponse.attempts:type_name -> roster.v1.WebhookAttempt
+	37, // 26: roster.v1.RetryWebhookDeliveryResponse.delivery:type_name -> roster.v1.WebhookDelivery
+	37, // 27: roster.v1.TailWebhookDeliveriesResponse.delivery:type_name -> roster.v1.WebhookDelivery
+	38, // 28: roster.v1.TailWebhookDeliveriesResponse.attempt:type_name -> roster.v1.WebhookAttempt
+	34, // 29: roster.v1.ListEventsRequest.created_after:type_name -> google.protobuf.Timestamp
+	34, // 30: roster.v1.ListEventsRequest.created_before:type_name -> google.protobuf.Timestamp
+	41, // 31: roster.v1.ListEventsResponse.events:type_name -> roster.v1.Event
+	41, // 32: roster.v1.GetEventResponse.event:type_name -> roster.v1.Event
+	2,  // 33: roster.v1.WebhookService.CreateWebhook:input_type -> roster.v1.CreateWebhookRequest
+	4,  // 34: roster.v1.WebhookService.GetWebhook:input_type -> roster.v1.GetWebhookRequest
+	8,  // 35: roster.v1.WebhookService.ListWebhooks:input_type -> roster.v1.ListWebhooksRequest
+	6,  // 36: roster.v1.WebhookService.GetWebhookHealth:input_type -> roster.v1.GetWebhookHealthRequest
+	10, // 37: roster.v1.WebhookService.UpdateWebhook:input_type -> roster.v1.UpdateWebhookRequest
+	12, // 38: roster.v1.WebhookService.DeleteWebhook:input_type -> roster.v1.DeleteWebhookRequest
+	14, // 39: roster.v1.WebhookService.RotateWebhookSecret:input_type -> roster.v1.RotateWebhookSecretRequest
+	16, // 40: roster.v1.WebhookService.TestWebhook:input_type -> roster.v1.TestWebhookRequest
+	18, // 41: roster.v1.WebhookService.ReplayWebhook:input_type -> roster.v1.ReplayWebhookRequest
+	20, // 42: roster.v1.WebhookService.ListWebhookDeliveries:input_type -> roster.v1.ListWebhookDeliveriesRequest
+	22, // 43: roster.v1.WebhookService.ListAllWebhookDeliveries:input_type -> roster.v1.ListAllWebhookDeliveriesRequest
+	24, // 44: roster.v1.WebhookService.GetWebhookDelivery:input_type -> roster.v1.GetWebhookDeliveryRequest
+	26, // 45: roster.v1.WebhookService.RetryWebhookDelivery:input_type -> roster.v1.RetryWebhookDeliveryRequest
+	28, // 46: roster.v1.WebhookService.TailWebhookDeliveries:input_type -> roster.v1.TailWebhookDeliveriesRequest
+	30, // 47: roster.v1.WebhookService.ListEvents:input_type -> roster.v1.ListEventsRequest
+	32, // 48: roster.v1.WebhookService.GetEvent:input_type -> roster.v1.GetEventRequest
+	3,  // 49: roster.v1.WebhookService.CreateWebhook:output_type -> roster.v1.CreateWebhookResponse
+	5,  // 50: roster.v1.WebhookService.GetWebhook:output_type -> roster.v1.GetWebhookResponse
+	9,  // 51: roster.v1.WebhookService.ListWebhooks:output_type -> roster.v1.ListWebhooksResponse
+	7,  // 52: roster.v1.WebhookService.GetWebhookHealth:output_type -> roster.v1.GetWebhookHealthResponse
+	11, // 53: roster.v1.WebhookService.UpdateWebhook:output_type -> roster.v1.UpdateWebhookResponse
+	13, // 54: roster.v1.WebhookService.DeleteWebhook:output_type -> roster.v1.DeleteWebhookResponse
+	15, // 55: roster.v1.WebhookService.RotateWebhookSecret:output_type -> roster.v1.RotateWebhookSecretResponse
+	17, // 56: roster.v1.WebhookService.TestWebhook:output_type -> roster.v1.TestWebhookResponse
+	19, // 57: roster.v1.WebhookService.ReplayWebhook:output_type -> roster.v1.ReplayWebhookResponse
+	21, // 58: roster.v1.WebhookService.ListWebhookDeliveries:output_type -> roster.v1.ListWebhookDeliveriesResponse
+	23, // 59: roster.v1.WebhookService.ListAllWebhookDeliveries:output_type -> roster.v1.ListAllWebhookDeliveriesResponse
+	25, // 60: roster.v1.WebhookService.GetWebhookDelivery:output_type -> roster.v1.GetWebhookDeliveryResponse
+	27, // 61: roster.v1.WebhookService.RetryWebhookDelivery:output_type -> roster.v1.RetryWebhookDeliveryResponse
+	29, // 62: roster.v1.WebhookService.TailWebhookDeliveries:output_type -> roster.v1.TailWebhookDeliveriesResponse
+	31, // 63: roster.v1.WebhookService.ListEvents:output_type -> roster.v1.ListEventsResponse
+	33, // 64: roster.v1.WebhookService.GetEvent:output_type -> roster.v1.GetEventResponse
+	49, // [49:65] is the sub-list for method output_type
+	33, // [33:49] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_webhooks_proto_init() }
@@ -2601,7 +2704,7 @@ func file_roster_v1_webhooks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_webhooks_proto_rawDesc), len(file_roster_v1_webhooks_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

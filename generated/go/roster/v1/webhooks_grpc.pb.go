@@ -36,6 +36,7 @@ const (
 	WebhookService_RetryWebhookDelivery_FullMethodName     = "/roster.v1.WebhookService/RetryWebhookDelivery"
 	WebhookService_TailWebhookDeliveries_FullMethodName    = "/roster.v1.WebhookService/TailWebhookDeliveries"
 	WebhookService_ListEvents_FullMethodName               = "/roster.v1.WebhookService/ListEvents"
+	WebhookService_GetEvent_FullMethodName                 = "/roster.v1.WebhookService/GetEvent"
 )
 
 // WebhookServiceClient is the client API for WebhookService service.
@@ -129,6 +130,9 @@ type WebhookServiceClient interface {
 	// set, only events that match all of them are returned. Events are retained for 30
 	// days.
 	ListEvents(ctx context.Context, in *ListEventsRequest, opts ...grpc.CallOption) (*ListEventsResponse, error)
+	// Returns one event, by the identifier that receivers get in the webhook-id header. Fails with
+	// EVENT_NOT_FOUND.
+	GetEvent(ctx context.Context, in *GetEventRequest, opts ...grpc.CallOption) (*GetEventResponse, error)
 }
 
 type webhookServiceClient struct {
@@ -298,6 +302,16 @@ func (c *webhookServiceClient) ListEvents(ctx context.Context, in *ListEventsReq
 	return out, nil
 }
 
+func (c *webhookServiceClient) GetEvent(ctx context.Context, in *GetEventRequest, opts ...grpc.CallOption) (*GetEventResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetEventResponse)
+	err := c.cc.Invoke(ctx, WebhookService_GetEvent_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // WebhookServiceServer is the server API for WebhookService service.
 // All implementations must embed UnimplementedWebhookServiceServer
 // for forward compatibility.
@@ -389,6 +403,9 @@ type WebhookServiceServer interface {
 	// set, only events that match all of them are returned. Events are retained for 30
 	// days.
 	ListEvents(context.Context, *ListEventsRequest) (*ListEventsResponse, error)
+	// Returns one event, by the identifier that receivers get in the webhook-id header. Fails with
+	// EVENT_NOT_FOUND.
+	GetEvent(context.Context, *GetEventRequest) (*GetEventResponse, error)
 	mustEmbedUnimplementedWebhookServiceServer()
 }
 
@@ -443,6 +460,9 @@ func (UnimplementedWebhookServiceServer) TailWebhookDeliveries(*TailWebhookDeliv
 }
 func (UnimplementedWebhookServiceServer) ListEvents(context.Context, *ListEventsRequest) (*ListEventsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListEvents not implemented")
+}
+func (UnimplementedWebhookServiceServer) GetEvent(context.Context, *GetEventRequest) (*GetEventResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetEvent not implemented")
 }
 func (UnimplementedWebhookServiceServer) mustEmbedUnimplementedWebhookServiceServer() {}
 func (UnimplementedWebhookServiceServer) testEmbeddedByValue()                        {}
@@ -728,6 +748,24 @@ func _WebhookService_ListEvents_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WebhookService_GetEvent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetEventRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).GetEvent(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_GetEvent_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).GetEvent(ctx, req.(*GetEventRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // WebhookService_ServiceDesc is the grpc.ServiceDesc for WebhookService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -790,6 +828,10 @@ var WebhookService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListEvents",
 			Handler:    _WebhookService_ListEvents_Handler,
+		},
+		{
+			MethodName: "GetEvent",
+			Handler:    _WebhookService_GetEvent_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -272,6 +272,8 @@ class Error(_message.Message):
         """
         UPLOAD_OFFSET_MISMATCH: Error._Reason.ValueType  # 94
         """The part does not follow the bytes of the file that were received."""
+        EVENT_NOT_FOUND: Error._Reason.ValueType  # 95
+        """The account has no such event, or it is no longer retained."""
 
     class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
         """Why a call failed. Each reason has one cause, except those that are general by design:
@@ -492,6 +494,8 @@ class Error(_message.Message):
     """
     UPLOAD_OFFSET_MISMATCH: Error.Reason.ValueType  # 94
     """The part does not follow the bytes of the file that were received."""
+    EVENT_NOT_FOUND: Error.Reason.ValueType  # 95
+    """The account has no such event, or it is no longer retained."""
 
     @_typing.final
     class Detail(_message.Message):

@@ -120,6 +120,11 @@ class WebhookServiceStub:
                 request_serializer=roster_dot_v1_dot_webhooks__pb2.ListEventsRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_webhooks__pb2.ListEventsResponse.FromString,
                 _registered_method=True)
+        self.GetEvent = channel.unary_unary(
+                '/roster.v1.WebhookService/GetEvent',
+                request_serializer=roster_dot_v1_dot_webhooks__pb2.GetEventRequest.SerializeToString,
+                response_deserializer=roster_dot_v1_dot_webhooks__pb2.GetEventResponse.FromString,
+                _registered_method=True)
 
 
 class WebhookServiceServicer:
@@ -286,6 +291,14 @@ class WebhookServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetEvent(self, request, context):
+        """Returns one event, by the identifier that receivers get in the webhook-id header. Fails with
+        EVENT_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_WebhookServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -363,6 +376,11 @@ def add_WebhookServiceServicer_to_server(servicer, server):
                     servicer.ListEvents,
                     request_deserializer=roster_dot_v1_dot_webhooks__pb2.ListEventsRequest.FromString,
                     response_serializer=roster_dot_v1_dot_webhooks__pb2.ListEventsResponse.SerializeToString,
+            ),
+            'GetEvent': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetEvent,
+                    request_deserializer=roster_dot_v1_dot_webhooks__pb2.GetEventRequest.FromString,
+                    response_serializer=roster_dot_v1_dot_webhooks__pb2.GetEventResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -781,6 +799,33 @@ class WebhookService:
             '/roster.v1.WebhookService/ListEvents',
             roster_dot_v1_dot_webhooks__pb2.ListEventsRequest.SerializeToString,
             roster_dot_v1_dot_webhooks__pb2.ListEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetEvent(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.WebhookService/GetEvent',
+            roster_dot_v1_dot_webhooks__pb2.GetEventRequest.SerializeToString,
+            roster_dot_v1_dot_webhooks__pb2.GetEventResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -132,6 +132,10 @@ class WebhookServiceStub:
     set, only events that match all of them are returned. Events are retained for 30
     days.
     """
+    GetEvent: _grpc.UnaryUnaryMultiCallable[_webhooks_pb2.GetEventRequest, _webhooks_pb2.GetEventResponse]
+    """Returns one event, by the identifier that receivers get in the webhook-id header. Fails with
+    EVENT_NOT_FOUND.
+    """
 
 @_typing.type_check_only
 class WebhookServiceAsyncStub(WebhookServiceStub):
@@ -236,6 +240,10 @@ class WebhookServiceAsyncStub(WebhookServiceStub):
     """Returns one page of the account's events in order of their sequence. If filters are
     set, only events that match all of them are returned. Events are retained for 30
     days.
+    """
+    GetEvent: _aio.UnaryUnaryMultiCallable[_webhooks_pb2.GetEventRequest, _webhooks_pb2.GetEventResponse]  # type: ignore[assignment]
+    """Returns one event, by the identifier that receivers get in the webhook-id header. Fails with
+    EVENT_NOT_FOUND.
     """
 
 class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -428,6 +436,16 @@ class WebhookServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns one page of the account's events in order of their sequence. If filters are
         set, only events that match all of them are returned. Events are retained for 30
         days.
+        """
+
+    @_abc_1.abstractmethod
+    def GetEvent(
+        self,
+        request: _webhooks_pb2.GetEventRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_webhooks_pb2.GetEventResponse, _abc.Awaitable[_webhooks_pb2.GetEventResponse]]:
+        """Returns one event, by the identifier that receivers get in the webhook-id header. Fails with
+        EVENT_NOT_FOUND.
         """
 
 def add_WebhookServiceServicer_to_server(servicer: WebhookServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

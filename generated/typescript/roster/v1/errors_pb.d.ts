@@ -851,6 +851,13 @@ export enum Error_Reason {
    * @generated from enum value: UPLOAD_OFFSET_MISMATCH = 94;
    */
   UPLOAD_OFFSET_MISMATCH = 94,
+
+  /**
+   * The account has no such event, or it is no longer retained.
+   *
+   * @generated from enum value: EVENT_NOT_FOUND = 95;
+   */
+  EVENT_NOT_FOUND = 95,
 }
 
 /**

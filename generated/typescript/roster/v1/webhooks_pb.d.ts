@@ -1244,6 +1244,46 @@ export declare type ListEventsResponse = Message<"roster.v1.ListEventsResponse">
 export declare const ListEventsResponseSchema: GenMessage<ListEventsResponse>;
 
 /**
+ * Request message for GetEvent.
+ *
+ * @generated from message roster.v1.GetEventRequest
+ */
+export declare type GetEventRequest = Message<"roster.v1.GetEventRequest"> & {
+  /**
+   * Identifier of the event. A malformed identifier fails with EVENT_NOT_FOUND.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message roster.v1.GetEventRequest.
+ * Use `create(GetEventRequestSchema)` to create a new message.
+ */
+export declare const GetEventRequestSchema: GenMessage<GetEventRequest>;
+
+/**
+ * The requested event.
+ *
+ * @generated from message roster.v1.GetEventResponse
+ */
+export declare type GetEventResponse = Message<"roster.v1.GetEventResponse"> & {
+  /**
+   * The event. Without a key of scope "write", links of its subscriber are left out.
+   *
+   * @generated from field: roster.v1.Event event = 1;
+   */
+  event?: Event | undefined;
+};
+
+/**
+ * Describes the message roster.v1.GetEventResponse.
+ * Use `create(GetEventResponseSchema)` to create a new message.
+ */
+export declare const GetEventResponseSchema: GenMessage<GetEventResponse>;
+
+/**
  * Manages the webhooks of the authenticated account, their deliveries and the event log.
  *
  * An event is recorded in the transaction of the change it describes, provided that the
@@ -1453,6 +1493,17 @@ export declare const WebhookService: GenService<{
     methodKind: "unary";
     input: typeof ListEventsRequestSchema;
     output: typeof ListEventsResponseSchema;
+  },
+  /**
+   * Returns one event, by the identifier that receivers get in the webhook-id header. Fails with
+   * EVENT_NOT_FOUND.
+   *
+   * @generated from rpc roster.v1.WebhookService.GetEvent
+   */
+  getEvent: {
+    methodKind: "unary";
+    input: typeof GetEventRequestSchema;
+    output: typeof GetEventResponseSchema;
   },
 }>;
 

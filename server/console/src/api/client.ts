@@ -28,6 +28,8 @@ export type Request<K extends Operation> = Part<"path", Operations[K]["path"]> &
 type Arguments<K extends Operation> =
   Record<never, never> extends Request<K> ? [request?: Request<K>] : [request: Request<K>];
 
+const SESSION = "/api/session";
+
 /** An error response. */
 export class ApiError extends Error {
   readonly status: number;
@@ -48,6 +50,8 @@ export class ApiError extends Error {
 export class ConnectionError extends Error {}
 
 let onSignedOut = () => {};
+/** The error of a call without a session. Until there is one again, others fail with it, and are not sent. */
+let signedOut: ApiError | null = null;
 
 /** Sets what happens when a response states that there is no session. */
 export function setSignedOut(handler: () => void): void {
@@ -98,6 +102,7 @@ export async function callTagged<K extends Operation>(
   });
   const text = await response.text();
   if (response.ok) {
+    if (template === SESSION) signedOut = null;
     const link = /<([^>]+)>; rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? "";
     return {
       body: text ? JSON.parse(text) : undefined,
@@ -115,6 +120,7 @@ export function randomKey(): string {
 }
 
 async function send(target: string, options: RequestInit, retries = RETRIES): Promise<Response> {
+  if (signedOut && !target.endsWith(SESSION)) throw signedOut;
   let response: Response;
   try {
     response = await fetch(target, { ...options, credentials: "same-origin", cache: "no-store" });
@@ -177,8 +183,12 @@ function failure(status: number, text: string, template: string): Error {
     connectionLost();
     return new ConnectionError(`HTTP ${status}`);
   }
-  if (status === 401 && template !== "/api/session") onSignedOut();
-  return new ApiError(status, error);
+  const failed = new ApiError(status, error);
+  if (status === 401 && template !== SESSION) {
+    signedOut = failed;
+    onSignedOut();
+  }
+  return failed;
 }
 
 function errorOf(text: string): ErrorBody | null {

@@ -42,7 +42,7 @@ export interface ErrorResponse {
 }
 
 export interface ErrorBody {
-  code: "Unauthorized" | "ValidationError" | "EmailNotVerified" | "Forbidden" | "SubscriberNotFound" | "TagNotFound" | "CustomFieldNotFound" | "ApiKeyNotFound" | "RouteNotFound" | "MethodNotAllowed" | "SubscriberAlreadyExists" | "TagAlreadyExists" | "CustomFieldAlreadyExists" | "CustomFieldLimitReached" | "RequestTimeout" | "PayloadTooLarge" | "UnsupportedMediaType" | "Internal" | "Unavailable" | "DeadlineExceeded" | "InvalidStatusTransition" | "SubscriberSuppressed" | "SuppressionNotFound" | "IdempotencyKeyReused" | "IdempotencyKeyInUse" | "RateLimited" | "WebhookNotFound" | "WebhookLimitReached" | "WebhookDeliveryNotFound" | "LastAdminKey" | "ApiKeyExpired" | "MethodNotImplemented" | "ServiceNotFound" | "SegmentNotFound" | "SegmentAlreadyExists" | "SegmentLimitReached" | "SegmentWithoutFilter" | "UsedBySegments" | "OperationNotFound" | "OperationLimitReached" | "LinkNotFound" | "PublicUrlNotSet" | "IdempotentResponseErased" | "PreconditionFailed" | "TestDeliveryLimitReached" | "StreamLimitReached" | "CpuShareExceeded" | "TooManyInvalidKeys" | "TooManyInvalidLinks" | "TooManySignups" | "ApiKeyScopeTooBroad" | "CustomFieldBeingDeleted" | "ResponseNotRead" | "FieldNotImplemented" | "SessionNotFound" | "SignInLinkNotFound" | "CrossOriginRequest" | "HttpsRequired" | "SignInLinkLimitReached" | "SelectionChanged" | "OperationNotEnded" | "OperationNotUndoable" | "UndoExpired" | "OperationAlreadyUndone" | "InsufficientStorage" | "ExportNotFound" | "ExportNotReady" | "ExportLimitReached" | "RangeNotSatisfiable" | "ValuesNotConvertible" | "ImportNotFound" | "ImportLimitReached" | "ImportStateConflict" | "UploadOffsetMismatch" | "Cancelled" | "NotFound" | "AlreadyExists" | "ResourceExhausted" | "FailedPrecondition" | "Aborted" | "OutOfRange";
+  code: "Unauthorized" | "ValidationError" | "EmailNotVerified" | "Forbidden" | "SubscriberNotFound" | "TagNotFound" | "CustomFieldNotFound" | "ApiKeyNotFound" | "RouteNotFound" | "MethodNotAllowed" | "SubscriberAlreadyExists" | "TagAlreadyExists" | "CustomFieldAlreadyExists" | "CustomFieldLimitReached" | "RequestTimeout" | "PayloadTooLarge" | "UnsupportedMediaType" | "Internal" | "Unavailable" | "DeadlineExceeded" | "InvalidStatusTransition" | "SubscriberSuppressed" | "SuppressionNotFound" | "IdempotencyKeyReused" | "IdempotencyKeyInUse" | "RateLimited" | "WebhookNotFound" | "WebhookLimitReached" | "WebhookDeliveryNotFound" | "LastAdminKey" | "ApiKeyExpired" | "MethodNotImplemented" | "ServiceNotFound" | "SegmentNotFound" | "SegmentAlreadyExists" | "SegmentLimitReached" | "SegmentWithoutFilter" | "UsedBySegments" | "OperationNotFound" | "OperationLimitReached" | "LinkNotFound" | "PublicUrlNotSet" | "IdempotentResponseErased" | "PreconditionFailed" | "TestDeliveryLimitReached" | "StreamLimitReached" | "CpuShareExceeded" | "TooManyInvalidKeys" | "TooManyInvalidLinks" | "TooManySignups" | "ApiKeyScopeTooBroad" | "CustomFieldBeingDeleted" | "ResponseNotRead" | "FieldNotImplemented" | "SessionNotFound" | "SignInLinkNotFound" | "CrossOriginRequest" | "HttpsRequired" | "SignInLinkLimitReached" | "SelectionChanged" | "OperationNotEnded" | "OperationNotUndoable" | "UndoExpired" | "OperationAlreadyUndone" | "InsufficientStorage" | "ExportNotFound" | "ExportNotReady" | "ExportLimitReached" | "RangeNotSatisfiable" | "ValuesNotConvertible" | "ImportNotFound" | "ImportLimitReached" | "ImportStateConflict" | "UploadOffsetMismatch" | "EventNotFound" | "Cancelled" | "NotFound" | "AlreadyExists" | "ResourceExhausted" | "FailedPrecondition" | "Aborted" | "OutOfRange";
   message: string;
   details: ErrorDetail[];
   requestId: string;
@@ -1079,6 +1079,10 @@ export interface ListEventsResponse {
   limit: number;
 }
 
+export interface GetEventResponse {
+  event: Event;
+}
+
 export interface GetAccountResponse {
   account: Account;
 }
@@ -1826,6 +1830,12 @@ export interface Operations {
     query: { limit?: number; page?: number; eventType?: string; afterSequence?: number; createdAfter?: string; createdBefore?: string; order?: "" | "asc" | "desc"; pageToken?: string; };
     body: undefined;
     response: ListEventsResponse;
+  };
+  "GET /api/events/{id}": {
+    path: { id: string; };
+    query: {  };
+    body: undefined;
+    response: GetEventResponse;
   };
   "GET /api/account": {
     path: {  };

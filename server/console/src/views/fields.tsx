@@ -73,7 +73,9 @@ export function Fields() {
                       >
                         <bdi dir="auto">{field.label}</bdi>
                       </a>
-                      <code class="cut muted">{field.mergeTag}</code>
+                      <code class="cut muted" title={field.mergeTag}>
+                        {field.mergeTag}
+                      </code>
                     </th>
                     <td>{named("dataType", field.dataType)}</td>
                     <td class="wide short">
@@ -128,7 +130,7 @@ function EditField({
     >
       <label class="field">
         {t("column.name")}
-        <input name="label" required maxLength={80} dir="auto" autocomplete="off" value={field?.label ?? ""} />
+        <input name="label" required maxLength={80} dir="auto" autocomplete="off" defaultValue={field?.label ?? ""} />
       </label>
       {field ? (
         <p class="hint">{parts("field.renameText", { tag: <code>{field.mergeTag}</code> })}</p>
@@ -146,7 +148,7 @@ function EditField({
       )}
       <label class="field">
         {t("field.fallback")}
-        <input name="fallback" maxLength={1000} dir="auto" autocomplete="off" value={field?.fallback ?? ""} />
+        <input name="fallback" maxLength={1000} dir="auto" autocomplete="off" defaultValue={field?.fallback ?? ""} />
         <small>{t("field.fallbackText")}</small>
       </label>
     </FormDialog>

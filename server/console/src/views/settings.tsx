@@ -28,6 +28,7 @@ export function Settings({ part }: Parameters) {
           <a
             key={each}
             href={href(`/settings/${each}`)}
+            ref={each === current ? show : undefined}
             aria-current={each === current ? "page" : undefined}
           >
             {t(`settings.${each}`)}
@@ -45,4 +46,9 @@ export function Settings({ part }: Parameters) {
       )}
     </div>
   );
+}
+
+/** Scrolls to the current part, because a phone is narrower than all of them. */
+function show(link: HTMLElement | null): void {
+  link?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }

@@ -126,12 +126,12 @@ function EditTag({ tag, onClose, onSaved }: { tag: Tag | undefined; onClose: () 
     >
       <label class="field">
         {t("column.name")}
-        <input name="name" required maxLength={100} dir="auto" autocomplete="off" value={tag?.name ?? ""} />
+        <input name="name" required maxLength={100} dir="auto" autocomplete="off" defaultValue={tag?.name ?? ""} />
       </label>
       {tag && <p class="hint">{t("tag.renameText")}</p>}
       <label class="field">
         {t("description")}
-        <textarea name="description" rows={2} maxLength={500} dir="auto" value={tag?.description ?? ""} />
+        <textarea name="description" rows={2} maxLength={500} dir="auto" defaultValue={tag?.description ?? ""} />
       </label>
     </FormDialog>
   );

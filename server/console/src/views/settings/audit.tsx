@@ -6,7 +6,7 @@ import { More, usePaged } from "../../components/paged.tsx";
 import { Time } from "../../components/time.tsx";
 import { useLoaded } from "../../load.ts";
 import { address, go, href, withQuery } from "../../router.ts";
-import { named, t } from "../../texts.ts";
+import { type Key, named, t } from "../../texts.ts";
 
 type Query = Operations["GET /api/audit"]["query"];
 const PAGE = 50;
@@ -216,6 +216,17 @@ function Resource({ entry }: { entry: AuditEntry }) {
   );
 }
 
+/** The texts for values that people know; others are shown by their names in the API. */
+const TEXTS: Record<string, Key> = {
+  name: "column.name",
+  label: "column.name",
+  email: "column.email",
+  filter: "filter.short",
+  scope: "scope.title",
+  expiresAt: "expires",
+  createdAt: "column.created",
+};
+
 function Changes({ entry }: { entry: AuditEntry }) {
   const { before = {}, after = {} } = entry;
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
@@ -223,16 +234,19 @@ function Changes({ entry }: { entry: AuditEntry }) {
     <>
       {names.map((name) => (
         <small key={name} class="below">
-          <code>{name}</code> {name in before && <Value value={before[name]} />}
+          {TEXTS[name] ? <span title={name}>{t(TEXTS[name])}:</span> : <code>{name}</code>}{" "}
+          {name in before && <Value name={name} value={before[name]} />}
           {name in before && name in after && " → "}
-          {name in after && <Value value={after[name]} />}
+          {name in after && <Value name={name} value={after[name]} />}
         </small>
       ))}
     </>
   );
 }
 
-function Value({ value }: { value: unknown }) {
+function Value({ name, value }: { name: string; value: unknown }) {
+  if (name === "scope") return <>{named("scope", String(value))}</>;
+  if (typeof value === "boolean") return <>{t(value ? "yes" : "no")}</>;
   if (typeof value === "string" && TIME.test(value)) return <Time value={value} />;
   return <bdi dir="auto">{typeof value === "string" && value ? value : JSON.stringify(value)}</bdi>;
 }

@@ -57,8 +57,8 @@ export function Endpoint({ id }: { id: string }) {
         {({ webhook, health }) => (
           <>
             <header class="page-head">
-              <h1>
-                <bdi dir="auto">{webhook.url}</bdi>
+              <h1 class="lines">
+                <bdi dir="ltr">{webhook.url}</bdi>
               </h1>
               <HealthLabel webhook={webhook} health={health} />
               <span class="space" />
