@@ -11,16 +11,6 @@ import { hasView } from "../../views.ts";
 export function FirstSteps({ onAdd }: { onAdd: () => void }) {
   return (
     <ul class="steps">
-      <PeopleSteps onAdd={onAdd} />
-      <ConnectApp />
-    </ul>
-  );
-}
-
-/** The ways to add people in the console. */
-export function PeopleSteps({ onAdd }: { onAdd: () => void }) {
-  return (
-    <>
       <li>
         <Icon name="up" />
         <h2>{t("steps.import")}</h2>
@@ -47,7 +37,8 @@ export function PeopleSteps({ onAdd }: { onAdd: () => void }) {
           <p class="hint">{t("readOnly")}</p>
         )}
       </li>
-    </>
+      <ConnectApp />
+    </ul>
   );
 }
 
