@@ -113,7 +113,7 @@ export function StatusDialog({ group, ...props }: Props) {
     : group.selection;
   const consentSource = source.value.trim();
   const action: BatchAction = { changeStatus: status, ...(consentSource ? { consentSource } : {}) };
-  // The number of people at the time of the dry run, with those who are left out.
+  // The number of people at the time of the dry run, with the people who are left out.
   const size = useSignal(group.size);
   const begin = starter(isAll ? group : { ...group, selection: chosenRows }, action, leftOut);
   // One number, which is that of the people who change.
@@ -186,7 +186,7 @@ export function StatusDialog({ group, ...props }: Props) {
 function StatusNumbers({ status, dryRun, leftOut }: { status: Status; dryRun: Operation; leftOut: number }) {
   const { wouldChange = 0, unchanged = 0 } = dryRun;
   const isOptOut = status === "UNSUBSCRIBED";
-  // Those who already unsubscribed or complained have one sentence.
+  // People who already unsubscribed or complained have one sentence.
   const optedOut = isOptOut ? unchanged + leftOut : leftOut;
   return (
     <>

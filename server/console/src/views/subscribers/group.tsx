@@ -32,7 +32,7 @@ export function starter({ query, selection }: Group, action: BatchAction, withou
   };
 }
 
-/** Returns how many people all that match are now, without those who are taken out. */
+/** Returns how many people all that match are now, without the people who are taken out. */
 export async function countNow({ query, selection }: Group): Promise<number> {
   const { total } = await call("GET /api/statistics", { query: searched(query) });
   return selection.count(total);
