@@ -150,8 +150,12 @@ def test_unsubscribing_many_keeps_those_who_opted_out(owner: Person) -> None:
     page.keyboard.press("Control+a")
     page.keyboard.press("u")
 
-    dialog = page.get_by_role("dialog", name="Unsubscribe 80 people?")
+    # One number: that of the people who change. The other numbers add up to the selected ones.
+    dialog = page.get_by_role("dialog", name="Unsubscribe 78 people?")
     expect(dialog).to_contain_text("All that match: Tags include “vip”.")
+    expect(numbers(owner)).to_contain_text("80 selected:")
+    expect(numbers(owner)).to_contain_text("The status of 78 people changes.")
+    expect(dialog.get_by_role("button", name="Unsubscribe 78 people")).to_be_enabled()
     expect(numbers(owner)).to_contain_text("They get no more mail, from now on.")
     expect(numbers(owner)).to_contain_text("2 of them already opted out and stay as they are.")
     expect(numbers(owner)).to_contain_text("Undo is possible for 24 hours.")
@@ -203,15 +207,59 @@ def test_people_who_opted_out_are_not_subscribed_with_many(owner: Person) -> Non
     dialog.locator("input[value=CONFIRMED]").check()
     expect(numbers(owner)).to_contain_text("2 who unsubscribed or complained are left out")
     confirm = page.get_by_role("button", name="Confirm 78 people")
+    expect(page.get_by_role("dialog", name="Confirm 78 people?")).to_be_visible()
     expect(confirm).to_be_disabled()
+    # The numbers are those of this moment, also of the people who are left out.
+    more = [{"email": f"n{number}@example.com", "tags": ["vip"]} for number in range(5)]
+    assert owner.account.ok("BulkCreateSubscribers", subscribers=more)["failed"] == []
+    opted_out["n0@example.com"] = "UNSUBSCRIBED"
+    owner.account.ok("ChangeSubscriberStatus", id="n0@example.com", status="UNSUBSCRIBED")
+    dialog.locator("input[value=UNSUBSCRIBED]").check()
+    expect(numbers(owner)).to_contain_text("it is now 85 people instead of 80.")
+    dialog.locator("input[value=CONFIRMED]").check()
+    expect(numbers(owner)).to_contain_text("85 selected:The status of 82 people changes.")
+    expect(numbers(owner)).to_contain_text("3 who unsubscribed or complained are left out")
+    confirm = page.get_by_role("button", name="Confirm 82 people")
     page.get_by_label("How did they agree").fill("Paper form")
     confirm.click()
 
-    expect(notice(owner)).to_contain_text("78 people changed to Confirmed.")
+    expect(notice(owner)).to_contain_text("82 people changed to Confirmed.")
     for email, status in opted_out.items():
         assert owner.account.ok("GetSubscriber", id=email)["subscriber"]["status"] == status
     history = owner.account.ok("ListSubscriberHistory", id="p0006@example.com")["history"]
     assert history[0]["consentSource"] == "Paper form"
+
+
+def test_status_that_all_have_has_a_reason_and_no_button(owner: Person) -> None:
+    page = owner.page
+    search(owner, "status = CONFIRMED", 160)
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Control+a")
+    page.keyboard.press("u")
+    dialog = page.get_by_role("dialog")
+    dialog.locator("input[value=CONFIRMED]").check()
+    page.get_by_label("How did they agree").fill("Paper form")
+
+    expect(numbers(owner)).to_contain_text("160 have this status already.")
+    button = page.get_by_role("button", name="Change status")
+    expect(button).to_be_disabled()
+    expect(button).to_have_accessible_description(re.compile("Nothing would change."))
+    expect(dialog).not_to_contain_text("0 people")
+
+
+def test_session_that_cannot_undo_a_status_reads_so_before_it_changes(person: Person) -> None:
+    add_people(person.account, 4)
+    person.sign_in(scope="write")
+    person.open("/subscribers")
+    page = person.page
+    for row in (0, 1):
+        page.locator(f"#row-{row} .check").click()
+    page.keyboard.press("u")
+
+    expect(numbers(person)).to_contain_text("This cannot be undone by this session.")
+    page.get_by_role("button", name="Unsubscribe 2 people").click()
+    expect(notice(person)).to_contain_text("2 people changed to Unsubscribed.")
+    expect(notice(person).get_by_role("button", name="Undo")).to_have_count(0)
 
 
 def test_deleting_100_people_requires_their_number(owner: Person) -> None:
@@ -344,6 +392,43 @@ def test_export_for_excel_has_semicolons_if_the_person_wants_them(
     assert file.read_text(encoding="utf-8-sig").splitlines()[0].startswith("email;firstName;")
 
 
+def exported(person: Person, count: int, file: Path) -> list[str]:
+    """Exports the selected people, and returns the addresses of the file."""
+    button = f"Export {count} {'person' if count == 1 else 'people'}"
+    with person.page.expect_download() as download:
+        person.page.get_by_role("dialog").get_by_role("button", name=button).click()
+    download.value.save_as(file)
+    with file.open(newline="") as opened:
+        return [row["email"] for row in csv.DictReader(opened)]
+
+
+def test_export_of_a_selection_has_exactly_the_selected_people(
+    owner: Person, tmp_path: Path
+) -> None:
+    page, file = owner.page, tmp_path / "export.csv"
+    vips = [f"p{number:04}@example.com" for number in range(0, COUNT, 3)]
+    search(owner, 'tags:"vip"', 80)
+    for row in (0, 2):
+        page.locator(f"#row-{row} .check").click()
+    toolbar(owner).get_by_role("button", name="Export…").click()
+    assert sorted(exported(owner, 2, file)) == [vips[-3], vips[-1]]
+
+    toolbar(owner).get_by_role("button", name="Select all 80").click()
+    page.locator("#row-1 .check").click()
+    toolbar(owner).get_by_role("button", name="Export…").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 person is taken out.")
+    assert sorted(exported(owner, 79, file)) == sorted(set(vips) - {vips[-2]})
+
+    # The file stays in the notice and in the list of activities.
+    expect(notice(owner)).to_contain_text("Export to a file: 79 people.")
+    page.get_by_role("link", name="Activity").click()
+    expect(page.locator("tbody tr")).to_have_count(2)
+    with page.expect_download() as download:
+        notice(owner).get_by_role("link", name="Download").last.click()
+    download.value.save_as(file)
+    assert len(file.read_text().splitlines()) == 80
+
+
 def test_columns_of_the_list_come_first_in_an_export(owner: Person, tmp_path: Path) -> None:
     page, account = owner.page, owner.account
     account.ok("CreateCustomField", label="City")
@@ -364,7 +449,7 @@ def test_columns_of_the_list_come_first_in_an_export(owner: Person, tmp_path: Pa
     assert file.read_text().splitlines()[0] == "email,customFields.city,lastName"
 
 
-def test_read_only_session_can_only_export(person: Person) -> None:
+def test_read_only_session_can_only_export(person: Person, tmp_path: Path) -> None:
     add_people(person.account, 3)
     person.sign_in(scope="read")
     person.open("/subscribers")
@@ -372,6 +457,8 @@ def test_read_only_session_can_only_export(person: Person) -> None:
     page.locator("#row-0 .check").click()
     buttons = toolbar(person).locator(".buttons button")
     expect(buttons).to_have_text(["Export…", "Copy addresses"])
+    buttons.first.click()
+    assert exported(person, 1, tmp_path / "export.csv") == ["p0002@example.com"]
     page.keyboard.press("t")
     page.keyboard.press("u")
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -399,6 +486,45 @@ def test_progress_is_shown_until_the_end_also_without_a_connection(owner: Person
     expect(notice(owner)).to_contain_text("people got the tag early.")
     notice(owner).get_by_role("button", name="Close").click()
     expect(notice(owner)).to_have_count(0)
+
+
+@pytest.mark.parametrize("person", [{"viewport": {"width": 360, "height": 740}}], indirect=True)
+def test_range_is_exported_and_unsubscribed_on_a_phone(owner: Person, tmp_path: Path) -> None:
+    page, file = owner.page, tmp_path / "export.csv"
+    menu = toolbar(owner).get_by_role("button", name="Actions")
+    owner.account.ok("ChangeSubscriberStatus", id="p0238@example.com", status="UNSUBSCRIBED")
+    page.locator("#row-0 .check").click()
+    menu.click()
+    toolbar(owner).get_by_role("button", name="Select up to…").click()
+    expect(page.locator(".notice")).to_contain_text("Tap the box of the row at the other end.")
+    page.locator("#row-4 .check").click()
+    expect(toolbar(owner)).to_contain_text("5 selected")
+    expect(page.locator(".notice")).to_have_count(0)
+
+    menu.click()
+    toolbar(owner).get_by_role("button", name="Export…").click()
+    dialog = page.get_by_role("dialog")
+    button = dialog.get_by_role("button", name="Export 5 people")
+    button.scroll_into_view_if_needed()
+    expect(button).to_be_in_viewport(ratio=1)
+    owner.check_accessibility()
+    assert exported(owner, 5, file) == [f"p{number:04}@example.com" for number in range(235, 240)]
+    expect(notice(owner).get_by_role("link", name="Download")).to_be_in_viewport(ratio=1)
+    owner.check_accessibility()
+    notice(owner).get_by_role("button", name="Close").click()
+
+    menu.click()
+    toolbar(owner).get_by_role("button", name="Status…").click()
+    expect(page.get_by_role("dialog", name="Unsubscribe 4 people?")).to_contain_text(
+        "1 of them already opted out and stays as they are."
+    )
+    button = dialog.get_by_role("button", name="Unsubscribe 4 people")
+    button.scroll_into_view_if_needed()
+    expect(button).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    button.click()
+    expect(notice(owner)).to_contain_text("4 people changed to Unsubscribed.")
+    assert total(owner, "status = UNSUBSCRIBED") == 5
 
 
 def test_keys_for_a_selection_are_listed(owner: Person) -> None:

@@ -48,7 +48,7 @@ def test_first_line_states_whether_and_why_the_person_may_be_mailed(person: Pers
 
     for name, text in {
         "yes": "Can be mailed. Confirmed on .* by key “test”",
-        "wait": "Not yet. Waiting for confirmation since",
+        "wait": r"^Not yet. Waiting for confirmation \(since .*; added by key “test”\)\.",
         "no": "Must not be mailed. Unsubscribed on .* by key “test”",
         "gone": "may not be added. A person with this address reported mail as spam",
         "unknown": "Not in the list. No one has this address",
@@ -103,6 +103,66 @@ def test_field_is_changed_with_enter_and_restored_with_escape(person: Person) ->
     subscriber = person.account.ok("GetSubscriber", id=subscriber_id)["subscriber"]
     assert subscriber["firstName"] == "Augusta"
     expect(person.page.locator(".rows .row").first).to_contain_text("Augusta")
+
+
+def test_change_is_saved_when_the_field_is_left(person: Person) -> None:
+    account, page = person.account, person.page
+    ada = add_person(account)["id"]
+    add_person(account, email="bob@example.com")
+    account.ok("CreateCustomField", key="birthday", label="Birthday", dataType="DATE")
+    account.ok("UpdateSubscriber", id=ada, customFields={"birthday": "1815-12-10"})
+    person.sign_in()
+    person.open("/subscribers")
+    page.locator(".rows .row", has_text="ada@").click()
+    shown = panel(person)
+
+    def stored(name: str) -> str:
+        value: str = account.ok("GetSubscriber", id=ada)["subscriber"][name]
+        return value
+
+    # With Tab, which leads to the next field.
+    shown.get_by_label("First name").fill("Augusta")
+    page.keyboard.press("Tab")
+    expect(shown.get_by_label("Last name")).to_be_focused()
+    expect(shown).to_contain_text("First name: – → Augusta")
+    # With a click on a link or another person, and with the way back.
+    shown.get_by_label("Last name").fill("King")
+    page.locator(".rows .row", has_text="bob@").click()
+    expect(panel(person)).to_contain_text("bob@example.com")
+    expect(page.locator(".rows .row", has_text="ada@")).to_contain_text("Augusta King")
+    page.go_back()
+    expect(shown.get_by_label("Last name")).to_have_value("King")
+    shown.get_by_label("Last name").fill("Byron")
+    page.go_back()
+    expect(panel(person)).to_have_count(0)
+    expect(page.locator(".rows .row", has_text="ada@")).to_contain_text("Augusta Byron")
+    page.go_forward()
+    expect(shown).to_contain_text("Last name: King → Byron")
+
+    # What cannot be saved is not lost without a word.
+    field = shown.get_by_label("First name")
+    field.fill("x" * 101)
+    page.keyboard.press("Tab")
+    expect(shown.get_by_role("alert")).to_have_text("must be at most 100 characters")
+    shown.get_by_role("heading", level=2).click()
+    page.keyboard.press("Escape")
+    expect(field).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(field).to_have_value("Augusta")
+    field.fill("x" * 101)
+    shown.get_by_role("button", name="Close").click()
+    expect(page.locator(".notice")).to_contain_text("First name was not saved: must be at most")
+
+    # A part of a date is not a removed date.
+    page.locator(".rows .row", has_text="ada@").click()
+    shown.get_by_label("Birthday").focus()
+    page.keyboard.press("Delete")
+    shown.get_by_label("First name").focus()
+    expect(shown.get_by_role("alert")).to_be_visible()
+    assert account.ok("GetSubscriber", id=ada)["subscriber"]["customFields"] == {
+        "birthday": "1815-12-10"
+    }
+    assert stored("firstName") == "Augusta"
 
 
 def test_conflict_shows_both_values_and_another_field_is_no_conflict(person: Person) -> None:
@@ -264,6 +324,9 @@ def test_erasure_requires_the_address_and_leaves_a_receipt(person: Person) -> No
     expect(dialog).to_contain_text("Request: ")
     dialog.get_by_role("button", name="Close").click()
     expect(page.get_by_role("heading", name="No subscribers yet")).to_be_visible()
+    expect(page.get_by_role("link", name="Import a file")).to_have_attribute(
+        "href", "/console/import"
+    )
     assert person.account.ok("ListSubscribers")["total"] == 0
     expect(show(person, "ada@example.com")).to_contain_text("may not be added")
 

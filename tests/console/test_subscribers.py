@@ -136,6 +136,81 @@ def test_pasting_an_address_anywhere_and_enter_opens_the_person(crowd: Person) -
     expect(panel).to_contain_text("p0500@example.com")
 
 
+def test_empty_list_offers_the_first_steps(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    person.open("/subscribers")
+    expect(page.get_by_role("link", name="Import a file")).to_be_visible()
+
+    page.locator(".empty").get_by_role("button", name="Add a person").click()
+    page.get_by_label("Email").fill("ada@example.com")
+    page.keyboard.press("Enter")
+    expect(row(person, 0)).to_contain_text("ada@example.com")
+
+
+def test_read_only_session_reads_how_to_import_into_an_empty_list(person: Person) -> None:
+    page = person.page
+    person.sign_in(scope="read")
+    person.open("/subscribers")
+    expect(page.get_by_role("button", name="Add a person")).to_have_count(0)
+    guide = page.get_by_role("link", name="How to import people")
+
+    for path in ("/subscribers", "/"):
+        person.open(path)
+        url = guide.evaluate("link => link.href")
+        response = page.request.get(url)
+        assert response.status == 200, url
+
+
+def test_exact_address_opens_also_if_another_begins_with_it(person: Person) -> None:
+    for email in ("imp5@example.com", "imp5@example.com.au", "imp5@example.community"):
+        add_person(person.account, email=email)
+    person.sign_in()
+    person.open("/subscribers")
+
+    search(person, "Imp5@example.com")
+
+    panel = person.page.get_by_role("complementary", name="Person")
+    expect(panel.get_by_role("heading", level=2)).to_have_text("imp5@example.com")
+
+
+def test_range_has_also_the_rows_that_were_not_loaded(crowd: Person) -> None:
+    page = crowd.page
+    bar = page.get_by_role("toolbar", name="Selection")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.keyboard.press("End")
+    expect(active_row(crowd)).to_contain_text("p0000@example.com")
+
+    # More than can be selected at once: none is skipped, and all that match are offered.
+    page.keyboard.press("Shift+X")
+    expect(page.locator(".notice")).to_contain_text("At most 1,000 rows")
+    expect(bar).to_contain_text("1 selected")
+    page.locator(".notice").get_by_role("button", name="Select all 1,203 that match").click()
+    expect(bar).to_contain_text("1,203 selected")
+
+    bar.get_by_role("button", name="Clear").click()
+    page.get_by_role("grid").evaluate("grid => { grid.scrollTop = 700 * 36 }")
+    expect(row(crowd, 701)).to_contain_text("p0501@")
+    row(crowd, 701).locator(".check").click()
+    page.get_by_role("grid").evaluate("grid => { grid.scrollTop = 0 }")
+    row(crowd, 3).locator(".check").click(modifiers=["Shift"])
+    expect(bar).to_contain_text("699 selected")
+    with page.expect_download() as download:
+        bar.get_by_role("button", name="Export…").click()
+        page.get_by_role("dialog").get_by_role("button", name="Export 699 people").click()
+    assert len(download.value.path().read_text().splitlines()) == 700
+
+    bar.get_by_role("button", name="Clear").click()
+    page.route("**/api/subscribers?*page=9*", lambda route: route.abort())
+    row(crowd, 0).locator(".check").click()
+    page.get_by_role("grid").evaluate("grid => { grid.scrollTop = 990 * 36 }")
+    expect(row(crowd, 990)).to_contain_text("p0212@")
+    row(crowd, 990).locator(".check").click(modifiers=["Shift"])
+    expect(page.locator(".notice")).to_contain_text("Not all of these rows could be loaded.")
+    expect(bar).to_contain_text("1 selected")
+
+
 def test_address_restores_the_view(crowd: Person) -> None:
     page = crowd.page
     crowd.open("/subscribers?q=first1&status=CONFIRMED&order=email+asc&columns=tags")

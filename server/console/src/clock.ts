@@ -14,3 +14,8 @@ export function compareClocks(date: string | null): void {
 export function now(): number {
   return Date.now() + difference;
 }
+
+/** Returns how many whole days ago a time was. */
+export function elapsedDays(value: string): number {
+  return Math.max(0, Math.floor((now() - Date.parse(value)) / 86_400_000));
+}

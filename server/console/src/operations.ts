@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { announce } from "./announce.ts";
-import { ApiError, call, ConnectionError } from "./api/client.ts";
+import { ApiError, call, ConnectionError, url } from "./api/client.ts";
 import type { Operation } from "./api/types.ts";
 import { doneText } from "./components/operation_words.ts";
 import { session } from "./session.ts";
@@ -16,13 +16,14 @@ export const followed = signal<Operation[]>([]);
 /** The number of operations that ended: lists load again when it changes. */
 export const ended = signal(0);
 
-/** Shows the progress of an operation, and then what it did. */
-export function track(operation: Operation): void {
+/** Shows the progress of an operation, and then what it did. Gives its last state to `take`. */
+export function track(operation: Operation, take: (last: Operation) => void = () => {}): void {
   show(operation);
   void follow(operation, show).then(
     (last) => {
       announce(doneText(last));
-      ended.value += 1;
+      if (!isExport(last)) ended.value += 1;
+      take(last);
     },
     () => dismiss(operation.id),
   );
@@ -35,6 +36,30 @@ function show(operation: Operation): void {
     : [...others, operation];
 }
 
+export function isExport({ type }: Operation): boolean {
+  return type === "SUBSCRIBERS_EXPORT";
+}
+
+/** Returns the URL of the file of an export; empty if there is none. */
+export function fileUrl(operation: Operation): string {
+  const hasFile = isExport(operation) && operation.state === "SUCCEEDED";
+  return hasFile ? url("/api/exports/{id}/file", { id: operation.id }) : "";
+}
+
+/** Downloads the file of an export that has ended. */
+export function save(operation: Operation): void {
+  const link = document.createElement("a");
+  link.href = fileUrl(operation);
+  link.download = "";
+  if (fileUrl(operation)) link.click();
+}
+
+/** Cancels an operation. Every session may cancel an export. */
+export async function cancel(operation: Operation): Promise<void> {
+  const request = { path: { id: operation.id } };
+  await (isExport(operation) ? call("POST /api/exports/{id}/cancel", request) : call("POST /api/operations/{id}/cancel", request));
+}
+
 export function dismiss(id: string): void {
   followed.value = followed.value.filter((each) => each.id !== id);
 }
@@ -44,7 +69,7 @@ export async function resume(): Promise<void> {
   const own = session.value?.session?.id;
   const { operations } = await call("GET /api/operations", { query: { limit: 20 } });
   for (const operation of operations.toReversed()) {
-    const isChange = Boolean(operation.action ?? operation.undoOf);
+    const isChange = Boolean(operation.action ?? operation.undoOf) || isExport(operation);
     if (isChange && !operation.done && !operation.dryRun && operation.actor?.id === own) track(operation);
   }
 }

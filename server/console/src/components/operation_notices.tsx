@@ -1,9 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { notify } from "../announce.ts";
-import { call } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
-import { dismiss, followed, resume } from "../operations.ts";
+import { cancel, dismiss, fileUrl, followed, resume } from "../operations.ts";
 import { errorText, number, t } from "../texts.ts";
 import { Icon } from "./icon.tsx";
 import { what } from "./operation_text.tsx";
@@ -52,9 +51,7 @@ function Line({ operation, onUndo }: { operation: Operation; onUndo: () => void 
         <button
           type="button"
           onClick={() => {
-            void call("POST /api/operations/{id}/cancel", { path: { id } }).catch((error: unknown) =>
-              notify(errorText(error)),
-            );
+            void cancel(operation).catch((error: unknown) => notify(errorText(error)));
           }}
         >
           {t("cancel")}
@@ -65,6 +62,11 @@ function Line({ operation, onUndo }: { operation: Operation; onUndo: () => void 
   return (
     <div class="progress-notice">
       <p dir="auto">{doneText(operation)}</p>
+      {fileUrl(operation) && (
+        <a class="button" href={fileUrl(operation)} download="">
+          {t("export.download")}
+        </a>
+      )}
       {canUndo(operation) && (
         <button type="button" onClick={onUndo}>
           {t("undo")}

@@ -50,12 +50,15 @@ export function counts({
 
 /** Returns what an operation did, in sentences. */
 export function doneText(operation: Operation): string {
-  const { state, changed = 0, deleted = 0, processed, total } = operation;
+  const { state, changed = 0, deleted = 0, processed, total, type } = operation;
   const values = { object: objectOf(operation) };
-  const texts = deleted ? [plural("batch.done.delete", deleted)] : [];
-  if (changed > deleted || !deleted) texts.push(plural(`batch.done.${kindOf(operation)}`, changed - deleted, values));
+  const job = type === "SUBSCRIBERS_EXPORT" && `${t(`job.${type}`)}: ${plural("subscribers.found", processed)}.`;
+  const texts = job ? [job] : deleted ? [plural("batch.done.delete", deleted)] : [];
+  if (!job && (changed > deleted || !deleted)) {
+    texts.push(plural(`batch.done.${kindOf(operation)}`, changed - deleted, values));
+  }
   if (state === "CANCELLED") texts.unshift(t("batch.canceled", { processed: number(processed), total: number(total) }));
-  if (state === "FAILED") texts.unshift(t("batch.failed"));
+  if (state === "FAILED") texts.unshift(t(job ? "operation.FAILED" : "batch.failed"));
   if (operation.unchanged) texts.push(plural(`batch.same.${kindOf(operation)}`, operation.unchanged));
   return [...texts, ...failures(operation)].join(" ");
 }

@@ -16,8 +16,8 @@ const PAUSE = 400;
 const TYPED_FROM = 100;
 
 export interface PlanDialogProps {
-  /** The title, or a function that returns it for the number of people. */
-  title: ComponentChildren | ((count: number) => ComponentChildren);
+  /** The title, or a function that returns it, as `verb`. */
+  title: ComponentChildren | ((count: number, dryRun: Operation | null) => ComponentChildren);
   /** What the button does, with the number of people and, once there is one, the dry run. */
   verb: (count: number, dryRun: Operation | null) => string;
   /** What the other button does, which closes the dialog. */
@@ -78,7 +78,7 @@ export function PlanDialog(props: PlanDialogProps) {
   const isCounting = counts === "now" && !counted && !hasFailed(current);
   const isDanger = typeof props.danger === "function" ? props.danger(counted) : props.danger;
   const total = counted?.total ?? props.size;
-  const title = typeof props.title === "function" ? props.title(total) : props.title;
+  const title = typeof props.title === "function" ? props.title(total, counted) : props.title;
   const mustType = props.mustType && total >= TYPED_FROM;
   const isBlocked = props.isBlocked || (mustType && typed.value.replace(/\D/g, "") !== String(total));
   const hasEffect = counted !== null && (counted.wouldChange ?? 0) > 0;
@@ -145,6 +145,7 @@ export function PlanDialog(props: PlanDialogProps) {
           <button
             ref={main}
             class={isDanger ? "main danger" : "main"}
+            aria-describedby={counted ? "plan" : undefined}
             disabled={!key || isBusy.value || isCounting || (counted !== null && (!hasEffect || isBlocked))}
           >
             {counted || isCounting ? props.verb(total, counted) : t("batch.count")}

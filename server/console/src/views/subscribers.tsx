@@ -14,8 +14,9 @@ import { isPhone } from "../phone.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { canWrite } from "../session.ts";
-import { errorText, plural, t } from "../texts.ts";
+import { errorText, number, plural, t } from "../texts.ts";
 import { copyCurl } from "./person/copy.ts";
+import { focusUnsaved } from "./person/field_editor.tsx";
 import { Person } from "./person/person.tsx";
 import { panelWidth, Resizer } from "./person/resizer.tsx";
 import { chosenColumns, ColumnMenu } from "./subscribers/column_menu.tsx";
@@ -29,7 +30,7 @@ import { SearchActions } from "./subscribers/search_actions.tsx";
 import { SearchBox, searchText } from "./subscribers/search_box.tsx";
 import { SegmentBar } from "./subscribers/segment_bar.tsx";
 import { anywhere, isAddress, readSearch } from "./subscribers/search_text.ts";
-import { MOST_EXCEPTIONS, Selection } from "./subscribers/selection.ts";
+import { MOST_EXCEPTIONS, MOST_IN_RANGE, Selection } from "./subscribers/selection.ts";
 import { focusSelectionActions, SelectionBar } from "./subscribers/selection_bar.tsx";
 import { StatusTabs } from "./subscribers/toolbar.tsx";
 
@@ -56,6 +57,10 @@ export function Subscribers({ id = "" }: Parameters) {
   const selected = useSignal(Selection.NONE);
   const adds = useSignal(false);
   const anchor = useRef(0);
+  // Whether the next box that is tapped ends a range: a phone has no Shift key.
+  const endsRange = useRef(false);
+  // Counts the ranges for which rows are loaded.
+  const ranges = useRef(0);
   const opensSingle = useRef(false);
   const edits = useRef(false);
   const opensMenu = useRef(false);
@@ -124,8 +129,11 @@ export function Subscribers({ id = "" }: Parameters) {
   function openSingle(loaded: SubscriberList): void {
     if (!opensSingle.current) return;
     opensSingle.current = false;
-    const only = loaded.total === 1 ? loaded.row(0) : undefined;
-    if (only) open(0);
+    const address = wanted.q.trim().toLowerCase();
+    // The address of one person can be the beginning of that of another.
+    const exact = loaded.loaded().find(({ email }) => email.toLowerCase() === address);
+    if (exact) open(loaded.indexOf(exact.id));
+    else if (loaded.total === 1) open(0);
     else if (isAddress(wanted.q) && loaded.total === 0) showPerson(wanted.q);
     else if (loaded.total) move(0);
   }
@@ -191,16 +199,42 @@ export function Subscribers({ id = "" }: Parameters) {
   function select(index: number, range = false): void {
     const rows = current();
     if (!rows) return;
-    const from = range ? Math.min(anchor.current, index) : index;
-    const to = range ? Math.max(anchor.current, index) : index;
-    const ids: string[] = [];
-    for (let each = from; each <= to; each += 1) {
-      const found = rows.row(each)?.id;
-      if (found) ids.push(found);
-    }
-    const changed = selected.value.with(ids, range || !selected.value.has(ids[0] ?? ""));
+    if (range) return void selectRange(rows, Math.min(anchor.current, index), Math.max(anchor.current, index));
+    const id = rows.row(index)?.id;
+    // A row that is not loaded yet has a grey bar.
+    if (!id) return;
+    const changed = selected.value.with([id], !selected.value.has(id));
     if (changed.isAll && changed.ids.size > MOST_EXCEPTIONS) return notify(t("selection.tooMany"));
-    if (!range) anchor.current = index;
+    anchor.current = index;
+    selected.value = changed;
+    announce(plural("selection.count", changed.count(rows.total)));
+  }
+
+  /** Selects rows, for which those that are missing are loaded. Without all of them, it selects none and says so. */
+  async function selectRange(rows: SubscriberList, from: number, to: number): Promise<void> {
+    const size = to - from + 1;
+    const isTooLarge = size > MOST_IN_RANGE;
+    const shown = Array.from({ length: isTooLarge ? 0 : size }, (_, at) => rows.row(from + at)?.id);
+    let ids = new Set(shown.filter((each) => each !== undefined));
+    if (!isTooLarge && ids.size < size) {
+      const before = selected.value;
+      ranges.current += 1;
+      const own = ranges.current;
+      const found = await rows.range(from, to).catch(() => []);
+      // A further key changes the range, or the selection.
+      if (own !== ranges.current || selected.value !== before) return;
+      ids = new Set(current() === rows ? found.map((each) => each.id) : []);
+    }
+    if (ids.size < size) {
+      const text = isTooLarge ? t("selection.largeRange", { count: number(MOST_IN_RANGE) }) : t("selection.notLoaded");
+      return notify(text, {
+        text: t("selection.selectAll", { count: number(rows.total) }),
+        run: () => {
+          if (current()) selected.value = Selection.ALL;
+        },
+      });
+    }
+    const changed = selected.value.with([...ids], true);
     selected.value = changed;
     announce(plural("selection.count", changed.count(rows.total)));
   }
@@ -217,8 +251,9 @@ export function Subscribers({ id = "" }: Parameters) {
   }
 
   function escape(): void {
-    if (id) close();
-    else if (!selected.value.isEmpty) selected.value = Selection.NONE;
+    if (id && !focusUnsaved()) close();
+    if (id) return;
+    if (!selected.value.isEmpty) selected.value = Selection.NONE;
     else if (text || wanted.status) go("/subscribers");
   }
 
@@ -313,6 +348,10 @@ export function Subscribers({ id = "" }: Parameters) {
           selected={selected}
           fields={fields.value}
           columns={chosenColumns()}
+          onRange={() => {
+            endsRange.current = true;
+            notify(t("selection.rangeEnd"));
+          }}
           selectActive={() => active.value >= 0 && select(active.value)}
         />
         {rows === null ? (
@@ -332,7 +371,10 @@ export function Subscribers({ id = "" }: Parameters) {
             dimmed={isDimmed}
             onActive={(index) => (active.value = index)}
             onOpen={open}
-            onSelect={select}
+            onSelect={(index, range) => {
+              select(index, range || endsRange.current);
+              endsRange.current = false;
+            }}
             onSelectLoaded={() => selectLoaded(false)}
             onSort={(order) => go(withQuery({ order: order === "createdAt desc" ? "" : order }))}
             onRest={rememberRow}

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useId } from "preact/hooks";
-import { announce } from "../../announce.ts";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { announce, notify } from "../../announce.ts";
 import { ApiError } from "../../api/client.ts";
 import type { CustomField } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
@@ -10,7 +10,14 @@ import { type Changes, Conflict, type PersonData } from "./person_data.ts";
 const SAVED_TIME = 3_000;
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
-/** A field of a person, edited in place: Enter saves, Escape restores. */
+/** Moves the focus to a field whose value could not be saved. Returns whether there is one. */
+export function focusUnsaved(): boolean {
+  const field = document.querySelector<HTMLElement>(".editor.unsaved input");
+  field?.focus();
+  return field !== null;
+}
+
+/** A field of a person, edited in place: Enter and leaving it save, Escape restores. */
 export function FieldEditor({
   name,
   ...props
@@ -92,6 +99,26 @@ function Editor({
   const error = useSignal("");
   const theirs = useSignal<string | null>(null);
   const isChanged = text.value !== value;
+  const input = useRef<HTMLInputElement>(null);
+  const isShown = useRef(true);
+  // A part of a date or a number has no value.
+  const isComplete = useRef(true);
+  const leave = useRef(() => {});
+  leave.current = () => {
+    if (isChanged && isComplete.current && !error.value && theirs.value === null) void store(text.value);
+  };
+  useEffect(() => () => {
+    // The browser can go back without the event that the field lost the focus.
+    isShown.current = false;
+    leave.current();
+  }, []);
+  useEffect(() => {
+    if (!isChanged) return;
+    // The browser asks before the page is closed or loaded again.
+    const ask = (event: Event) => event.preventDefault();
+    addEventListener("beforeunload", ask);
+    return () => removeEventListener("beforeunload", ask);
+  }, [isChanged]);
 
   useEffect(() => {
     // A value that changed elsewhere replaces one that is not being edited.
@@ -111,6 +138,8 @@ function Editor({
     } catch (problem) {
       if (problem instanceof Conflict) theirs.value = String(problem.theirs ?? "");
       else error.value = problem instanceof ApiError ? (problem.details[0]?.message ?? errorText(problem)) : errorText(problem);
+      const why = theirs.value === null ? error.value : t("field.conflict", { theirs: theirs.value || "–", mine: changed || "–" });
+      if (!isShown.current) notify(t("field.notSaved", { field: label, why }));
     }
     isBusy.value = false;
   }
@@ -119,6 +148,9 @@ function Editor({
     text.value = value;
     error.value = "";
     theirs.value = null;
+    isComplete.current = true;
+    // An incomplete value of the browser is not a change for Preact.
+    if (input.current) input.current.value = value;
   }
 
   const common = {
@@ -128,7 +160,7 @@ function Editor({
   };
   return (
     <form
-      class="editor"
+      class={error.value || theirs.value !== null ? "editor unsaved" : "editor"}
       onSubmit={(event) => {
         event.preventDefault();
         void store(text.value);
@@ -151,6 +183,7 @@ function Editor({
       ) : (
         <input
           {...common}
+          ref={input}
           // A disabled one would lose the focus.
           readOnly={isBusy.value}
           // The types of Preact want one type of input per element.
@@ -159,10 +192,18 @@ function Editor({
           dir={type === "text" ? "auto" : undefined}
           autocomplete="off"
           value={text.value}
-          onInput={(event) => (text.value = event.currentTarget.value)}
+          onInput={(event) => {
+            text.value = event.currentTarget.value;
+            isComplete.current = !event.currentTarget.validity.badInput;
+            error.value = "";
+          }}
+          onBlur={(event) => {
+            if (isComplete.current) leave.current();
+            else error.value = event.currentTarget.validationMessage;
+          }}
           onKeyDown={(event) => {
             if (event.key !== "Escape") return;
-            if (isChanged) restore();
+            if (isChanged || !isComplete.current) restore();
             else event.currentTarget.blur();
           }}
         />
@@ -173,12 +214,13 @@ function Editor({
         </span>
       )}
       {isChanged && type !== "boolean" && theirs.value === null && (
-        <div class="below">
+        // The keys for these buttons are Enter and Escape: Tab leads to the next field. A click on them keeps the focus.
+        <div class="below" onMouseDown={(event) => event.preventDefault()}>
           {hint && <small>{hint}</small>}
-          <button class="main" disabled={isBusy.value}>
+          <button class="main" disabled={isBusy.value} tabIndex={-1}>
             {t("field.save")}
           </button>
-          <button type="button" onClick={restore}>
+          <button type="button" tabIndex={-1} onClick={restore}>
             {t("field.restore")}
           </button>
         </div>

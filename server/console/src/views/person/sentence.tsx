@@ -1,9 +1,10 @@
-import type { GetSubscriberMailabilityResponse, Subscriber } from "../../api/types.ts";
+import type { Actor, GetSubscriberMailabilityResponse, Subscriber } from "../../api/types.ts";
+import { elapsedDays } from "../../clock.ts";
 import { ActorName } from "../../components/actor_name.tsx";
 import { Icon, type IconName } from "../../components/icon.tsx";
 import { Time } from "../../components/time.tsx";
 import { canWrite, isAdmin } from "../../session.ts";
-import { named, parts, t } from "../../texts.ts";
+import { named, parts, plural, t } from "../../texts.ts";
 import { copyLater } from "./copy.ts";
 import { importName } from "./import_name.tsx";
 import type { PersonData } from "./person_data.ts";
@@ -31,11 +32,17 @@ export function Sentence({
         <p>
           <strong>{isGone ? t("mail.blocked") : t(`mail.${kind as "yes" | "wait" | "no" | "none"}`)}</strong>{" "}
           {isGone ? named("blockedWhy", reason) : named("why", reason)}
-          {since && <> {parts(kind === "wait" ? "why.since" : "why.on", { date: <Time value={since} as="date" /> })}</>}
-          {source === "IMPORT" ? (
-            <> {parts(since ? "why.byImport" : "why.beforeImport", { file: importName(data, operationId) })}</>
+          {since && kind === "wait" ? (
+            <Waiting since={since} actor={actor} isAdded={since === subscriber?.createdAt} />
           ) : (
-            actor && <> {parts("why.by", { actor: <ActorName actor={actor} /> })}</>
+            <>
+              {since && <> {parts("why.on", { date: <Time value={since} as="date" /> })}</>}
+              {source === "IMPORT" ? (
+                <> {parts(since ? "why.byImport" : "why.beforeImport", { file: importName(data, operationId) })}</>
+              ) : (
+                actor && <> {parts("why.by", { actor: <ActorName actor={actor} /> })}</>
+              )}
+            </>
           )}
           .
         </p>
@@ -55,5 +62,17 @@ export function Sentence({
         </div>
       </div>
     </div>
+  );
+}
+
+/** How long a person has not confirmed the address, and who added them or set this status. */
+function Waiting({ since, actor, isAdded }: { since: string; actor: Actor | undefined; isAdded: boolean }) {
+  const days = elapsedDays(since);
+  const name = <ActorName actor={actor} />;
+  return (
+    <>
+      {days > 0 && <> {plural("why.forDays", days)}</>} ({parts("why.since", { date: <Time value={since} as="date" /> })}
+      {actor && <>; {parts(isAdded ? "why.addedBy" : "why.setBy", { actor: name })}</>})
+    </>
   );
 }

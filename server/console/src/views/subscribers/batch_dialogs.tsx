@@ -7,8 +7,8 @@ import type { Kind } from "../../components/operation_words.ts";
 import { PlanDialog } from "../../components/plan_dialog.tsx";
 import { StatusLabel } from "../../components/status.tsx";
 import { isAdmin } from "../../session.ts";
-import { named, plural, t } from "../../texts.ts";
-import { type Group, starter, Who } from "./group.tsx";
+import { named, number, plural, t } from "../../texts.ts";
+import { countNow, type Group, starter, Who } from "./group.tsx";
 import type { Status } from "./list.ts";
 import { allTags } from "./suggestions.ts";
 
@@ -76,9 +76,14 @@ function Usual({ kind, dryRun }: { kind: Exclude<Kind, "undo">; dryRun: Operatio
     <>
       {wouldChange > 0 && <p>{plural(`batch.would.${kind}`, wouldChange)}</p>}
       {unchanged > 0 && <p>{plural(`batch.same.${kind}`, unchanged)}</p>}
-      {wouldChange > 0 && kind !== "delete" && (kind !== "status" || isAdmin.value) && <p>{t("batch.undoable")}</p>}
+      {wouldChange > 0 && kind !== "delete" && <Undoable kind={kind} />}
     </>
   );
+}
+
+/** Whether the change can be undone: that of a status only by admins. */
+function Undoable({ kind }: { kind: Kind }) {
+  return <p>{t(kind !== "status" || isAdmin.value ? "batch.undoable" : "batch.notUndoable")}</p>;
 }
 
 const STATUSES: readonly Status[] = ["UNSUBSCRIBED", "CONFIRMED", "UNCONFIRMED", "BOUNCED", "COMPLAINED"];
@@ -108,21 +113,36 @@ export function StatusDialog({ group, ...props }: Props) {
     : group.selection;
   const consentSource = source.value.trim();
   const action: BatchAction = { changeStatus: status, ...(consentSource ? { consentSource } : {}) };
+  // The number of people at the time of the dry run, with the people who are left out.
+  const size = useSignal(group.size);
+  const begin = starter(isAll ? group : { ...group, selection: chosenRows }, action, leftOut);
+  // One number, which is that of the people who change.
+  const verb = (_count: number, dryRun: Operation | null) =>
+    dryRun?.wouldChange ? plural(`batch.button.${status}`, dryRun.wouldChange) : t("status.change");
   return (
     <PlanDialog
       {...props}
-      title={`${plural(`batch.button.${status}`, group.size)}?`}
-      verb={(count) => plural(`batch.button.${status}`, count)}
+      title={(count, dryRun) => `${verb(count, dryRun)}${dryRun?.wouldChange ? "?" : ""}`}
+      verb={verb}
       {...(status === "UNSUBSCRIBED" ? { keep: t("batch.keep") } : {})}
       danger={!subscribes}
       plan={status}
       counts="now"
-      start={starter(isAll ? group : { ...group, selection: chosenRows }, action, leftOut)}
+      start={async (options) => {
+        if (isAll && options.dryRun) size.value = await countNow(group);
+        return await begin(options);
+      }}
       size={group.size}
       isExact={!leftOut.length && chosenRows === group.selection}
       isBlocked={status === "CONFIRMED" && !consentSource}
       numbers={(dryRun) => (
-        <StatusNumbers status={status} dryRun={dryRun} leftOut={LEFT_OUT[status].length ? Math.max(0, group.size - dryRun.total) : 0} />
+        <>
+          {size.value !== group.size && (
+            <p class="changed">{plural("batch.selectionChanged", size.value, { before: number(group.size) })}</p>
+          )}
+          <p>{plural("selection.count", size.value)}:</p>
+          <StatusNumbers status={status} dryRun={dryRun} leftOut={LEFT_OUT[status].length ? Math.max(0, size.value - dryRun.total) : 0} />
+        </>
       )}
     >
       <Who group={group} />
@@ -164,24 +184,20 @@ export function StatusDialog({ group, ...props }: Props) {
 }
 
 function StatusNumbers({ status, dryRun, leftOut }: { status: Status; dryRun: Operation; leftOut: number }) {
-  if (status === "UNSUBSCRIBED") {
-    const optedOut = (dryRun.unchanged ?? 0) + leftOut;
-    return (
-      <>
-        {Boolean(dryRun.wouldChange) && (
-          <p>
-            {plural("batch.would.status", dryRun.wouldChange ?? 0)} {t("batch.noMail")}
-          </p>
-        )}
-        {optedOut > 0 && <p>{plural("batch.optedOut", optedOut)}</p>}
-        {Boolean(dryRun.wouldChange) && isAdmin.value && <p>{t("batch.undoable")}</p>}
-      </>
-    );
-  }
+  const { wouldChange = 0, unchanged = 0 } = dryRun;
+  const isOptOut = status === "UNSUBSCRIBED";
+  // People who already unsubscribed or complained have one sentence.
+  const optedOut = isOptOut ? unchanged + leftOut : leftOut;
   return (
     <>
-      <Usual kind="status" dryRun={dryRun} />
-      {leftOut > 0 && <p>{plural(SUBSCRIBED.includes(status) ? "batch.notAgain" : "batch.optedOut", leftOut)}</p>}
+      {wouldChange > 0 && (
+        <p>
+          {plural("batch.would.status", wouldChange)} {isOptOut && t("batch.noMail")}
+        </p>
+      )}
+      {!isOptOut && unchanged > 0 && <p>{plural("batch.same.status", unchanged)}</p>}
+      {optedOut > 0 && <p>{plural(SUBSCRIBED.includes(status) ? "batch.notAgain" : "batch.optedOut", optedOut)}</p>}
+      {wouldChange > 0 && <Undoable kind="status" />}
     </>
   );
 }

@@ -1,12 +1,13 @@
 import { useSignal } from "@preact/signals";
-import { url } from "../../api/client.ts";
-import type { CustomField, Operations } from "../../api/types.ts";
+import { call, randomKey, url } from "../../api/client.ts";
+import type { CreateExportRequest, CustomField, Operations } from "../../api/types.ts";
 import { Dialog } from "../../components/dialog.tsx";
-import { Choices } from "../../components/form_dialog.tsx";
-import { named, plural, t } from "../../texts.ts";
-import { Who } from "./group.tsx";
+import { Choices, Problem } from "../../components/form_dialog.tsx";
+import { save, track } from "../../operations.ts";
+import { named, number, plural, t } from "../../texts.ts";
+import { type Group, Who } from "./group.tsx";
 import type { Query } from "./list.ts";
-import { Selection, searched } from "./selection.ts";
+import { MOST_EXPORTED, Selection, searched, target } from "./selection.ts";
 
 type Parameters = Operations["GET /api/subscribers/export"]["query"];
 type Format = "csv" | "excel" | "ndjson";
@@ -34,19 +35,20 @@ const OF_LIST: Record<string, string[]> = { name: ["firstName", "lastName"], cre
 /** Whether decimals have a comma in the regional settings, with which Excel separates cells by semicolons. */
 const hasDecimalComma = () => new Intl.NumberFormat(navigator.language).format(0.5).includes(",");
 
-/** Downloads all who match as a file. */
+/** Downloads all who match as a file, or starts an export of the selected people. */
 export function ExportDialog({
   query,
   total,
-  size = total,
+  group,
   fields,
   shown,
   onClose,
 }: {
   query: Query;
+  /** The number of people who match. */
   total: number;
-  /** The number of selected people: exports cannot select single ones. */
-  size?: number;
+  /** The selected people; without it, all who match. */
+  group?: Group;
   fields: CustomField[];
   /** The columns of the list, which come first. */
   shown: string[];
@@ -66,16 +68,39 @@ export function ExportDialog({
   const columns = all.filter((each) => chosen.value.includes(each));
   // One name for all custom fields keeps the address short.
   const joined = own.length > 1 && own.every((each) => chosen.value.includes(each) && !first.includes(each));
-  const parameters: Parameters = {
-    ...searched(query),
+  const parameters = {
     format: isCsv ? "CSV" : "NDJSON",
     columns: joined ? [...columns.filter((each) => !own.includes(each)), "customFields"] : columns,
     ...(format.value === "excel" ? { bom: true, delimiter: hasSemicolons.value ? "SEMICOLON" : "COMMA" } : {}),
-  };
+  } satisfies Parameters;
+  const selection = group?.selection;
+  const size = group?.size ?? total;
+  const isTooLarge = selection !== undefined && !selection.isAll && size > MOST_EXPORTED;
+  const isBusy = useSignal(false);
+  const error = useSignal<unknown>(undefined);
+
+  async function start(chosen: Selection): Promise<void> {
+    isBusy.value = true;
+    error.value = undefined;
+    try {
+      const body: CreateExportRequest = { ...target(query, chosen), ...parameters };
+      const { id } = (await call("POST /api/exports", { body, idempotencyKey: randomKey() })).export;
+      track((await call("GET /api/operations/{id}", { path: { id } })).operation, save);
+      onClose();
+    } catch (problem) {
+      error.value = problem;
+    }
+    isBusy.value = false;
+  }
+
   return (
-    <Dialog title={plural("export.title", total)} onClose={onClose}>
-      <Who group={{ query, selection: Selection.ALL }} />
-      {size !== total && <p class="changed">{t("export.notChosen")}</p>}
+    <Dialog title={plural("export.title", size)} onClose={onClose}>
+      <Who group={group ?? { query, selection: Selection.ALL }} />
+      {isTooLarge && (
+        <p id="too-large" class="changed">
+          {t("export.tooLarge", { count: number(MOST_EXPORTED) })}
+        </p>
+      )}
       <Choices
         legend={t("export.format")}
         value={format.value}
@@ -124,22 +149,35 @@ export function ExportDialog({
           {t(chosen.value.length < all.length ? "export.allColumns" : "export.shownColumns")}
         </button>
       </fieldset>
+      <Problem error={error.value} />
       <div class="actions">
         <button type="button" onClick={onClose}>
           {t("cancel")}
         </button>
-        <a
-          class="main button"
-          aria-disabled={chosen.value.length ? undefined : true}
-          href={url("/api/subscribers/export", {}, parameters)}
-          download=""
-          onClick={(event) => {
-            if (chosen.value.length) setTimeout(onClose);
-            else event.preventDefault();
-          }}
-        >
-          {t("export.download")}
-        </a>
+        {selection ? (
+          <button
+            type="button"
+            class="main"
+            disabled={isBusy.value || isTooLarge || !chosen.value.length}
+            aria-describedby={isTooLarge ? "too-large" : undefined}
+            onClick={() => void start(selection)}
+          >
+            {plural("export.title", size)}
+          </button>
+        ) : (
+          <a
+            class="main button"
+            aria-disabled={chosen.value.length ? undefined : true}
+            href={url("/api/subscribers/export", {}, { ...searched(query), ...parameters })}
+            download=""
+            onClick={(event) => {
+              if (chosen.value.length) setTimeout(onClose);
+              else event.preventDefault();
+            }}
+          >
+            {t("export.download")}
+          </a>
+        )}
       </div>
     </Dialog>
   );

@@ -10,7 +10,7 @@ import { parts, plural, quoted, t } from "../../texts.ts";
 import { filterText } from "./condition_words.ts";
 import { joined, partsOf } from "./filter_parts.ts";
 import type { Query, Status } from "./list.ts";
-import { type Selection, target } from "./selection.ts";
+import { searched, type Selection, target } from "./selection.ts";
 
 export interface Group {
   query: Query;
@@ -30,6 +30,12 @@ export function starter({ query, selection }: Group, action: BatchAction, withou
     const body = { ...target(query, selection, without), action, dryRun, ...expected };
     return (await call("POST /api/subscribers/batch", { body, idempotencyKey })).operation;
   };
+}
+
+/** Returns how many people all that match are now, without the people who are taken out. */
+export async function countNow({ query, selection }: Group): Promise<number> {
+  const { total } = await call("GET /api/statistics", { query: searched(query) });
+  return selection.count(total);
 }
 
 /** How many addresses of chosen people are named. */

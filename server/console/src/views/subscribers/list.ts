@@ -118,6 +118,21 @@ export class SubscriberList {
     this.show(...this.#shown);
   }
 
+  /** Loads the rows of a range that are missing, and returns all of it. Raises ApiError. */
+  async range(first: number, last: number): Promise<Subscriber[]> {
+    const pages = Array.from({ length: pageOf(last) - pageOf(first) + 1 }, (_, at) => pageOf(first) + at);
+    const found: Subscriber[][] = [];
+    for (const page of pages) {
+      const known = this.#pages.get(page);
+      const query = pageQuery(this.query, page, "NONE");
+      const rows = known ?? (await call("GET /api/subscribers", { query })).subscribers;
+      if (!known) this.#store(page, rows);
+      found.push(rows);
+    }
+    const start = pageOf(first) * PAGE;
+    return found.flat().slice(first - start, last + 1 - start);
+  }
+
   async #load(page: number): Promise<void> {
     const request = new AbortController();
     this.#loading.set(page, request);

@@ -5,6 +5,10 @@ import type { Query, Status } from "./list.ts";
 
 /** The most people that can be taken out of all that match. */
 export const MOST_EXCEPTIONS = 1_000;
+/** The most chosen people that an export can have. */
+export const MOST_EXPORTED = 1_000;
+/** The most rows that are selected at once, for which those that are missing are loaded. */
+export const MOST_IN_RANGE = 1_000;
 
 /** Chosen rows, or all that match apart from some. */
 export class Selection {

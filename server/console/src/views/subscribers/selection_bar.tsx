@@ -30,6 +30,7 @@ export function SelectionBar({
   selected,
   fields,
   columns,
+  onRange,
   selectActive,
 }: {
   /** Null while the search is wrong, or loads: nothing can be selected then. */
@@ -37,6 +38,8 @@ export function SelectionBar({
   selected: Signal<Selection>;
   fields: CustomField[];
   columns: string[];
+  /** The next row is the other end of a range. */
+  onRange: () => void;
   /** Selects the row with the focus. */
   selectActive: () => void;
 }) {
@@ -95,6 +98,9 @@ export function SelectionBar({
         </span>
         <span class="few">
           <Menu label={t("selection.actions")}>
+            <button type="button" onClick={onRange}>
+              {t("selection.range")}
+            </button>
             {buttons}
             {copy}
           </Menu>
@@ -111,7 +117,7 @@ export function SelectionBar({
         <ExportDialog
           query={list.query}
           total={list.total}
-          size={size}
+          group={group}
           fields={fields}
           shown={columns}
           onClose={close}
