@@ -201,7 +201,7 @@ def test_people_who_opted_out_stay_opted_out(person: Person) -> None:
     button(page, "Check the file").click()
 
     numbers = page.locator("#numbers")
-    expect(numbers).to_contain_text("1 of them keeps the status here: opt-outs stay opted out")
+    expect(numbers).to_contain_text("1 of them had opted out before and stays opted out")
     expect(numbers).to_contain_text("1 opted out before or blocked: stays out")
     button(page, "Import 2 people").click()
     expect(state(page)).to_have_text("Imported")
