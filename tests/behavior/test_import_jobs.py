@@ -144,14 +144,24 @@ def test_parts_must_follow_each_other(account: Account) -> None:
     assert settled(account, job)["state"] == "READY"
 
 
-def test_file_with_another_checksum_is_not_accepted(account: Account) -> None:
-    job = create(account, FILE, sha256=sha256(b"other").hexdigest())
+def test_file_with_another_checksum_is_sent_again_from_the_beginning(account: Account) -> None:
+    job = create(account, FILE, sha256=sha256(FILE).hexdigest())
+    send_part(account, job, b"X" + FILE[1:40])
 
-    response = send_part(account, job, FILE)
+    response = send_part(account, job, FILE[40:], 40)
 
-    assert response.violations == [("", "INVALID_VALUE")]
+    assert response.violations == [("sha256", "INVALID_VALUE")]
+    message = response.body["error"]["details"][0]["message"]
+    assert sha256(b"X" + FILE[1:]).hexdigest() in message
+    assert "from offset 0" in message
     found = account.ok("GetImport", id=job["id"])["import"]
     assert (found["state"], found["received"]) == ("UPLOADING", 0)
+    assert send_part(account, job, FILE[40:], 40).code == "UploadOffsetMismatch"
+    assert send_part(account, job, FILE[:40]).status == 200
+    assert send_part(account, job, FILE[40:], 40).status == 200
+    job = settled(account, job)
+    assert job["state"] == "READY"
+    assert [column["name"] for column in job["columns"]] == ["email", "firstName", "town"]
 
 
 def test_problems_of_the_options_are_reported_and_can_be_corrected(account: Account) -> None:

@@ -578,7 +578,8 @@ type CreateImportRequest struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Size of the file in bytes: 1 to 2,147,483,648 (2 GiB).
 	Size float64 `protobuf:"fixed64,2,opt,name=size,proto3" json:"size,omitempty"`
-	// SHA-256 of the file in hexadecimal digits. Default: not compared.
+	// SHA-256 of the file in hexadecimal digits, compared when the last part arrives. Default: not
+	// compared.
 	Sha256 string `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	// Options of the import. They can be changed later.
 	Options       *ImportOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`

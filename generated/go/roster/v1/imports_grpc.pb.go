@@ -64,9 +64,11 @@ type ImportServiceClient interface {
 	// content type. A part that was received before can be sent again: the same bytes have no
 	// effect, and neither has a part without bytes. Bytes at any other offset fail with
 	// UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
-	// another checksum, changes nothing. The last part is rejected if the file has another checksum
-	// than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
-	// import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
+	// another checksum, changes nothing. But if the file has another checksum than CreateImport
+	// stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before it are
+	// deleted, because any of them can be wrong: received is 0, and the whole file has to be sent
+	// again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING,
+	// and with INSUFFICIENT_STORAGE if there is no space for the part.
 	UploadImportPart(ctx context.Context, in *UploadImportPartRequest, opts ...grpc.CallOption) (*UploadImportPartResponse, error)
 	// Returns one page of the account's imports, newest first.
 	ListImports(ctx context.Context, in *ListImportsRequest, opts ...grpc.CallOption) (*ListImportsResponse, error)
@@ -281,9 +283,11 @@ type ImportServiceServer interface {
 	// content type. A part that was received before can be sent again: the same bytes have no
 	// effect, and neither has a part without bytes. Bytes at any other offset fail with
 	// UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
-	// another checksum, changes nothing. The last part is rejected if the file has another checksum
-	// than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
-	// import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
+	// another checksum, changes nothing. But if the file has another checksum than CreateImport
+	// stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before it are
+	// deleted, because any of them can be wrong: received is 0, and the whole file has to be sent
+	// again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING,
+	// and with INSUFFICIENT_STORAGE if there is no space for the part.
 	UploadImportPart(context.Context, *UploadImportPartRequest) (*UploadImportPartResponse, error)
 	// Returns one page of the account's imports, newest first.
 	ListImports(context.Context, *ListImportsRequest) (*ListImportsResponse, error)

@@ -563,7 +563,9 @@ class CreateImportRequest(_message.Message):
     size: _builtins.float
     """Size of the file in bytes: 1 to 2,147,483,648 (2 GiB)."""
     sha256: _builtins.str
-    """SHA-256 of the file in hexadecimal digits. Default: not compared."""
+    """SHA-256 of the file in hexadecimal digits, compared when the last part arrives. Default: not
+    compared.
+    """
     @_builtins.property
     def options(self) -> Global___ImportOptions:
         """Options of the import. They can be changed later."""

@@ -60,9 +60,11 @@ class ImportServiceStub:
     content type. A part that was received before can be sent again: the same bytes have no
     effect, and neither has a part without bytes. Bytes at any other offset fail with
     UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
-    another checksum, changes nothing. The last part is rejected if the file has another checksum
-    than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
-    import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
+    another checksum, changes nothing. But if the file has another checksum than CreateImport
+    stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before it are
+    deleted, because any of them can be wrong: received is 0, and the whole file has to be sent
+    again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING,
+    and with INSUFFICIENT_STORAGE if there is no space for the part.
     """
     ListImports: _grpc.UnaryUnaryMultiCallable[_imports_pb2.ListImportsRequest, _imports_pb2.ListImportsResponse]
     """Returns one page of the account's imports, newest first."""
@@ -149,9 +151,11 @@ class ImportServiceAsyncStub(ImportServiceStub):
     content type. A part that was received before can be sent again: the same bytes have no
     effect, and neither has a part without bytes. Bytes at any other offset fail with
     UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
-    another checksum, changes nothing. The last part is rejected if the file has another checksum
-    than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
-    import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
+    another checksum, changes nothing. But if the file has another checksum than CreateImport
+    stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before it are
+    deleted, because any of them can be wrong: received is 0, and the whole file has to be sent
+    again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING,
+    and with INSUFFICIENT_STORAGE if there is no space for the part.
     """
     ListImports: _aio.UnaryUnaryMultiCallable[_imports_pb2.ListImportsRequest, _imports_pb2.ListImportsResponse]  # type: ignore[assignment]
     """Returns one page of the account's imports, newest first."""
@@ -247,9 +251,11 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         content type. A part that was received before can be sent again: the same bytes have no
         effect, and neither has a part without bytes. Bytes at any other offset fail with
         UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
-        another checksum, changes nothing. The last part is rejected if the file has another checksum
-        than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
-        import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
+        another checksum, changes nothing. But if the file has another checksum than CreateImport
+        stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before it are
+        deleted, because any of them can be wrong: received is 0, and the whole file has to be sent
+        again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING,
+        and with INSUFFICIENT_STORAGE if there is no space for the part.
         """
 
     @_abc_1.abstractmethod

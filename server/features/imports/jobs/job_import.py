@@ -49,8 +49,8 @@ from .rules import Progress, State
 from .runs import Runs
 from .store import FailedRow, ImportRow
 
-# While calls use the database, a step has so many rows: more of them delay calls noticeably, and fewer
-# delay them as much but import slower.
+# While calls use the database, a step has so many rows: more of them delay calls noticeably, and
+# fewer delay them as much but import slower.
 BUSY_ROWS = 50
 _ERASED = RowError(Failure.FILTERED)
 
@@ -228,7 +228,7 @@ class ImportRunner:
     def _names_erased(
         self, account_id: str, erased: Collection[str], email: str, row: FailedRow
     ) -> bool:
-        """Whether the address of a row, or any of its cells, has the address of an erased person."""
+        """Whether a row has the address of an erased person, in any cell."""
         parsed = parse_email(email)
         keys = {key for cell in row.cells for key in addresses_in(cell)}
         keys |= {text_key(parsed.address)} if parsed else set()
