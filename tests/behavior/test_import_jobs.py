@@ -182,6 +182,27 @@ def test_problems_of_the_options_are_reported_and_can_be_corrected(account: Acco
     assert run(account, job)["summary"]["statuses"] == {"UNSUBSCRIBED": 1}
 
 
+def test_filter_and_segment_that_cannot_be_used_are_problems(account: Account) -> None:
+    def problems(**options: Any) -> list[tuple[str, str]]:
+        job = upload(account, FILE, options={"unknownColumns": "IGNORE", **options})
+        refused = account.call("StartImport", id=job["id"])
+        assert refused.status in (400, 404)
+        account.ok("CancelImport", id=job["id"])
+        return [(each["field"], each["code"]) for each in job["problems"]]
+
+    assert problems(filter="((") == [("filter", "INVALID_FORMAT")]
+    assert problems(segmentId="x") == [("segmentId", "INVALID_VALUE")]
+    options = {"unknownColumns": "IGNORE", "filter": 'customFields.town = "Rome"'}
+    job = upload(account, FILE, options=options)
+    assert [each["field"] for each in job["problems"]] == ["filter"]
+
+    create_field(account, "Town")
+
+    job = settled(account, account.ok("UpdateImport", id=job["id"], options=options)["import"])
+    assert job["problems"] == []
+    assert run(account, job)["state"] == "SUCCEEDED"
+
+
 def test_every_format_of_the_stream_is_read(account: Account) -> None:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:

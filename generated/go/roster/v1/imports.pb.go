@@ -301,7 +301,9 @@ type ImportJob struct {
 	// Columns, at most 200. Left out in lists.
 	Columns []*ImportJob_Column `protobuf:"bytes,10,rep,name=columns,proto3" json:"columns,omitempty"`
 	// Why the import cannot be started with these options: the details of the error that StartImport
-	// returns. Empty if it can.
+	// returns, and segmentId if it returns SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER. Empty if it
+	// can. They are those of the inspection: UpdateImport with the same options inspects the file of
+	// a READY import with problems again.
 	Problems []*Error_Detail `protobuf:"bytes,11,rep,name=problems,proto3" json:"problems,omitempty"`
 	// The first rows, at most five, as they will be stored. Left out in lists.
 	Sample []*ImportJob_Sample `protobuf:"bytes,12,rep,name=sample,proto3" json:"sample,omitempty"`

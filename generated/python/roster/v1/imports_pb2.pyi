@@ -450,7 +450,9 @@ class ImportJob(_message.Message):
     @_builtins.property
     def problems(self) -> _containers.RepeatedCompositeFieldContainer[_errors_pb2.Error.Detail]:
         """Why the import cannot be started with these options: the details of the error that StartImport
-        returns. Empty if it can.
+        returns, and segmentId if it returns SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER. Empty if it
+        can. They are those of the inspection: UpdateImport with the same options inspects the file of
+        a READY import with problems again.
         """
 
     @_builtins.property

@@ -222,7 +222,9 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
 
   /**
    * Why the import cannot be started with these options: the details of the error that StartImport
-   * returns. Empty if it can.
+   * returns, and segmentId if it returns SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER. Empty if it
+   * can. They are those of the inspection: UpdateImport with the same options inspects the file of
+   * a READY import with problems again.
    *
    * @generated from field: repeated roster.v1.Error.Detail problems = 11;
    */

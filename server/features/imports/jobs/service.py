@@ -140,12 +140,14 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
         options = options_text(request.options)
 
         def update(tx: Transaction) -> pb.UpdateImportResponse:
-            row = store.find(account, import_id, tx)
-            check_change(request, message_of(account, row, tx), tx)
-            if options != row.options:
+            row, message = find_import(account, import_id, tx)
+            check_change(request, message, tx)
+            is_ready = row.state == State.READY
+            # What caused the problems can have changed, such as the custom fields.
+            if options != row.options or (is_ready and message.problems):
                 store.check_state(row, State.UPLOADING, State.READY)
                 row = row._replace(options=options)
-                if row.state == State.READY:
+                if is_ready:
                     row = inspect(account, row, tx)
                 store.put(account, row, tx)
             return with_etag(pb.UpdateImportResponse(import_job=_changed(account, row, tx)))
