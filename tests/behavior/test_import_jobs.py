@@ -169,12 +169,18 @@ def test_problems_of_the_options_are_reported_and_can_be_corrected(account: Acco
     job = upload(account, content)
 
     assert job["state"] == "READY"
-    assert [(p["field"], p["code"]) for p in job["problems"]] == [
-        ("Newsletter opt-out", "CONSENT_COLUMN")
-    ]
+    problems = [("Newsletter opt-out", "CONSENT_COLUMN"), ("Stadt", "UNKNOWN_FIELD")]
+    assert [(p["field"], p["code"]) for p in job["problems"]] == problems
     assert [c["looksLikeConsent"] for c in job["columns"]] == [False, True, False]
     refused = account.call("StartImport", id=job["id"])
-    assert refused.violations == [("Newsletter opt-out", "CONSENT_COLUMN")]
+    assert refused.violations == problems
+    message = refused.body["error"]["message"]
+    assert "look like consent: Newsletter opt-out." in message
+    assert "Unknown columns: Stadt (#3)." in message
+    options: Any = {"columnMap": ["Stadt=town", "Newsletter opt-out=optedIn", "Ort=town"]}
+    job = settled(account, account.ok("UpdateImport", id=job["id"], options=options)["import"])
+    fields = [problem["field"] for problem in job["problems"]]
+    assert fields == ["columnMap[0]", "columnMap[2]"]
     options = {"columnMap": ["Newsletter opt-out=optedOut"], "unknownColumns": "IGNORE"}
     job = settled(account, account.ok("UpdateImport", id=job["id"], options=options)["import"])
     assert (job["problems"], job["statuses"]) == ([], [{"status": "UNSUBSCRIBED", "rows": 1}])
