@@ -6,6 +6,7 @@ import io
 import json
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import Any
 
@@ -136,12 +137,31 @@ def test_parts_must_follow_each_other(account: Account) -> None:
     assert repeated.body["import"]["received"] == 20
     assert (gap.status, gap.code) == (409, "UploadOffsetMismatch")
     assert "offset 20" in gap.body["error"]["message"]
+    assert [(d["field"], d["message"]) for d in gap.body["error"]["details"]] == [
+        ("offset", "must be 20")
+    ]
     assert (other.status, other.code) == (409, "UploadOffsetMismatch")
     assert broken.violations == [("sha256", "INVALID_VALUE")]
     assert long.violations == [("part", "TOO_LONG")]
     assert account.ok("GetImport", id=job["id"])["import"]["received"] == 20
     assert send_part(account, job, FILE[20:], 20).status == 200
     assert settled(account, job)["state"] == "READY"
+
+
+def test_same_part_can_be_sent_at_the_same_time(account: Account) -> None:
+    content = b"email\n" + b"".join(b"p%d@example.com\n" % number for number in range(9_000))
+    half = len(content) // 2
+    job = create(account, content, sha256=sha256(content).hexdigest())
+
+    def send_at_once(data: bytes, offset: int) -> list[int]:
+        with ThreadPoolExecutor(8) as pool:
+            sent = [pool.submit(send_part, account, job, data, offset) for _ in range(8)]
+            return [each.result().status for each in sent]
+
+    assert send_at_once(content[:half], 0) == [200] * 8
+    assert send_at_once(content[half:], half) == [200] * 8
+    job = settled(account, job)
+    assert (job["state"], job["rows"]) == ("READY", 9_000)
 
 
 def test_file_with_another_checksum_is_sent_again_from_the_beginning(account: Account) -> None:

@@ -140,9 +140,9 @@ class ImportServiceServicer:
 
     def UploadImportPart(self, request, context):
         """Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
-        content type. A part that was received before can be sent again: the same bytes have no
-        effect, and neither has a part without bytes. Bytes at any other offset fail with
-        UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
+        content type. A part that was received before can be sent again, also at the same time: the
+        same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
+        with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such as one with
         another checksum, changes nothing. But if the file has another checksum than CreateImport
         stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before it are
         deleted, because any of them can be wrong: received is 0, and the whole file has to be sent

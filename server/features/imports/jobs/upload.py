@@ -10,7 +10,7 @@ from functools import partial
 from roster.v1 import imports_pb2 as pb
 
 from ....rpc.caller import account_id
-from ....rpc.errors import ImportNotFound, UploadOffsetMismatch, invalid
+from ....rpc.errors import ImportNotFound, ImportStateConflict, UploadOffsetMismatch, invalid
 from ....rpc.etags import check_etag, etag_of, with_etag
 from ....rpc.messages import Context
 from ....storage.database import Database
@@ -52,17 +52,23 @@ class UploadMethods:
             raise invalid("part", "TOO_LONG", f"exceeds the size of the file, {row.size} bytes")
         try:
             return await self._append(request, row, data)
-        except FileMissing:
-            raise ImportNotFound from None
-        except WrongOffset as error:
-            raise UploadOffsetMismatch(offset=error.size) from None
+        except (FileMissing, WrongOffset, UploadOffsetMismatch, ImportStateConflict):
+            # Another call can have stored the same part meanwhile.
+            found, job = await self._find(request.id)
+        if await self._has(found, offset, data):
+            return with_etag(pb.UploadImportPartResponse(import_job=job))
+        store.check_state(found, State.UPLOADING)
+        if (found.file_id, found.received) == (row.file_id, offset):
+            raise ImportNotFound  # The file has expired.
+        raise UploadOffsetMismatch(offset=found.received)
 
     async def _append(
         self, request: pb.UploadImportPartRequest, row: ImportRow, data: bytes
     ) -> pb.UploadImportPartResponse:
         """Stores the next part, and starts the inspection after the last one.
 
-        Raises FileMissing, WrongOffset, and UploadOffsetMismatch if another call changed the file.
+        Raises FileMissing, WrongOffset, UploadOffsetMismatch and ImportStateConflict if another
+        call changed the import meanwhile.
         """
         account, offset = account_id(), row.received
         end = offset + len(data)
@@ -114,17 +120,20 @@ class UploadMethods:
     async def _digest(self, row: ImportRow, last: bytes) -> str:
         """Returns the SHA-256 of a file with its last bytes, in hexadecimal digits."""
         digest = hashlib.sha256()
-        async for chunk in self._files.read(account_id(), row.file_id):
+        async for chunk in self._files.read(account_id(), row.file_id, 0, row.received):
             await asyncio.to_thread(digest.update, chunk)
         digest.update(last)
         return digest.hexdigest()
 
 
 def _discard(account: str, row: ImportRow, tx: Transaction) -> None:
-    """Deletes the bytes of a file that is still as given, so that it can be sent again."""
+    """Deletes the bytes of a file, so that it can be sent again.
+
+    Raises UploadOffsetMismatch if another call changed it meanwhile.
+    """
     found = store.find(account, row.id, tx)
     if (found.state, found.file_id, found.received) != (row.state, row.file_id, row.received):
-        return
+        raise UploadOffsetMismatch(offset=found.received)
     found = store.without_file(account, found, tx)
     file = files_store.create(account, found.expires_at, tx)
     store.put(account, found._replace(file_id=file.id, received=0), tx)
