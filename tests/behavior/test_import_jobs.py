@@ -286,6 +286,8 @@ def test_states_allow_only_what_is_possible(account: Account) -> None:
     assert account.call("StartImport", id=job["id"]).code == "ImportStateConflict"
     canceled = account.ok("CancelImport", id=job["id"])["import"]
     assert canceled["state"] == "CANCELLED"
+    same = account.call("UpdateImport", id=job["id"], options=job["options"])
+    assert (same.status, same.code) == (409, "ImportStateConflict")
     assert send_part(account, job, FILE).code == "ImportStateConflict"
     assert account.ok("CancelImport", id=job["id"])["import"] == canceled
     account.ok("DeleteImport", id=job["id"])

@@ -142,10 +142,12 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
         def update(tx: Transaction) -> pb.UpdateImportResponse:
             row, message = find_import(account, import_id, tx)
             check_change(request, message, tx)
-            is_ready = row.state == State.READY
-            # What caused the problems can have changed, such as the custom fields.
-            if options != row.options or (is_ready and message.problems):
+            is_ready, is_same = row.state == State.READY, options == row.options
+            # A repeated call does not start another inspection.
+            if not is_same or row.state != State.INSPECTING:
                 store.check_state(row, State.UPLOADING, State.READY)
+            # What caused the problems can have changed, such as the custom fields.
+            if not is_same or (is_ready and message.problems):
                 row = row._replace(options=options)
                 if is_ready:
                     row = inspect(account, row, tx)
