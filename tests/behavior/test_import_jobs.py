@@ -124,6 +124,24 @@ def test_dry_run_reports_the_same_and_stores_nothing(account: Account) -> None:
     assert {**ran["summary"], "dryRun": True} == tried["summary"]
 
 
+def test_canceled_dry_run_leaves_no_results(account: Account) -> None:
+    rows = "".join(f"p{number}@example.com\n" for number in range(20_000))
+    job = upload(account, f"email\n{rows}".encode())
+    account.ok("StartImport", id=job["id"], dryRun=True)
+    while not account.ok("GetImport", id=job["id"])["import"]["processed"]:
+        time.sleep(0.01)
+
+    canceled = account.ok("CancelImport", id=job["id"])["import"]
+
+    found = account.ok("GetImport", id=job["id"])["import"]
+    for each in (canceled, found):
+        assert (each["state"], each["processed"], each["dryRun"]) == ("READY", 0, False)
+        assert each.get("summary") is None
+        assert each.get("startedAt") is None
+    ran = run(account, job, dryRun=True)
+    assert (ran["state"], ran["summary"]["created"]) == ("READY", 20_000)
+
+
 def test_parts_must_follow_each_other(account: Account) -> None:
     job = create(account, FILE)
     assert send_part(account, job, FILE[:20]).body["import"]["received"] == 20

@@ -224,7 +224,7 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
             if row.state in ACTIVE:
                 operations.cancel(account, row.operation_id, tx)
             if row.state == State.RUNNING and row.run.dry_run:
-                row = row._replace(state=State.READY)
+                row = store.before_run(row)
             elif row.state in OPEN:
                 row = store.without_file(account, row, tx)
                 row = row._replace(state=State.CANCELLED, ended_at=tx.now, erased="")

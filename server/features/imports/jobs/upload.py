@@ -166,4 +166,4 @@ def inspect(account: str, row: ImportRow, tx: Transaction) -> ImportRow:
         by_admin=False,
     )
     started = operations.create_job(account, content, row.content.get("rows", 0), tx)
-    return row._replace(state=State.INSPECTING, operation_id=started.id, progress="")
+    return store.before_run(row)._replace(state=State.INSPECTING, operation_id=started.id)
