@@ -348,7 +348,8 @@ def test_filter_selects_rows(account: Account) -> None:
 def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -> None:
     create_subscriber(account, "eve@example.com")
     ended = run_file(account, FILE, unknownColumns="IGNORE")
-    ready = upload(account, FILE, options={"unknownColumns": "IGNORE"})
+    options = {"unknownColumns": "IGNORE"}
+    ready = upload(account, FILE, options=options, name="List of Eve@Example.com.csv")
     assert [row["line"] for row in failures(account, ended)] == [3, 4]
 
     account.ok("DeleteSubscriber", id="eve@example.com", erase=True)
@@ -357,6 +358,9 @@ def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -
     assert "eve@" not in json.dumps(account.ok("ListImports"))
     job = account.ok("GetImport", id=ready["id"])["import"]
     assert (job["state"], job["error"]["reason"]) == ("FAILED", "IMPORT_STATE_CONFLICT")
+    listed = account.ok("ListImports")["imports"]
+    assert [each["name"] for each in listed] == ["erased", "members.csv"]
+    assert "eve@" not in json.dumps([job, listed]).lower()
 
 
 def test_running_import_skips_a_person_who_is_erased(account: Account) -> None:

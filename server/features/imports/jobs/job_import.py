@@ -163,6 +163,9 @@ class ImportRunner:
         for part in chunk.parts:
             if part.unrecognized is not None:
                 add_unrecognized(summary, part.unrecognized)
+        for cells in summary.unrecognized_cells if job.erased_hashes else ():
+            if self._names_erased(account_id, job.erased_hashes, [cells.example]):
+                cells.example = ""
         progress = progress._replace(
             line=chunk.line,
             rows=progress.rows + len(chunk.rows),
@@ -221,17 +224,15 @@ class ImportRunner:
             else:
                 continue
             row = FailedRow(sent.line, reason, field, run.original(chunk, sent.line))
-            if not erased or not self._names_erased(run.account_id, erased, sent.email, row):
+            texts = [*row.cells, sent.email]
+            if not erased or not self._names_erased(run.account_id, erased, texts):
                 failed.append(row)
         return failed
 
-    def _names_erased(
-        self, account_id: str, erased: Collection[str], email: str, row: FailedRow
-    ) -> bool:
-        """Whether a row has the address of an erased person, in any cell."""
-        parsed = parse_email(email)
-        keys = {key for cell in row.cells for key in addresses_in(cell)}
-        keys |= {text_key(parsed.address)} if parsed else set()
+    def _names_erased(self, account_id: str, erased: Collection[str], texts: Sequence[str]) -> bool:
+        """Whether a text has the address of an erased person."""
+        keys = {key for text in texts for key in addresses_in(text)}
+        keys |= {text_key(email.address) for email in map(parse_email, texts) if email}
         return any(self._suppressions.hash_of(account_id, key) in erased for key in keys)
 
 

@@ -84,7 +84,7 @@ _IMPORTS = Resource(
     ImportJob.id,
     ImportNotFound,
     descending=True,
-    changed=[getattr(ImportJob, name) for name in ImportRow._fields if name not in ("id", "name")],
+    changed=[getattr(ImportJob, name) for name in ImportRow._fields if name != "id"],
 )
 newest_id_of_any_account = _IMPORTS.newest_id_of_any_account
 put = _IMPORTS.update
