@@ -279,6 +279,29 @@ def test_file_in_another_encoding_is_a_problem_until_it_is_named(account: Accoun
     assert job["sample"][0]["firstName"] == "Zoë"
 
 
+def test_inspection_states_the_encoding(account: Account) -> None:
+    text = "email,firstName\nada@example.com,Zoë\n"
+    files = {
+        "plain": (text.encode(), ""),
+        "mark": (text.encode("utf-8-sig"), "windows-1252"),
+        "utf-16": (text.encode("utf-16"), ""),
+        "named": (text.encode("windows-1252"), "windows-1252"),
+    }
+
+    jobs = {
+        name: upload(account, content, options={"charset": charset})
+        for name, (content, charset) in files.items()
+    }
+
+    assert {name: job["charset"] for name, job in jobs.items()} == {
+        "plain": "utf-8",
+        "mark": "utf-8",
+        "utf-16": "utf-16",
+        "named": "windows-1252",
+    }
+    assert {job["sample"][0]["firstName"] for job in jobs.values()} == {"Zoë"}
+
+
 def test_opt_outs_of_all_rows_of_an_address_hold(account: Account) -> None:
     content = "email,status\nada@example.com,CONFIRMED\nada@example.com,UNSUBSCRIBED\n"
 

@@ -282,7 +282,7 @@ type ImportJob struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier: a ULID, 26 characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name of the file.
+	// Name of the file; "erased" if it had the address of a person whose data was erased.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// State of the import.
 	State ImportJob_State `protobuf:"varint,3,opt,name=state,proto3,enum=roster.v1.ImportJob_State" json:"state,omitempty"`
@@ -318,8 +318,8 @@ type ImportJob struct {
 	// Number of rows that were read: by the inspection while the import is INSPECTING, otherwise by
 	// the import or the dry run.
 	Processed int32 `protobuf:"varint,17,opt,name=processed,proto3" json:"processed,omitempty"`
-	// Results of the rows so far. Absent before StartImport. If its dry_run is true, they are those
-	// of the latest dry run.
+	// Results of the rows so far. Absent before StartImport, and after the options were changed or a
+	// dry run was canceled. If its dry_run is true, they are those of the latest dry run.
 	Summary *ImportSummary `protobuf:"bytes,18,opt,name=summary,proto3" json:"summary,omitempty"`
 	// Whether the import is running, or was run last, without storing anything.
 	DryRun bool `protobuf:"varint,19,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
@@ -329,7 +329,7 @@ type ImportJob struct {
 	Actor *Actor `protobuf:"bytes,21,opt,name=actor,proto3" json:"actor,omitempty"`
 	// Time of creation.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// Time of the latest StartImport. Absent before.
+	// Time of the latest StartImport. Absent where summary is.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// Time of the end. Absent before.
 	EndedAt *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
@@ -343,8 +343,12 @@ type ImportJob struct {
 	UndoExpiresAt *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=undo_expires_at,json=undoExpiresAt,proto3" json:"undo_expires_at,omitempty"`
 	// Number of bytes of the uploaded file that were read so far, at most size.
 	ProcessedBytes float64 `protobuf:"fixed64,28,opt,name=processed_bytes,json=processedBytes,proto3" json:"processed_bytes,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Character encoding in which the file is read: utf-8 or utf-16 if a byte order mark states it,
+	// otherwise that of the options, or utf-8. Empty before the inspection, and if an earlier version
+	// inspected the file.
+	Charset       string `protobuf:"bytes,29,opt,name=charset,proto3" json:"charset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ImportJob) Reset() {
@@ -571,6 +575,13 @@ func (x *ImportJob) GetProcessedBytes() float64 {
 		return x.ProcessedBytes
 	}
 	return 0
+}
+
+func (x *ImportJob) GetCharset() string {
+	if x != nil {
+		return x.Charset
+	}
+	return ""
 }
 
 // Request message for CreateImport.
@@ -2311,7 +2322,7 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\f_on_conflictB\t\n" +
 	"\a_presetB\x12\n" +
 	"\x10_unknown_columnsB\x0e\n" +
-	"\f_date_format\"\xb8\x16\n" +
+	"\f_date_format\"\xdd\x16\n" +
 	"\tImportJob\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x04name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vmembers.csvR\x04name\x12;\n" +
@@ -2344,7 +2355,8 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"expires_at\x18\x19 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-28T03:33:16.247ZR\texpiresAt\x12@\n" +
 	"\tundone_by\x18\x1a \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5MH\x01R\bundoneBy\x88\x01\x01\x12`\n" +
 	"\x0fundo_expires_at\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\rundoExpiresAt\x126\n" +
-	"\x0fprocessed_bytes\x18\x1c \x01(\x01B\r\xaa\xb5\x18\x0552428ȵ\x18\x01R\x0eprocessedBytes\x1a\x89\x01\n" +
+	"\x0fprocessed_bytes\x18\x1c \x01(\x01B\r\xaa\xb5\x18\x0552428ȵ\x18\x01R\x0eprocessedBytes\x12#\n" +
+	"\acharset\x18\x1d \x01(\tB\t\xaa\xb5\x18\x05utf-8R\acharset\x1a\x89\x01\n" +
 	"\aFailure\x121\n" +
 	"\x06reason\x18\x01 \x01(\tB\x19\xaa\xb5\x18\x15IMPORT_STATE_CONFLICTR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +

@@ -75,7 +75,9 @@ type ImportServiceClient interface {
 	// Returns one import. Fails with IMPORT_NOT_FOUND.
 	GetImport(ctx context.Context, in *GetImportRequest, opts ...grpc.CallOption) (*GetImportResponse, error)
 	// Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-	// inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+	// inspected again, unless the options are the same and the import has no problems. Fails with
+	// IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+	// INSPECTING with the same options is returned unchanged.
 	UpdateImport(ctx context.Context, in *UpdateImportRequest, opts ...grpc.CallOption) (*UpdateImportResponse, error)
 	// Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
 	// IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
@@ -85,7 +87,7 @@ type ImportServiceClient interface {
 	// options, and with OPERATION_LIMIT_REACHED.
 	StartImport(ctx context.Context, in *StartImportRequest, opts ...grpc.CallOption) (*StartImportResponse, error)
 	// Cancels an import that has not ended. Rows that were imported are kept, and the file is
-	// deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
+	// deleted. A dry run is canceled alone: the import is READY again, without results. An import that has ended is
 	// returned unchanged. Fails with IMPORT_NOT_FOUND.
 	CancelImport(ctx context.Context, in *CancelImportRequest, opts ...grpc.CallOption) (*CancelImportResponse, error)
 	// Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
@@ -294,7 +296,9 @@ type ImportServiceServer interface {
 	// Returns one import. Fails with IMPORT_NOT_FOUND.
 	GetImport(context.Context, *GetImportRequest) (*GetImportResponse, error)
 	// Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-	// inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+	// inspected again, unless the options are the same and the import has no problems. Fails with
+	// IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+	// INSPECTING with the same options is returned unchanged.
 	UpdateImport(context.Context, *UpdateImportRequest) (*UpdateImportResponse, error)
 	// Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
 	// IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
@@ -304,7 +308,7 @@ type ImportServiceServer interface {
 	// options, and with OPERATION_LIMIT_REACHED.
 	StartImport(context.Context, *StartImportRequest) (*StartImportResponse, error)
 	// Cancels an import that has not ended. Rows that were imported are kept, and the file is
-	// deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
+	// deleted. A dry run is canceled alone: the import is READY again, without results. An import that has ended is
 	// returned unchanged. Fails with IMPORT_NOT_FOUND.
 	CancelImport(context.Context, *CancelImportRequest) (*CancelImportResponse, error)
 	// Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or

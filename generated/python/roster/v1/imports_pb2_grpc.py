@@ -169,7 +169,9 @@ class ImportServiceServicer:
 
     def UpdateImport(self, request, context):
         """Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-        inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+        inspected again, unless the options are the same and the import has no problems. Fails with
+        IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+        INSPECTING with the same options is returned unchanged.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -189,7 +191,7 @@ class ImportServiceServicer:
 
     def CancelImport(self, request, context):
         """Cancels an import that has not ended. Rows that were imported are kept, and the file is
-        deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
+        deleted. A dry run is canceled alone: the import is READY again, without results. An import that has ended is
         returned unchanged. Fails with IMPORT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -72,7 +72,9 @@ class ImportServiceStub:
     """Returns one import. Fails with IMPORT_NOT_FOUND."""
     UpdateImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.UpdateImportRequest, _imports_pb2.UpdateImportResponse]
     """Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-    inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+    inspected again, unless the options are the same and the import has no problems. Fails with
+    IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+    INSPECTING with the same options is returned unchanged.
     """
     StartImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.StartImportRequest, _imports_pb2.StartImportResponse]
     """Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
@@ -84,7 +86,7 @@ class ImportServiceStub:
     """
     CancelImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.CancelImportRequest, _imports_pb2.CancelImportResponse]
     """Cancels an import that has not ended. Rows that were imported are kept, and the file is
-    deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
+    deleted. A dry run is canceled alone: the import is READY again, without results. An import that has ended is
     returned unchanged. Fails with IMPORT_NOT_FOUND.
     """
     UndoImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.UndoImportRequest, _imports_pb2.UndoImportResponse]
@@ -163,7 +165,9 @@ class ImportServiceAsyncStub(ImportServiceStub):
     """Returns one import. Fails with IMPORT_NOT_FOUND."""
     UpdateImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.UpdateImportRequest, _imports_pb2.UpdateImportResponse]  # type: ignore[assignment]
     """Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-    inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+    inspected again, unless the options are the same and the import has no problems. Fails with
+    IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+    INSPECTING with the same options is returned unchanged.
     """
     StartImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.StartImportRequest, _imports_pb2.StartImportResponse]  # type: ignore[assignment]
     """Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
@@ -175,7 +179,7 @@ class ImportServiceAsyncStub(ImportServiceStub):
     """
     CancelImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.CancelImportRequest, _imports_pb2.CancelImportResponse]  # type: ignore[assignment]
     """Cancels an import that has not ended. Rows that were imported are kept, and the file is
-    deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
+    deleted. A dry run is canceled alone: the import is READY again, without results. An import that has ended is
     returned unchanged. Fails with IMPORT_NOT_FOUND.
     """
     UndoImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.UndoImportRequest, _imports_pb2.UndoImportResponse]  # type: ignore[assignment]
@@ -281,7 +285,9 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_imports_pb2.UpdateImportResponse, _abc.Awaitable[_imports_pb2.UpdateImportResponse]]:
         """Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-        inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+        inspected again, unless the options are the same and the import has no problems. Fails with
+        IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+        INSPECTING with the same options is returned unchanged.
         """
 
     @_abc_1.abstractmethod
@@ -305,7 +311,7 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_imports_pb2.CancelImportResponse, _abc.Awaitable[_imports_pb2.CancelImportResponse]]:
         """Cancels an import that has not ended. Rows that were imported are kept, and the file is
-        deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
+        deleted. A dry run is canceled alone: the import is READY again, without results. An import that has ended is
         returned unchanged. Fails with IMPORT_NOT_FOUND.
         """
 

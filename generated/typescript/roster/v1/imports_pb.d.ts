@@ -158,7 +158,7 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
   id: string;
 
   /**
-   * Name of the file.
+   * Name of the file; "erased" if it had the address of a person whose data was erased.
    *
    * @generated from field: string name = 2;
    */
@@ -274,8 +274,8 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
   processed: number;
 
   /**
-   * Results of the rows so far. Absent before StartImport. If its dry_run is true, they are those
-   * of the latest dry run.
+   * Results of the rows so far. Absent before StartImport, and after the options were changed or a
+   * dry run was canceled. If its dry_run is true, they are those of the latest dry run.
    *
    * @generated from field: roster.v1.ImportSummary summary = 18;
    */
@@ -310,7 +310,7 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * Time of the latest StartImport. Absent before.
+   * Time of the latest StartImport. Absent where summary is.
    *
    * @generated from field: google.protobuf.Timestamp started_at = 23;
    */
@@ -352,6 +352,15 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
    * @generated from field: double processed_bytes = 28;
    */
   processedBytes: number;
+
+  /**
+   * Character encoding in which the file is read: utf-8 or utf-16 if a byte order mark states it,
+   * otherwise that of the options, or utf-8. Empty before the inspection, and if an earlier version
+   * inspected the file.
+   *
+   * @generated from field: string charset = 29;
+   */
+  charset: string;
 };
 
 /**
@@ -1409,7 +1418,9 @@ export declare const ImportService: GenService<{
   },
   /**
    * Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-   * inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+   * inspected again, unless the options are the same and the import has no problems. Fails with
+   * IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+   * INSPECTING with the same options is returned unchanged.
    *
    * @generated from rpc roster.v1.ImportService.UpdateImport
    */
@@ -1435,7 +1446,7 @@ export declare const ImportService: GenService<{
   },
   /**
    * Cancels an import that has not ended. Rows that were imported are kept, and the file is
-   * deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
+   * deleted. A dry run is canceled alone: the import is READY again, without results. An import that has ended is
    * returned unchanged. Fails with IMPORT_NOT_FOUND.
    *
    * @generated from rpc roster.v1.ImportService.CancelImport

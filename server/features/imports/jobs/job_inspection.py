@@ -154,7 +154,8 @@ class InspectionRun:
             self._inspection.add_problem(self._problem)
         result = self._inspection.result(self._reader.format, self._reader.delimiter)
         # Apart, because StartImport determines them again: what they name can change.
-        return {**result, "filterProblems": as_details(self._filter_problems)}
+        problems = as_details(self._filter_problems)
+        return {**result, "charset": self._reader.charset, "filterProblems": problems}
 
     async def aclose(self) -> None:
         await self._messages.aclose()
