@@ -101,6 +101,25 @@ def test_file_of_failed_rows_can_be_imported_again(account: Account) -> None:
     assert (again["summary"]["created"], again["summary"]["failed"]) == (1, 0)
 
 
+@over_http
+def test_failed_rows_of_another_encoding_can_be_imported_with_its_options(
+    account: Account,
+) -> None:
+    options = {"charset": "windows-1252", "columnMap": ["Größe=firstName"]}
+    job = run_file(account, "email;Größe\nada@;Zoë\n".encode("windows-1252"), **options)
+
+    path = f"/api/imports/{job['id']}/failures?format=CSV"
+    _, headers, body = account.front.exchange("GET", path, account.key)  # type: ignore[attr-defined]
+
+    assert headers["content-disposition"] == 'attachment; filename="failed-rows.csv"'
+    text = "email,Größe,line,reason,field\r\nada@,Zoë,2,INVALID_EMAIL,email\r\n"
+    assert body == text.encode("utf-8-sig")
+    again = run_file(account, body.replace(b"ada@,", b"ada@example.com,"), **options)
+    assert again["summary"]["created"] == 1
+    found = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
+    assert found["firstName"] == "Zoë"
+
+
 def test_failed_objects_can_be_imported_again(account: Account) -> None:
     """They have members that say why they failed."""
     row = {"email": "bob@example.com", "line": 3, "reason": "INVALID_EMAIL", "field": "email"}

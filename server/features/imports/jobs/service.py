@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from roster.v1 import imports_pb2 as pb
-from roster.v1.http_pb2 import CsvLine
 from roster.v1.imports_pb2_grpc import ImportServiceServicer
 from roster.v1.rows_pb2 import Export
 
@@ -24,7 +23,7 @@ from ....rpc.errors import (
     invalid,
 )
 from ....rpc.etags import check_change, with_etag
-from ....rpc.messages import Context, check_page
+from ....rpc.messages import Context, check_page, csv_header
 from ....rpc.paging import page_in, token_of
 from ....rpc.streams import WatchMethods, accept
 from ....storage.database import Database
@@ -272,9 +271,12 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
     ) -> AsyncIterator[pb.ListImportFailuresResponse]:
         caller, (row, _) = current(), await self._find(request.id)
         is_csv = request.format == Export.CSV
-        await accept(context)
+        name = f"failed-rows.{'csv' if is_csv else 'ndjson'}"
+        await accept(context, ("content-disposition", f'attachment; filename="{name}"'))
         if is_csv:
-            yield pb.ListImportFailuresResponse(lines=[CsvLine(cells=_header(row))])
+            # The charset of the options applies to a file without the mark.
+            header = csv_header(_header(row), has_bom=bool(options_of(row.options).charset))
+            yield pb.ListImportFailuresResponse(lines=[header])
         after: int | None = 0
         while after is not None:
             read = partial(_failures_for, caller, row.id, after)
