@@ -138,8 +138,17 @@ def test_dry_run_reports_the_same_and_stores_nothing(account: Account) -> None:
     assert (tried["state"], tried["dryRun"]) == ("READY", True)
     assert emails(account) == []
     assert account.ok("ListCustomFields")["customFields"] == []
+    listed = failures(account, job)
+    assert [(row["line"], row["reason"]) for row in listed] == [
+        (3, "INVALID_EMAIL"),
+        (5, "ALREADY_EXISTS"),
+    ]
+    options = job["options"] | {"addTags": ["a"]}
+    changed = settled(account, account.ok("UpdateImport", id=job["id"], options=options)["import"])
+    assert (changed["state"], failures(account, job)) == ("READY", [])
     ran = run(account, job)
     assert ran["state"] == "SUCCEEDED"
+    assert failures(account, job) == listed
     assert {**ran["summary"], "dryRun": True} == tried["summary"]
 
 

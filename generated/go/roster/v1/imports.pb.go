@@ -2025,7 +2025,9 @@ type ImportJob_Column struct {
 	// The first different values, at most three, each truncated to 100 characters.
 	Examples []string `protobuf:"bytes,4,rep,name=examples,proto3" json:"examples,omitempty"`
 	// Data type that the values of all rows have, for a custom field: TEXT unless every value is a
-	// number, date, or yes or no.
+	// number, date, or yes or no. A field that CREATE_FIELDS creates is TEXT nevertheless, so that
+	// no row fails and each value stays as it is written, such as 007: UpdateCustomField can change
+	// its type, or CreateCustomField can create it with this type before the import.
 	ProposedType CustomField_DataType `protobuf:"varint,5,opt,name=proposed_type,json=proposedType,proto3,enum=roster.v1.CustomField_DataType" json:"proposed_type,omitempty"`
 	// Whether the name of the column looks like consent. Such a column has to set a status or flag,
 	// or be listed in ignore_columns.

@@ -243,7 +243,9 @@ class ImportJob(_message.Message):
         """Number of rows with a value in the column."""
         proposed_type: _custom_fields_pb2.CustomField.DataType.ValueType
         """Data type that the values of all rows have, for a custom field: TEXT unless every value is a
-        number, date, or yes or no.
+        number, date, or yes or no. A field that CREATE_FIELDS creates is TEXT nevertheless, so that
+        no row fails and each value stays as it is written, such as 007: UpdateCustomField can change
+        its type, or CreateCustomField can create it with this type before the import.
         """
         looks_like_consent: _builtins.bool
         """Whether the name of the column looks like consent. Such a column has to set a status or flag,

@@ -229,9 +229,12 @@ class ImportServiceServicer:
 
     def ListImportFailures(self, request, context):
         """Streams the rows that failed so far, and the opt-outs that were stored without some of their
-        cells, which have the reason DROPPED_CELLS. Over HTTP the response is NDJSON, or text/csv with
-        the columns of the file and line, reason and field: correct it and import it. For a file of
-        JSON, the text of the row is the column text. Fails with IMPORT_NOT_FOUND.
+        cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
+        until the import is started, or its options are changed. Over HTTP the response is NDJSON, or text/csv with
+        the columns of the file and line, reason and field: correct it and import it with the same
+        options. The CSV is in UTF-8 and has commas, whatever the file had. It begins with a byte order
+        mark, which takes precedence over the charset of the options, if they have one. For a file of
+        JSON, the text of the row is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -112,9 +112,12 @@ class ImportServiceStub:
     """
     ListImportFailures: _grpc.UnaryStreamMultiCallable[_imports_pb2.ListImportFailuresRequest, _imports_pb2.ListImportFailuresResponse]
     """Streams the rows that failed so far, and the opt-outs that were stored without some of their
-    cells, which have the reason DROPPED_CELLS. Over HTTP the response is NDJSON, or text/csv with
-    the columns of the file and line, reason and field: correct it and import it. For a file of
-    JSON, the text of the row is the column text. Fails with IMPORT_NOT_FOUND.
+    cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
+    until the import is started, or its options are changed. Over HTTP the response is NDJSON, or text/csv with
+    the columns of the file and line, reason and field: correct it and import it with the same
+    options. The CSV is in UTF-8 and has commas, whatever the file had. It begins with a byte order
+    mark, which takes precedence over the charset of the options, if they have one. For a file of
+    JSON, the text of the row is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
     """
     DeleteImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.DeleteImportRequest, _imports_pb2.DeleteImportResponse]
     """Deletes an import with its file and its failed rows. Subscribers do not change. Fails with
@@ -205,9 +208,12 @@ class ImportServiceAsyncStub(ImportServiceStub):
     """
     ListImportFailures: _aio.UnaryStreamMultiCallable[_imports_pb2.ListImportFailuresRequest, _imports_pb2.ListImportFailuresResponse]  # type: ignore[assignment]
     """Streams the rows that failed so far, and the opt-outs that were stored without some of their
-    cells, which have the reason DROPPED_CELLS. Over HTTP the response is NDJSON, or text/csv with
-    the columns of the file and line, reason and field: correct it and import it. For a file of
-    JSON, the text of the row is the column text. Fails with IMPORT_NOT_FOUND.
+    cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
+    until the import is started, or its options are changed. Over HTTP the response is NDJSON, or text/csv with
+    the columns of the file and line, reason and field: correct it and import it with the same
+    options. The CSV is in UTF-8 and has commas, whatever the file had. It begins with a byte order
+    mark, which takes precedence over the charset of the options, if they have one. For a file of
+    JSON, the text of the row is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
     """
     DeleteImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.DeleteImportRequest, _imports_pb2.DeleteImportResponse]  # type: ignore[assignment]
     """Deletes an import with its file and its failed rows. Subscribers do not change. Fails with
@@ -355,9 +361,12 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_imports_pb2.ListImportFailuresResponse], _abc.AsyncIterator[_imports_pb2.ListImportFailuresResponse]]:
         """Streams the rows that failed so far, and the opt-outs that were stored without some of their
-        cells, which have the reason DROPPED_CELLS. Over HTTP the response is NDJSON, or text/csv with
-        the columns of the file and line, reason and field: correct it and import it. For a file of
-        JSON, the text of the row is the column text. Fails with IMPORT_NOT_FOUND.
+        cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
+        until the import is started, or its options are changed. Over HTTP the response is NDJSON, or text/csv with
+        the columns of the file and line, reason and field: correct it and import it with the same
+        options. The CSV is in UTF-8 and has commas, whatever the file had. It begins with a byte order
+        mark, which takes precedence over the charset of the options, if they have one. For a file of
+        JSON, the text of the row is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

@@ -440,7 +440,9 @@ export declare type ImportJob_Column = Message<"roster.v1.ImportJob.Column"> & {
 
   /**
    * Data type that the values of all rows have, for a custom field: TEXT unless every value is a
-   * number, date, or yes or no.
+   * number, date, or yes or no. A field that CREATE_FIELDS creates is TEXT nevertheless, so that
+   * no row fails and each value stays as it is written, such as 007: UpdateCustomField can change
+   * its type, or CreateCustomField can create it with this type before the import.
    *
    * @generated from field: roster.v1.CustomField.DataType proposed_type = 5;
    */
@@ -1493,9 +1495,12 @@ export declare const ImportService: GenService<{
   },
   /**
    * Streams the rows that failed so far, and the opt-outs that were stored without some of their
-   * cells, which have the reason DROPPED_CELLS. Over HTTP the response is NDJSON, or text/csv with
-   * the columns of the file and line, reason and field: correct it and import it. For a file of
-   * JSON, the text of the row is the column text. Fails with IMPORT_NOT_FOUND.
+   * cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
+   * until the import is started, or its options are changed. Over HTTP the response is NDJSON, or text/csv with
+   * the columns of the file and line, reason and field: correct it and import it with the same
+   * options. The CSV is in UTF-8 and has commas, whatever the file had. It begins with a byte order
+   * mark, which takes precedence over the charset of the options, if they have one. For a file of
+   * JSON, the text of the row is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
    *
    * @generated from rpc roster.v1.ImportService.ListImportFailures
    */

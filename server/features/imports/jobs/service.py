@@ -223,6 +223,7 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
             if row.state in ACTIVE:
                 operations.cancel(account, row.operation_id, tx)
             if row.state == State.RUNNING and row.run.dry_run:
+                store.delete_failures(account, row.id, tx)
                 row = store.before_run(row)
             elif row.state in OPEN:
                 row = store.without_file(account, row, tx)
@@ -277,7 +278,8 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
             # The charset of the options applies to a file without the mark.
             header = csv_header(_header(row), has_bom=bool(options_of(row.options).charset))
             yield pb.ListImportFailuresResponse(lines=[header])
-        after: int | None = 0
+        # A dry run that was canceled has no results.
+        after = 0 if row.started_at is not None else None
         while after is not None:
             read = partial(_failures_for, caller, row.id, after)
             rows, after = await self._database.read(read)

@@ -165,5 +165,6 @@ def inspect(account: str, row: ImportRow, tx: Transaction) -> ImportRow:
         texts=[],
         by_admin=False,
     )
+    store.delete_failures(account, row.id, tx)
     started = operations.create_job(account, content, row.content.get("rows", 0), tx)
     return store.before_run(row)._replace(state=State.INSPECTING, operation_id=started.id)
