@@ -63,12 +63,12 @@ type ImportServiceClient interface {
 	// Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
 	// content type. A part that was received before can be sent again, also at the same time: the
 	// same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
-	// with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such as one with
-	// another checksum, changes nothing. But if the file has another checksum than CreateImport
-	// stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before it are
-	// deleted, because any of them can be wrong: received is 0, and the whole file has to be sent
-	// again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING,
-	// and with INSUFFICIENT_STORAGE if there is no space for the part.
+	// with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such
+	// as one with another checksum, changes nothing. But if the file has another checksum than
+	// CreateImport stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before
+	// it are deleted, because any of them can be wrong: received is 0, and the whole file has to be
+	// sent again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is
+	// UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
 	UploadImportPart(ctx context.Context, in *UploadImportPartRequest, opts ...grpc.CallOption) (*UploadImportPartResponse, error)
 	// Returns one page of the account's imports, newest first.
 	ListImports(ctx context.Context, in *ListImportsRequest, opts ...grpc.CallOption) (*ListImportsResponse, error)
@@ -87,8 +87,8 @@ type ImportServiceClient interface {
 	// options, and with OPERATION_LIMIT_REACHED.
 	StartImport(ctx context.Context, in *StartImportRequest, opts ...grpc.CallOption) (*StartImportResponse, error)
 	// Cancels an import that has not ended. Rows that were imported are kept, and the file is
-	// deleted. A dry run is canceled alone: the import is READY again, without results. An import that has ended is
-	// returned unchanged. Fails with IMPORT_NOT_FOUND.
+	// deleted. A dry run is canceled alone: the import is READY again, without results. An import
+	// that has ended is returned unchanged. Fails with IMPORT_NOT_FOUND.
 	CancelImport(ctx context.Context, in *CancelImportRequest, opts ...grpc.CallOption) (*CancelImportResponse, error)
 	// Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
 	// failed, and returns the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with
@@ -111,11 +111,11 @@ type ImportServiceClient interface {
 	WatchImport(ctx context.Context, in *WatchImportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchImportResponse], error)
 	// Streams the rows that failed so far, and the opt-outs that were stored without some of their
 	// cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
-	// until the import is started, or its options are changed. Over HTTP the response is NDJSON, or text/csv with
-	// the columns of the file and line, reason and field: correct it and import it with the same
-	// options. The CSV is in UTF-8 and has commas, whatever the file had. It begins with a byte order
-	// mark, which takes precedence over the charset of the options, if they have one. For a file of
-	// JSON, the text of the row is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
+	// until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
+	// text/csv with the columns of the file and line, reason and field: correct it and import it with
+	// the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
+	// begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+	// is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
 	ListImportFailures(ctx context.Context, in *ListImportFailuresRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListImportFailuresResponse], error)
 	// Deletes an import with its file and its failed rows. Subscribers do not change. Fails with
 	// IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT while it is running: cancel it first.
@@ -287,12 +287,12 @@ type ImportServiceServer interface {
 	// Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
 	// content type. A part that was received before can be sent again, also at the same time: the
 	// same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
-	// with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such as one with
-	// another checksum, changes nothing. But if the file has another checksum than CreateImport
-	// stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before it are
-	// deleted, because any of them can be wrong: received is 0, and the whole file has to be sent
-	// again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING,
-	// and with INSUFFICIENT_STORAGE if there is no space for the part.
+	// with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such
+	// as one with another checksum, changes nothing. But if the file has another checksum than
+	// CreateImport stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before
+	// it are deleted, because any of them can be wrong: received is 0, and the whole file has to be
+	// sent again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is
+	// UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
 	UploadImportPart(context.Context, *UploadImportPartRequest) (*UploadImportPartResponse, error)
 	// Returns one page of the account's imports, newest first.
 	ListImports(context.Context, *ListImportsRequest) (*ListImportsResponse, error)
@@ -311,8 +311,8 @@ type ImportServiceServer interface {
 	// options, and with OPERATION_LIMIT_REACHED.
 	StartImport(context.Context, *StartImportRequest) (*StartImportResponse, error)
 	// Cancels an import that has not ended. Rows that were imported are kept, and the file is
-	// deleted. A dry run is canceled alone: the import is READY again, without results. An import that has ended is
-	// returned unchanged. Fails with IMPORT_NOT_FOUND.
+	// deleted. A dry run is canceled alone: the import is READY again, without results. An import
+	// that has ended is returned unchanged. Fails with IMPORT_NOT_FOUND.
 	CancelImport(context.Context, *CancelImportRequest) (*CancelImportResponse, error)
 	// Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
 	// failed, and returns the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with
@@ -335,11 +335,11 @@ type ImportServiceServer interface {
 	WatchImport(*WatchImportRequest, grpc.ServerStreamingServer[WatchImportResponse]) error
 	// Streams the rows that failed so far, and the opt-outs that were stored without some of their
 	// cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
-	// until the import is started, or its options are changed. Over HTTP the response is NDJSON, or text/csv with
-	// the columns of the file and line, reason and field: correct it and import it with the same
-	// options. The CSV is in UTF-8 and has commas, whatever the file had. It begins with a byte order
-	// mark, which takes precedence over the charset of the options, if they have one. For a file of
-	// JSON, the text of the row is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
+	// until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
+	// text/csv with the columns of the file and line, reason and field: correct it and import it with
+	// the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
+	// begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+	// is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
 	ListImportFailures(*ListImportFailuresRequest, grpc.ServerStreamingServer[ListImportFailuresResponse]) error
 	// Deletes an import with its file and its failed rows. Subscribers do not change. Fails with
 	// IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT while it is running: cancel it first.

@@ -59,12 +59,12 @@ class ImportServiceStub:
     """Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
     content type. A part that was received before can be sent again, also at the same time: the
     same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
-    with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such as one with
-    another checksum, changes nothing. But if the file has another checksum than CreateImport
-    stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before it are
-    deleted, because any of them can be wrong: received is 0, and the whole file has to be sent
-    again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING,
-    and with INSUFFICIENT_STORAGE if there is no space for the part.
+    with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such
+    as one with another checksum, changes nothing. But if the file has another checksum than
+    CreateImport stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before
+    it are deleted, because any of them can be wrong: received is 0, and the whole file has to be
+    sent again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is
+    UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
     """
     ListImports: _grpc.UnaryUnaryMultiCallable[_imports_pb2.ListImportsRequest, _imports_pb2.ListImportsResponse]
     """Returns one page of the account's imports, newest first."""
@@ -86,8 +86,8 @@ class ImportServiceStub:
     """
     CancelImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.CancelImportRequest, _imports_pb2.CancelImportResponse]
     """Cancels an import that has not ended. Rows that were imported are kept, and the file is
-    deleted. A dry run is canceled alone: the import is READY again, without results. An import that has ended is
-    returned unchanged. Fails with IMPORT_NOT_FOUND.
+    deleted. A dry run is canceled alone: the import is READY again, without results. An import
+    that has ended is returned unchanged. Fails with IMPORT_NOT_FOUND.
     """
     UndoImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.UndoImportRequest, _imports_pb2.UndoImportResponse]
     """Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
@@ -113,11 +113,11 @@ class ImportServiceStub:
     ListImportFailures: _grpc.UnaryStreamMultiCallable[_imports_pb2.ListImportFailuresRequest, _imports_pb2.ListImportFailuresResponse]
     """Streams the rows that failed so far, and the opt-outs that were stored without some of their
     cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
-    until the import is started, or its options are changed. Over HTTP the response is NDJSON, or text/csv with
-    the columns of the file and line, reason and field: correct it and import it with the same
-    options. The CSV is in UTF-8 and has commas, whatever the file had. It begins with a byte order
-    mark, which takes precedence over the charset of the options, if they have one. For a file of
-    JSON, the text of the row is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
+    until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
+    text/csv with the columns of the file and line, reason and field: correct it and import it with
+    the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
+    begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+    is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
     """
     DeleteImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.DeleteImportRequest, _imports_pb2.DeleteImportResponse]
     """Deletes an import with its file and its failed rows. Subscribers do not change. Fails with
@@ -155,12 +155,12 @@ class ImportServiceAsyncStub(ImportServiceStub):
     """Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
     content type. A part that was received before can be sent again, also at the same time: the
     same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
-    with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such as one with
-    another checksum, changes nothing. But if the file has another checksum than CreateImport
-    stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before it are
-    deleted, because any of them can be wrong: received is 0, and the whole file has to be sent
-    again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING,
-    and with INSUFFICIENT_STORAGE if there is no space for the part.
+    with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such
+    as one with another checksum, changes nothing. But if the file has another checksum than
+    CreateImport stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before
+    it are deleted, because any of them can be wrong: received is 0, and the whole file has to be
+    sent again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is
+    UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
     """
     ListImports: _aio.UnaryUnaryMultiCallable[_imports_pb2.ListImportsRequest, _imports_pb2.ListImportsResponse]  # type: ignore[assignment]
     """Returns one page of the account's imports, newest first."""
@@ -182,8 +182,8 @@ class ImportServiceAsyncStub(ImportServiceStub):
     """
     CancelImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.CancelImportRequest, _imports_pb2.CancelImportResponse]  # type: ignore[assignment]
     """Cancels an import that has not ended. Rows that were imported are kept, and the file is
-    deleted. A dry run is canceled alone: the import is READY again, without results. An import that has ended is
-    returned unchanged. Fails with IMPORT_NOT_FOUND.
+    deleted. A dry run is canceled alone: the import is READY again, without results. An import
+    that has ended is returned unchanged. Fails with IMPORT_NOT_FOUND.
     """
     UndoImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.UndoImportRequest, _imports_pb2.UndoImportResponse]  # type: ignore[assignment]
     """Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
@@ -209,11 +209,11 @@ class ImportServiceAsyncStub(ImportServiceStub):
     ListImportFailures: _aio.UnaryStreamMultiCallable[_imports_pb2.ListImportFailuresRequest, _imports_pb2.ListImportFailuresResponse]  # type: ignore[assignment]
     """Streams the rows that failed so far, and the opt-outs that were stored without some of their
     cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
-    until the import is started, or its options are changed. Over HTTP the response is NDJSON, or text/csv with
-    the columns of the file and line, reason and field: correct it and import it with the same
-    options. The CSV is in UTF-8 and has commas, whatever the file had. It begins with a byte order
-    mark, which takes precedence over the charset of the options, if they have one. For a file of
-    JSON, the text of the row is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
+    until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
+    text/csv with the columns of the file and line, reason and field: correct it and import it with
+    the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
+    begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+    is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
     """
     DeleteImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.DeleteImportRequest, _imports_pb2.DeleteImportResponse]  # type: ignore[assignment]
     """Deletes an import with its file and its failed rows. Subscribers do not change. Fails with
@@ -260,12 +260,12 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         """Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
         content type. A part that was received before can be sent again, also at the same time: the
         same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
-        with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such as one with
-        another checksum, changes nothing. But if the file has another checksum than CreateImport
-        stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before it are
-        deleted, because any of them can be wrong: received is 0, and the whole file has to be sent
-        again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is UPLOADING,
-        and with INSUFFICIENT_STORAGE if there is no space for the part.
+        with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such
+        as one with another checksum, changes nothing. But if the file has another checksum than
+        CreateImport stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before
+        it are deleted, because any of them can be wrong: received is 0, and the whole file has to be
+        sent again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is
+        UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
         """
 
     @_abc_1.abstractmethod
@@ -317,8 +317,8 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_imports_pb2.CancelImportResponse, _abc.Awaitable[_imports_pb2.CancelImportResponse]]:
         """Cancels an import that has not ended. Rows that were imported are kept, and the file is
-        deleted. A dry run is canceled alone: the import is READY again, without results. An import that has ended is
-        returned unchanged. Fails with IMPORT_NOT_FOUND.
+        deleted. A dry run is canceled alone: the import is READY again, without results. An import
+        that has ended is returned unchanged. Fails with IMPORT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -362,11 +362,11 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_imports_pb2.ListImportFailuresResponse], _abc.AsyncIterator[_imports_pb2.ListImportFailuresResponse]]:
         """Streams the rows that failed so far, and the opt-outs that were stored without some of their
         cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
-        until the import is started, or its options are changed. Over HTTP the response is NDJSON, or text/csv with
-        the columns of the file and line, reason and field: correct it and import it with the same
-        options. The CSV is in UTF-8 and has commas, whatever the file had. It begins with a byte order
-        mark, which takes precedence over the charset of the options, if they have one. For a file of
-        JSON, the text of the row is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
+        until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
+        text/csv with the columns of the file and line, reason and field: correct it and import it with
+        the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
+        begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+        is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

@@ -50,8 +50,8 @@ from .messages import (
     request_of,
 )
 from .rules import ACTIVE, OPEN, RETENTION_MILLISECONDS, Progress, State
+from .service_upload import UploadMethods, find_import, inspect, message_of, whole
 from .store import ImportRow
-from .upload import UploadMethods, find_import, inspect, message_of, whole
 
 
 class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
