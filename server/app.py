@@ -185,7 +185,7 @@ def operation_steps(
     subscribers = SubscriberStore(suppressions, links)
     jobs: Mapping[Type, Job] = {
         Type.SUBSCRIBERS_IMPORT: ImportRunner(database, subscribers, suppressions, files),
-        Type.IMPORT_INSPECTION: InspectionJob(database, files),
+        Type.IMPORT_INSPECTION: InspectionJob(database, files, SegmentFilters(), system_clock),
         Type.SUBSCRIBERS_EXPORT: ExportJob(database, files),
     }
     return Steps(suppressions, ReplayStore(), jobs)

@@ -45,6 +45,7 @@ MESSAGE_MODULES = {
     "server.features.imports.jobs.inspection",
     "server.features.imports.jobs.job_import",
     "server.features.imports.jobs.job_inspection",
+    "server.features.imports.jobs.service_upload",
     "server.features.imports.pipeline",
     "server.features.imports.row_reader",
     "server.rpc.field_options",

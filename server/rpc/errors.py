@@ -403,6 +403,11 @@ class UploadOffsetMismatch(RosterError):
     reason = "UPLOAD_OFFSET_MISMATCH"
     message = "The next part of the file has to begin at offset {offset}."
 
+    def __init__(self, offset: int) -> None:
+        # HTTP returns no metadata.
+        self.details = (Detail("offset", "INVALID_VALUE", f"must be {offset}"),)
+        super().__init__(offset=offset)
+
 
 class LinkNotFound(RosterError):
     """The token of a link is invalid or does not work anymore. The message is always the same."""

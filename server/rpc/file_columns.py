@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ..values.suggestions import did_you_mean
 from ..values.texts import column_key
-from .errors import invalid
+from .errors import Detail, ValidationError, invalid
 
 Target = TypeVar("Target")
 
@@ -33,19 +33,26 @@ def mapped_columns(
     the `targets` is suggested for an unknown one, or else the `remedy`.
     """
     mapped: dict[int, Target] = {}
+    faults: list[Detail] = []
     for number, entry in enumerate(column_map):
         path = f"columnMap[{number}]"
         column, equals, text = entry.rpartition("=")
-        if not equals or not column:
-            raise invalid(
-                path, "INVALID_FORMAT", "must be COLUMN=FIELD, such as Given Name=firstName"
-            )
-        indexes = columns_named(cells, column, path)
-        target = target_of(text.strip())
-        if target is None:
-            hint = did_you_mean(text, filter(None, targets)) or remedy
-            raise invalid(path, "INVALID_VALUE", f"names an unknown field: {text}{hint}")
+        try:
+            if not equals or not column:
+                raise invalid(
+                    path, "INVALID_FORMAT", "must be COLUMN=FIELD, such as Given Name=firstName"
+                )
+            indexes = columns_named(cells, column, path)
+            target = target_of(text.strip())
+            if target is None:
+                hint = did_you_mean(text, filter(None, targets)) or remedy
+                raise invalid(path, "INVALID_VALUE", f"names an unknown field: {text}{hint}")
+        except ValidationError as error:
+            faults += error.details
+            continue
         mapped |= dict.fromkeys(indexes, target)
+    if faults:
+        raise ValidationError(faults)
     return mapped
 
 

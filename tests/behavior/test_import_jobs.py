@@ -6,6 +6,7 @@ import io
 import json
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import Any
 
@@ -100,6 +101,25 @@ def test_file_of_failed_rows_can_be_imported_again(account: Account) -> None:
     assert (again["summary"]["created"], again["summary"]["failed"]) == (1, 0)
 
 
+@over_http
+def test_failed_rows_of_another_encoding_can_be_imported_with_its_options(
+    account: Account,
+) -> None:
+    options = {"charset": "windows-1252", "columnMap": ["Größe=firstName"]}
+    job = run_file(account, "email;Größe\nada@;Zoë\n".encode("windows-1252"), **options)
+
+    path = f"/api/imports/{job['id']}/failures?format=CSV"
+    _, headers, body = account.front.exchange("GET", path, account.key)  # type: ignore[attr-defined]
+
+    assert headers["content-disposition"] == 'attachment; filename="failed-rows.csv"'
+    text = "email,Größe,line,reason,field\r\nada@,Zoë,2,INVALID_EMAIL,email\r\n"
+    assert body == text.encode("utf-8-sig")
+    again = run_file(account, body.replace(b"ada@,", b"ada@example.com,"), **options)
+    assert again["summary"]["created"] == 1
+    found = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
+    assert found["firstName"] == "Zoë"
+
+
 def test_failed_objects_can_be_imported_again(account: Account) -> None:
     """They have members that say why they failed."""
     row = {"email": "bob@example.com", "line": 3, "reason": "INVALID_EMAIL", "field": "email"}
@@ -118,8 +138,17 @@ def test_dry_run_reports_the_same_and_stores_nothing(account: Account) -> None:
     assert (tried["state"], tried["dryRun"]) == ("READY", True)
     assert emails(account) == []
     assert account.ok("ListCustomFields")["customFields"] == []
+    listed = failures(account, job)
+    assert [(row["line"], row["reason"]) for row in listed] == [
+        (3, "INVALID_EMAIL"),
+        (5, "ALREADY_EXISTS"),
+    ]
+    options = job["options"] | {"addTags": ["a"]}
+    changed = settled(account, account.ok("UpdateImport", id=job["id"], options=options)["import"])
+    assert (changed["state"], failures(account, job)) == ("READY", [])
     ran = run(account, job)
     assert ran["state"] == "SUCCEEDED"
+    assert failures(account, job) == listed
     assert {**ran["summary"], "dryRun": True} == tried["summary"]
 
 
@@ -139,6 +168,24 @@ def test_dry_run_shows_the_first_different_unknown_cells_of_all_steps(account: A
     assert "dateFormat" in dates["hint"]
 
 
+def test_canceled_dry_run_leaves_no_results(account: Account) -> None:
+    rows = "".join(f"p{number}@example.com\n" for number in range(20_000))
+    job = upload(account, f"email\n{rows}".encode())
+    account.ok("StartImport", id=job["id"], dryRun=True)
+    while not account.ok("GetImport", id=job["id"])["import"]["processed"]:
+        time.sleep(0.01)
+
+    canceled = account.ok("CancelImport", id=job["id"])["import"]
+
+    found = account.ok("GetImport", id=job["id"])["import"]
+    for each in (canceled, found):
+        assert (each["state"], each["processed"], each["dryRun"]) == ("READY", 0, False)
+        assert each.get("summary") is None
+        assert each.get("startedAt") is None
+    ran = run(account, job, dryRun=True)
+    assert (ran["state"], ran["summary"]["created"]) == ("READY", 20_000)
+
+
 def test_parts_must_follow_each_other(account: Account) -> None:
     job = create(account, FILE)
     assert send_part(account, job, FILE[:20]).body["import"]["received"] == 20
@@ -152,6 +199,9 @@ def test_parts_must_follow_each_other(account: Account) -> None:
     assert repeated.body["import"]["received"] == 20
     assert (gap.status, gap.code) == (409, "UploadOffsetMismatch")
     assert "offset 20" in gap.body["error"]["message"]
+    assert [(d["field"], d["message"]) for d in gap.body["error"]["details"]] == [
+        ("offset", "must be 20")
+    ]
     assert (other.status, other.code) == (409, "UploadOffsetMismatch")
     assert broken.violations == [("sha256", "INVALID_VALUE")]
     assert long.violations == [("part", "TOO_LONG")]
@@ -160,14 +210,40 @@ def test_parts_must_follow_each_other(account: Account) -> None:
     assert settled(account, job)["state"] == "READY"
 
 
-def test_file_with_another_checksum_is_not_accepted(account: Account) -> None:
-    job = create(account, FILE, sha256=sha256(b"other").hexdigest())
+def test_same_part_can_be_sent_at_the_same_time(account: Account) -> None:
+    content = b"email\n" + b"".join(b"p%d@example.com\n" % number for number in range(9_000))
+    half = len(content) // 2
+    job = create(account, content, sha256=sha256(content).hexdigest())
 
-    response = send_part(account, job, FILE)
+    def send_at_once(data: bytes, offset: int) -> list[int]:
+        with ThreadPoolExecutor(8) as pool:
+            sent = [pool.submit(send_part, account, job, data, offset) for _ in range(8)]
+            return [each.result().status for each in sent]
 
-    assert response.violations == [("", "INVALID_VALUE")]
+    assert send_at_once(content[:half], 0) == [200] * 8
+    assert send_at_once(content[half:], half) == [200] * 8
+    job = settled(account, job)
+    assert (job["state"], job["rows"]) == ("READY", 9_000)
+
+
+def test_file_with_another_checksum_is_sent_again_from_the_beginning(account: Account) -> None:
+    job = create(account, FILE, sha256=sha256(FILE).hexdigest())
+    send_part(account, job, b"X" + FILE[1:40])
+
+    response = send_part(account, job, FILE[40:], 40)
+
+    assert response.violations == [("sha256", "INVALID_VALUE")]
+    message = response.body["error"]["details"][0]["message"]
+    assert sha256(b"X" + FILE[1:]).hexdigest() in message
+    assert "from offset 0" in message
     found = account.ok("GetImport", id=job["id"])["import"]
     assert (found["state"], found["received"]) == ("UPLOADING", 0)
+    assert send_part(account, job, FILE[40:], 40).code == "UploadOffsetMismatch"
+    assert send_part(account, job, FILE[:40]).status == 200
+    assert send_part(account, job, FILE[40:], 40).status == 200
+    job = settled(account, job)
+    assert job["state"] == "READY"
+    assert [column["name"] for column in job["columns"]] == ["email", "firstName", "town"]
 
 
 def test_problems_of_the_options_are_reported_and_can_be_corrected(account: Account) -> None:
@@ -175,17 +251,44 @@ def test_problems_of_the_options_are_reported_and_can_be_corrected(account: Acco
     job = upload(account, content)
 
     assert job["state"] == "READY"
-    assert [(p["field"], p["code"]) for p in job["problems"]] == [
-        ("Newsletter opt-out", "CONSENT_COLUMN")
-    ]
+    problems = [("Newsletter opt-out", "CONSENT_COLUMN"), ("Stadt", "UNKNOWN_FIELD")]
+    assert [(p["field"], p["code"]) for p in job["problems"]] == problems
     assert [c["looksLikeConsent"] for c in job["columns"]] == [False, True, False]
     refused = account.call("StartImport", id=job["id"])
-    assert refused.violations == [("Newsletter opt-out", "CONSENT_COLUMN")]
+    assert refused.violations == problems
+    message = refused.body["error"]["message"]
+    assert "look like consent: Newsletter opt-out." in message
+    assert "Unknown columns: Stadt (#3)." in message
+    options: Any = {"columnMap": ["Stadt=town", "Newsletter opt-out=optedIn", "Ort=town"]}
+    job = settled(account, account.ok("UpdateImport", id=job["id"], options=options)["import"])
+    fields = [problem["field"] for problem in job["problems"]]
+    assert fields == ["columnMap[0]", "columnMap[2]"]
     options = {"columnMap": ["Newsletter opt-out=optedOut"], "unknownColumns": "IGNORE"}
     job = settled(account, account.ok("UpdateImport", id=job["id"], options=options)["import"])
     assert (job["problems"], job["statuses"]) == ([], [{"status": "UNSUBSCRIBED", "rows": 1}])
     assert job["sample"][0]["status"] == "UNSUBSCRIBED"
     assert run(account, job)["summary"]["statuses"] == {"UNSUBSCRIBED": 1}
+
+
+def test_filter_and_segment_that_cannot_be_used_are_problems(account: Account) -> None:
+    def problems(**options: Any) -> list[tuple[str, str]]:
+        job = upload(account, FILE, options={"unknownColumns": "IGNORE", **options})
+        refused = account.call("StartImport", id=job["id"])
+        assert refused.status in (400, 404)
+        account.ok("CancelImport", id=job["id"])
+        return [(each["field"], each["code"]) for each in job["problems"]]
+
+    assert problems(filter="((") == [("filter", "INVALID_FORMAT")]
+    assert problems(segmentId="x") == [("segmentId", "INVALID_VALUE")]
+    options = {"unknownColumns": "IGNORE", "filter": 'customFields.town = "Rome"'}
+    job = upload(account, FILE, options=options)
+    assert [each["field"] for each in job["problems"]] == ["filter"]
+
+    create_field(account, "Town")
+
+    job = settled(account, account.ok("UpdateImport", id=job["id"], options=options)["import"])
+    assert job["problems"] == []
+    assert run(account, job)["state"] == "SUCCEEDED"
 
 
 def test_every_format_of_the_stream_is_read(account: Account) -> None:
@@ -220,6 +323,29 @@ def test_file_in_another_encoding_is_a_problem_until_it_is_named(account: Accoun
     assert job["sample"][0]["firstName"] == "Zoë"
 
 
+def test_inspection_states_the_encoding(account: Account) -> None:
+    text = "email,firstName\nada@example.com,Zoë\n"
+    files = {
+        "plain": (text.encode(), ""),
+        "mark": (text.encode("utf-8-sig"), "windows-1252"),
+        "utf-16": (text.encode("utf-16"), ""),
+        "named": (text.encode("windows-1252"), "windows-1252"),
+    }
+
+    jobs = {
+        name: upload(account, content, options={"charset": charset})
+        for name, (content, charset) in files.items()
+    }
+
+    assert {name: job["charset"] for name, job in jobs.items()} == {
+        "plain": "utf-8",
+        "mark": "utf-8",
+        "utf-16": "utf-16",
+        "named": "windows-1252",
+    }
+    assert {job["sample"][0]["firstName"] for job in jobs.values()} == {"Zoë"}
+
+
 def test_opt_outs_of_all_rows_of_an_address_hold(account: Account) -> None:
     content = "email,status\nada@example.com,CONFIRMED\nada@example.com,UNSUBSCRIBED\n"
 
@@ -245,6 +371,8 @@ def test_states_allow_only_what_is_possible(account: Account) -> None:
     assert account.call("StartImport", id=job["id"]).code == "ImportStateConflict"
     canceled = account.ok("CancelImport", id=job["id"])["import"]
     assert canceled["state"] == "CANCELLED"
+    same = account.call("UpdateImport", id=job["id"], options=job["options"])
+    assert (same.status, same.code) == (409, "ImportStateConflict")
     assert send_part(account, job, FILE).code == "ImportStateConflict"
     assert account.ok("CancelImport", id=job["id"])["import"] == canceled
     account.ok("DeleteImport", id=job["id"])
@@ -287,7 +415,8 @@ def test_filter_selects_rows(account: Account) -> None:
 def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -> None:
     create_subscriber(account, "eve@example.com")
     ended = run_file(account, FILE, unknownColumns="IGNORE")
-    ready = upload(account, FILE, options={"unknownColumns": "IGNORE"})
+    options = {"unknownColumns": "IGNORE"}
+    ready = upload(account, FILE, options=options, name="List of Eve@Example.com.csv")
     assert [row["line"] for row in failures(account, ended)] == [3, 4]
 
     account.ok("DeleteSubscriber", id="eve@example.com", erase=True)
@@ -296,14 +425,19 @@ def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -
     assert "eve@" not in json.dumps(account.ok("ListImports"))
     job = account.ok("GetImport", id=ready["id"])["import"]
     assert (job["state"], job["error"]["reason"]) == ("FAILED", "IMPORT_STATE_CONFLICT")
+    listed = account.ok("ListImports")["imports"]
+    assert [each["name"] for each in listed] == ["erased", "members.csv"]
+    assert "eve@" not in json.dumps([job, listed]).lower()
 
 
 def test_running_import_skips_a_person_who_is_erased(account: Account) -> None:
     """Also a row that was read ahead, and rows that failed before."""
     invalid = '"eve@example.com, of the first row",'
     rows = [f"p{number}@example.com,P" for number in range(20_000)]
-    content = "\n".join(["email,firstName", invalid, *rows, "Eve@Example.com,Eve"]).encode()
-    job = upload(account, content)
+    # Rows whose address is missing or not valid, with the person in another cell.
+    named = [",Eve@Example.com", "rr@,eve@example.com", "rr@,not eve", "=eve@example.com,E,F"]
+    lines = ["email,firstName", invalid, *rows, "Eve@Example.com,Eve", *named]
+    job = upload(account, "\n".join(lines).encode())
     account.ok("StartImport", id=job["id"])
     while not failures(account, job):
         time.sleep(0.01)
@@ -314,7 +448,7 @@ def test_running_import_skips_a_person_who_is_erased(account: Account) -> None:
     job = settled(account, job)
 
     assert (during["state"], job["state"]) == ("RUNNING", "SUCCEEDED")
-    assert failures(account, job) == []
+    assert [row["cells"] for row in failures(account, job)] == [["rr@", "not eve"]]
     assert (job["summary"]["created"], job["summary"]["skipped"]) == (len(rows), 1)
     assert account.call("GetSubscriber", id="eve@example.com").status == 404
     assert "eve@" not in json.dumps(account.ok("GetImport", id=job["id"])).lower()

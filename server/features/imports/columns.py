@@ -190,12 +190,11 @@ class Columns:
             and not cells[index].lower().startswith(CUSTOM_FIELDS.lower())
         ]
         self._read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
-        if is_checked:
-            self._check_consent(names, mapped, ignored | self._read_only)
+        consent = self._consent_faults(names, mapped, ignored | self._read_only)
         if self.preset and self.preset.email_is_first and not self._has_email():
             self._use_first_as_email()
         if is_checked:
-            self._check(cells, mapped, {field for field in by_name.values() if field})
+            self._check(cells, mapped, {field for field in by_name.values() if field}, consent)
 
     @property
     def ignored(self) -> list[str]:
@@ -217,45 +216,50 @@ class Columns:
         self.known.append(Column(0, self._cells[0], ("email",), 0))
         self.unknown = [column for column in self.unknown if column.position != 0]
 
-    def _check_consent(
+    def _consent_faults(
         self,
         names: Sequence[str],
         mapped: Mapping[int, tuple[str, ...]],
         ignored: Collection[int],
-    ) -> None:
-        """Raises ValidationError for columns that look like consent, but do not set it.
+    ) -> dict[int, Detail]:
+        """Returns the faults of columns that look like consent, but do not set it, by position.
 
         The opt-outs in them would be lost.
         """
         fields = {column.position: column.fields for column in self.known}
         preset_names = {*self.preset.columns, *self.preset.marks} if self.preset else set()
-        faults = [
-            Detail(cell, "CONSENT_COLUMN", _CONSENT_TEXT)
+        return {
+            index: Detail(cell, "CONSENT_COLUMN", _CONSENT_TEXT)
             for index, (cell, name) in enumerate(zip(self._cells, names, strict=True))
             if states_consent(name)
             and index not in ignored
             and (index in mapped or name not in preset_names)
             and _CONSENT.isdisjoint(fields.get(index, ()))
             and not cell.lower().startswith(CUSTOM_FIELDS.lower())
-        ]
-        if faults:
-            listed = ", ".join(fault.field for fault in faults)[:MAX_LISTED]
-            raise ValidationError(faults, f"Columns look like consent: {listed}. {_CONSENT_HINT}")
+        }
 
     def _check(
         self,
         cells: Sequence[str],
         mapped: Mapping[int, tuple[str, ...]],
         names: Collection[str],
+        consent: Mapping[int, Detail],
     ) -> None:
-        """Raises ValidationError for duplicate, unknown and missing columns."""
-        faults = []
+        """Raises ValidationError for all columns that are not valid.
+
+        They look like consent, with the faults `consent`, are duplicate, unknown or missing.
+        """
+        faults = list[Detail]()
         if self.preset is None or not self.preset.is_lenient:
             faults = [
                 Detail(cells[index], "DUPLICATE_FIELD", _DUPLICATE.format(index + 1))
                 for index in self._duplicates(mapped)
             ]
-        unknown = self.unknown if self.action is UnknownColumns.FAIL else []
+        unknown = [
+            column
+            for column in self.unknown
+            if self.action is UnknownColumns.FAIL and column.position not in consent
+        ]
         faults += [
             Detail(
                 column_name(cells, position),
@@ -267,20 +271,26 @@ class Columns:
         ]
         if not self._has_email():
             faults.append(Detail("email", "REQUIRED", "is a required column"))
-        if faults:
-            # The number of details is limited, but every unknown column is named.
-            listed = ""
+        if faults or consent:
+            # The number of details is limited, but every one of these columns is named.
+            texts = []
+            length = MAX_LISTED // 2 if consent and unknown else MAX_LISTED
+            if consent:
+                listed = ", ".join(fault.field for fault in consent.values())[:length]
+                texts.append(f"Columns look like consent: {listed}. {_CONSENT_HINT}")
+            if faults:
+                texts.append("The header row is not valid.")
             if unknown:
                 columns = ", ".join(
                     f"{cells[i]} (#{i + 1})" if cells[i].strip() else f"#{i + 1}"
                     for i, _ in unknown
                 )
-                listed = (
-                    f" Unknown columns: {columns[:MAX_LISTED]}. Use"
+                texts.append(
+                    f"Unknown columns: {columns[:length]}. Use"
                     f" columnMap=#{unknown[0][0] + 1}=FIELD, unknownColumns=IGNORE, or a preset"
                     " such as preset=MAILCHIMP."
                 )
-            raise ValidationError(faults, f"The header row is not valid.{listed}")
+            raise ValidationError([*consent.values(), *faults], " ".join(texts))
 
     def _duplicates(self, mapped: Mapping[int, tuple[str, ...]]) -> list[int]:
         """Returns the indexes of columns that set the same field as another one."""

@@ -282,7 +282,7 @@ type ImportJob struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier: a ULID, 26 characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name of the file.
+	// Name of the file; "erased" if it had the address of a person whose data was erased.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// State of the import.
 	State ImportJob_State `protobuf:"varint,3,opt,name=state,proto3,enum=roster.v1.ImportJob_State" json:"state,omitempty"`
@@ -301,7 +301,9 @@ type ImportJob struct {
 	// Columns, at most 200. Left out in lists.
 	Columns []*ImportJob_Column `protobuf:"bytes,10,rep,name=columns,proto3" json:"columns,omitempty"`
 	// Why the import cannot be started with these options: the details of the error that StartImport
-	// returns. Empty if it can.
+	// returns, and segmentId if it returns SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER. Empty if it
+	// can. They are those of the inspection: UpdateImport with the same options inspects the file of
+	// a READY import with problems again.
 	Problems []*Error_Detail `protobuf:"bytes,11,rep,name=problems,proto3" json:"problems,omitempty"`
 	// The first rows, at most five, as they will be stored. Left out in lists.
 	Sample []*ImportJob_Sample `protobuf:"bytes,12,rep,name=sample,proto3" json:"sample,omitempty"`
@@ -316,8 +318,8 @@ type ImportJob struct {
 	// Number of rows that were read: by the inspection while the import is INSPECTING, otherwise by
 	// the import or the dry run.
 	Processed int32 `protobuf:"varint,17,opt,name=processed,proto3" json:"processed,omitempty"`
-	// Results of the rows so far. Absent before StartImport. If its dry_run is true, they are those
-	// of the latest dry run.
+	// Results of the rows so far. Absent before StartImport, and after the options were changed or a
+	// dry run was canceled. If its dry_run is true, they are those of the latest dry run.
 	Summary *ImportSummary `protobuf:"bytes,18,opt,name=summary,proto3" json:"summary,omitempty"`
 	// Whether the import is running, or was run last, without storing anything.
 	DryRun bool `protobuf:"varint,19,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
@@ -327,7 +329,7 @@ type ImportJob struct {
 	Actor *Actor `protobuf:"bytes,21,opt,name=actor,proto3" json:"actor,omitempty"`
 	// Time of creation.
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// Time of the latest StartImport. Absent before.
+	// Time of the latest StartImport. Absent where summary is.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// Time of the end. Absent before.
 	EndedAt *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
@@ -341,8 +343,12 @@ type ImportJob struct {
 	UndoExpiresAt *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=undo_expires_at,json=undoExpiresAt,proto3" json:"undo_expires_at,omitempty"`
 	// Number of bytes of the uploaded file that were read so far, at most size.
 	ProcessedBytes float64 `protobuf:"fixed64,28,opt,name=processed_bytes,json=processedBytes,proto3" json:"processed_bytes,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Character encoding in which the file is read: utf-8 or utf-16 if a byte order mark states it,
+	// otherwise that of the options, or utf-8. Empty before the inspection, and if an earlier version
+	// inspected the file.
+	Charset       string `protobuf:"bytes,29,opt,name=charset,proto3" json:"charset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ImportJob) Reset() {
@@ -571,6 +577,13 @@ func (x *ImportJob) GetProcessedBytes() float64 {
 	return 0
 }
 
+func (x *ImportJob) GetCharset() string {
+	if x != nil {
+		return x.Charset
+	}
+	return ""
+}
+
 // Request message for CreateImport.
 type CreateImportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -578,7 +591,8 @@ type CreateImportRequest struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Size of the file in bytes: 1 to 2,147,483,648 (2 GiB).
 	Size float64 `protobuf:"fixed64,2,opt,name=size,proto3" json:"size,omitempty"`
-	// SHA-256 of the file in hexadecimal digits. Default: not compared.
+	// SHA-256 of the file in hexadecimal digits, compared when the last part arrives. Default: not
+	// compared.
 	Sha256 string `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	// Options of the import. They can be changed later.
 	Options       *ImportOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
@@ -2011,7 +2025,9 @@ type ImportJob_Column struct {
 	// The first different values, at most three, each truncated to 100 characters.
 	Examples []string `protobuf:"bytes,4,rep,name=examples,proto3" json:"examples,omitempty"`
 	// Data type that the values of all rows have, for a custom field: TEXT unless every value is a
-	// number, date, or yes or no.
+	// number, date, or yes or no. A field that CREATE_FIELDS creates is TEXT nevertheless, so that
+	// no row fails and each value stays as it is written, such as 007: UpdateCustomField can change
+	// its type, or CreateCustomField can create it with this type before the import.
 	ProposedType CustomField_DataType `protobuf:"varint,5,opt,name=proposed_type,json=proposedType,proto3,enum=roster.v1.CustomField_DataType" json:"proposed_type,omitempty"`
 	// Whether the name of the column looks like consent. Such a column has to set a status or flag,
 	// or be listed in ignore_columns.
@@ -2308,7 +2324,7 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\f_on_conflictB\t\n" +
 	"\a_presetB\x12\n" +
 	"\x10_unknown_columnsB\x0e\n" +
-	"\f_date_format\"\xb8\x16\n" +
+	"\f_date_format\"\xdd\x16\n" +
 	"\tImportJob\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x04name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vmembers.csvR\x04name\x12;\n" +
@@ -2341,7 +2357,8 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"expires_at\x18\x19 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-28T03:33:16.247ZR\texpiresAt\x12@\n" +
 	"\tundone_by\x18\x1a \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5MH\x01R\bundoneBy\x88\x01\x01\x12`\n" +
 	"\x0fundo_expires_at\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\rundoExpiresAt\x126\n" +
-	"\x0fprocessed_bytes\x18\x1c \x01(\x01B\r\xaa\xb5\x18\x0552428ȵ\x18\x01R\x0eprocessedBytes\x1a\x89\x01\n" +
+	"\x0fprocessed_bytes\x18\x1c \x01(\x01B\r\xaa\xb5\x18\x0552428ȵ\x18\x01R\x0eprocessedBytes\x12#\n" +
+	"\acharset\x18\x1d \x01(\tB\t\xaa\xb5\x18\x05utf-8R\acharset\x1a\x89\x01\n" +
 	"\aFailure\x121\n" +
 	"\x06reason\x18\x01 \x01(\tB\x19\xaa\xb5\x18\x15IMPORT_STATE_CONFLICTR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +

@@ -61,19 +61,23 @@ type ImportServiceClient interface {
 	// imports of the account have not ended.
 	CreateImport(ctx context.Context, in *CreateImportRequest, opts ...grpc.CallOption) (*CreateImportResponse, error)
 	// Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
-	// content type. A part that was received before can be sent again: the same bytes have no
-	// effect, and neither has a part without bytes. Bytes at any other offset fail with
-	// UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
-	// another checksum, changes nothing. The last part is rejected if the file has another checksum
-	// than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
-	// import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
+	// content type. A part that was received before can be sent again, also at the same time: the
+	// same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
+	// with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such
+	// as one with another checksum, changes nothing. But if the file has another checksum than
+	// CreateImport stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before
+	// it are deleted, because any of them can be wrong: received is 0, and the whole file has to be
+	// sent again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is
+	// UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
 	UploadImportPart(ctx context.Context, in *UploadImportPartRequest, opts ...grpc.CallOption) (*UploadImportPartResponse, error)
 	// Returns one page of the account's imports, newest first.
 	ListImports(ctx context.Context, in *ListImportsRequest, opts ...grpc.CallOption) (*ListImportsResponse, error)
 	// Returns one import. Fails with IMPORT_NOT_FOUND.
 	GetImport(ctx context.Context, in *GetImportRequest, opts ...grpc.CallOption) (*GetImportResponse, error)
 	// Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-	// inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+	// inspected again, unless the options are the same and the import has no problems. Fails with
+	// IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+	// INSPECTING with the same options is returned unchanged.
 	UpdateImport(ctx context.Context, in *UpdateImportRequest, opts ...grpc.CallOption) (*UpdateImportResponse, error)
 	// Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
 	// IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
@@ -83,8 +87,8 @@ type ImportServiceClient interface {
 	// options, and with OPERATION_LIMIT_REACHED.
 	StartImport(ctx context.Context, in *StartImportRequest, opts ...grpc.CallOption) (*StartImportResponse, error)
 	// Cancels an import that has not ended. Rows that were imported are kept, and the file is
-	// deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
-	// returned unchanged. Fails with IMPORT_NOT_FOUND.
+	// deleted. A dry run is canceled alone: the import is READY again, without results. An import
+	// that has ended is returned unchanged. Fails with IMPORT_NOT_FOUND.
 	CancelImport(ctx context.Context, in *CancelImportRequest, opts ...grpc.CallOption) (*CancelImportResponse, error)
 	// Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
 	// failed, and returns the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with
@@ -106,9 +110,12 @@ type ImportServiceClient interface {
 	// Fails with IMPORT_NOT_FOUND.
 	WatchImport(ctx context.Context, in *WatchImportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchImportResponse], error)
 	// Streams the rows that failed so far, and the opt-outs that were stored without some of their
-	// cells, which have the reason DROPPED_CELLS. Over HTTP the response is NDJSON, or text/csv with
-	// the columns of the file and line, reason and field: correct it and import it. For a file of
-	// JSON, the text of the row is the column text. Fails with IMPORT_NOT_FOUND.
+	// cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
+	// until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
+	// text/csv with the columns of the file and line, reason and field: correct it and import it with
+	// the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
+	// begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+	// is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
 	ListImportFailures(ctx context.Context, in *ListImportFailuresRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListImportFailuresResponse], error)
 	// Deletes an import with its file and its failed rows. Subscribers do not change. Fails with
 	// IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT while it is running: cancel it first.
@@ -278,19 +285,23 @@ type ImportServiceServer interface {
 	// imports of the account have not ended.
 	CreateImport(context.Context, *CreateImportRequest) (*CreateImportResponse, error)
 	// Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
-	// content type. A part that was received before can be sent again: the same bytes have no
-	// effect, and neither has a part without bytes. Bytes at any other offset fail with
-	// UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
-	// another checksum, changes nothing. The last part is rejected if the file has another checksum
-	// than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
-	// import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
+	// content type. A part that was received before can be sent again, also at the same time: the
+	// same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
+	// with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such
+	// as one with another checksum, changes nothing. But if the file has another checksum than
+	// CreateImport stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before
+	// it are deleted, because any of them can be wrong: received is 0, and the whole file has to be
+	// sent again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is
+	// UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
 	UploadImportPart(context.Context, *UploadImportPartRequest) (*UploadImportPartResponse, error)
 	// Returns one page of the account's imports, newest first.
 	ListImports(context.Context, *ListImportsRequest) (*ListImportsResponse, error)
 	// Returns one import. Fails with IMPORT_NOT_FOUND.
 	GetImport(context.Context, *GetImportRequest) (*GetImportResponse, error)
 	// Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-	// inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+	// inspected again, unless the options are the same and the import has no problems. Fails with
+	// IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+	// INSPECTING with the same options is returned unchanged.
 	UpdateImport(context.Context, *UpdateImportRequest) (*UpdateImportResponse, error)
 	// Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
 	// IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
@@ -300,8 +311,8 @@ type ImportServiceServer interface {
 	// options, and with OPERATION_LIMIT_REACHED.
 	StartImport(context.Context, *StartImportRequest) (*StartImportResponse, error)
 	// Cancels an import that has not ended. Rows that were imported are kept, and the file is
-	// deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
-	// returned unchanged. Fails with IMPORT_NOT_FOUND.
+	// deleted. A dry run is canceled alone: the import is READY again, without results. An import
+	// that has ended is returned unchanged. Fails with IMPORT_NOT_FOUND.
 	CancelImport(context.Context, *CancelImportRequest) (*CancelImportResponse, error)
 	// Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
 	// failed, and returns the undo, an operation of the type SUBSCRIBERS_UNDO. Fails with
@@ -323,9 +334,12 @@ type ImportServiceServer interface {
 	// Fails with IMPORT_NOT_FOUND.
 	WatchImport(*WatchImportRequest, grpc.ServerStreamingServer[WatchImportResponse]) error
 	// Streams the rows that failed so far, and the opt-outs that were stored without some of their
-	// cells, which have the reason DROPPED_CELLS. Over HTTP the response is NDJSON, or text/csv with
-	// the columns of the file and line, reason and field: correct it and import it. For a file of
-	// JSON, the text of the row is the column text. Fails with IMPORT_NOT_FOUND.
+	// cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
+	// until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
+	// text/csv with the columns of the file and line, reason and field: correct it and import it with
+	// the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
+	// begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+	// is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
 	ListImportFailures(*ListImportFailuresRequest, grpc.ServerStreamingServer[ListImportFailuresResponse]) error
 	// Deletes an import with its file and its failed rows. Subscribers do not change. Fails with
 	// IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT while it is running: cancel it first.

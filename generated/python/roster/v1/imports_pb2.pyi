@@ -243,7 +243,9 @@ class ImportJob(_message.Message):
         """Number of rows with a value in the column."""
         proposed_type: _custom_fields_pb2.CustomField.DataType.ValueType
         """Data type that the values of all rows have, for a custom field: TEXT unless every value is a
-        number, date, or yes or no.
+        number, date, or yes or no. A field that CREATE_FIELDS creates is TEXT nevertheless, so that
+        no row fails and each value stays as it is written, such as 007: UpdateCustomField can change
+        its type, or CreateCustomField can create it with this type before the import.
         """
         looks_like_consent: _builtins.bool
         """Whether the name of the column looks like consent. Such a column has to set a status or flag,
@@ -407,10 +409,11 @@ class ImportJob(_message.Message):
     UNDONE_BY_FIELD_NUMBER: _builtins.int
     UNDO_EXPIRES_AT_FIELD_NUMBER: _builtins.int
     PROCESSED_BYTES_FIELD_NUMBER: _builtins.int
+    CHARSET_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     name: _builtins.str
-    """Name of the file."""
+    """Name of the file; "erased" if it had the address of a person whose data was erased."""
     state: Global___ImportJob.State.ValueType
     """State of the import."""
     size: _builtins.float
@@ -439,6 +442,11 @@ class ImportJob(_message.Message):
     """
     processed_bytes: _builtins.float
     """Number of bytes of the uploaded file that were read so far, at most size."""
+    charset: _builtins.str
+    """Character encoding in which the file is read: utf-8 or utf-16 if a byte order mark states it,
+    otherwise that of the options, or utf-8. Empty before the inspection, and if an earlier version
+    inspected the file.
+    """
     @_builtins.property
     def options(self) -> Global___ImportOptions:
         """Options of the import."""
@@ -450,7 +458,9 @@ class ImportJob(_message.Message):
     @_builtins.property
     def problems(self) -> _containers.RepeatedCompositeFieldContainer[_errors_pb2.Error.Detail]:
         """Why the import cannot be started with these options: the details of the error that StartImport
-        returns. Empty if it can.
+        returns, and segmentId if it returns SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER. Empty if it
+        can. They are those of the inspection: UpdateImport with the same options inspects the file of
+        a READY import with problems again.
         """
 
     @_builtins.property
@@ -467,8 +477,8 @@ class ImportJob(_message.Message):
 
     @_builtins.property
     def summary(self) -> _subscribers_pb2.ImportSummary:
-        """Results of the rows so far. Absent before StartImport. If its dry_run is true, they are those
-        of the latest dry run.
+        """Results of the rows so far. Absent before StartImport, and after the options were changed or a
+        dry run was canceled. If its dry_run is true, they are those of the latest dry run.
         """
 
     @_builtins.property
@@ -485,7 +495,7 @@ class ImportJob(_message.Message):
 
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp:
-        """Time of the latest StartImport. Absent before."""
+        """Time of the latest StartImport. Absent where summary is."""
 
     @_builtins.property
     def ended_at(self) -> _timestamp_pb2.Timestamp:
@@ -532,10 +542,11 @@ class ImportJob(_message.Message):
         undone_by: _builtins.str | None = ...,
         undo_expires_at: _timestamp_pb2.Timestamp | None = ...,
         processed_bytes: _builtins.float = ...,
+        charset: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "_undone_by", b"_undone_by", "actor", b"actor", "created_at", b"created_at", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "options", b"options", "preset", b"preset", "started_at", b"started_at", "summary", b"summary", "undo_expires_at", b"undo_expires_at", "undone_by", b"undone_by"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "_undone_by", b"_undone_by", "actor", b"actor", "columns", b"columns", "created_at", b"created_at", "delimiter", b"delimiter", "dry_run", b"dry_run", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "format", b"format", "id", b"id", "invalid", b"invalid", "name", b"name", "operation_id", b"operation_id", "options", b"options", "preset", b"preset", "problems", b"problems", "processed", b"processed", "processed_bytes", b"processed_bytes", "received", b"received", "rows", b"rows", "sample", b"sample", "size", b"size", "started_at", b"started_at", "state", b"state", "statuses", b"statuses", "summary", b"summary", "undo_expires_at", b"undo_expires_at", "undone_by", b"undone_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "_undone_by", b"_undone_by", "actor", b"actor", "charset", b"charset", "columns", b"columns", "created_at", b"created_at", "delimiter", b"delimiter", "dry_run", b"dry_run", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "format", b"format", "id", b"id", "invalid", b"invalid", "name", b"name", "operation_id", b"operation_id", "options", b"options", "preset", b"preset", "problems", b"problems", "processed", b"processed", "processed_bytes", b"processed_bytes", "received", b"received", "rows", b"rows", "sample", b"sample", "size", b"size", "started_at", b"started_at", "state", b"state", "statuses", b"statuses", "summary", b"summary", "undo_expires_at", b"undo_expires_at", "undone_by", b"undone_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__preset: _TypeAlias = _typing.Literal["preset"]  # noqa: Y015
     _WhichOneofArgType__preset: _TypeAlias = _typing.Literal["_preset", b"_preset"]  # noqa: Y015
@@ -563,7 +574,9 @@ class CreateImportRequest(_message.Message):
     size: _builtins.float
     """Size of the file in bytes: 1 to 2,147,483,648 (2 GiB)."""
     sha256: _builtins.str
-    """SHA-256 of the file in hexadecimal digits. Default: not compared."""
+    """SHA-256 of the file in hexadecimal digits, compared when the last part arrives. Default: not
+    compared.
+    """
     @_builtins.property
     def options(self) -> Global___ImportOptions:
         """Options of the import. They can be changed later."""

@@ -140,12 +140,14 @@ class ImportServiceServicer:
 
     def UploadImportPart(self, request, context):
         """Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
-        content type. A part that was received before can be sent again: the same bytes have no
-        effect, and neither has a part without bytes. Bytes at any other offset fail with
-        UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
-        another checksum, changes nothing. The last part is rejected if the file has another checksum
-        than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
-        import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
+        content type. A part that was received before can be sent again, also at the same time: the
+        same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
+        with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such
+        as one with another checksum, changes nothing. But if the file has another checksum than
+        CreateImport stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before
+        it are deleted, because any of them can be wrong: received is 0, and the whole file has to be
+        sent again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is
+        UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -167,7 +169,9 @@ class ImportServiceServicer:
 
     def UpdateImport(self, request, context):
         """Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-        inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+        inspected again, unless the options are the same and the import has no problems. Fails with
+        IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+        INSPECTING with the same options is returned unchanged.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -187,8 +191,8 @@ class ImportServiceServicer:
 
     def CancelImport(self, request, context):
         """Cancels an import that has not ended. Rows that were imported are kept, and the file is
-        deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
-        returned unchanged. Fails with IMPORT_NOT_FOUND.
+        deleted. A dry run is canceled alone: the import is READY again, without results. An import
+        that has ended is returned unchanged. Fails with IMPORT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -225,9 +229,12 @@ class ImportServiceServicer:
 
     def ListImportFailures(self, request, context):
         """Streams the rows that failed so far, and the opt-outs that were stored without some of their
-        cells, which have the reason DROPPED_CELLS. Over HTTP the response is NDJSON, or text/csv with
-        the columns of the file and line, reason and field: correct it and import it. For a file of
-        JSON, the text of the row is the column text. Fails with IMPORT_NOT_FOUND.
+        cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
+        until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
+        text/csv with the columns of the file and line, reason and field: correct it and import it with
+        the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
+        begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+        is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -57,12 +57,14 @@ class ImportServiceStub:
     """
     UploadImportPart: _grpc.UnaryUnaryMultiCallable[_imports_pb2.UploadImportPartRequest, _imports_pb2.UploadImportPartResponse]
     """Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
-    content type. A part that was received before can be sent again: the same bytes have no
-    effect, and neither has a part without bytes. Bytes at any other offset fail with
-    UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
-    another checksum, changes nothing. The last part is rejected if the file has another checksum
-    than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
-    import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
+    content type. A part that was received before can be sent again, also at the same time: the
+    same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
+    with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such
+    as one with another checksum, changes nothing. But if the file has another checksum than
+    CreateImport stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before
+    it are deleted, because any of them can be wrong: received is 0, and the whole file has to be
+    sent again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is
+    UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
     """
     ListImports: _grpc.UnaryUnaryMultiCallable[_imports_pb2.ListImportsRequest, _imports_pb2.ListImportsResponse]
     """Returns one page of the account's imports, newest first."""
@@ -70,7 +72,9 @@ class ImportServiceStub:
     """Returns one import. Fails with IMPORT_NOT_FOUND."""
     UpdateImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.UpdateImportRequest, _imports_pb2.UpdateImportResponse]
     """Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-    inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+    inspected again, unless the options are the same and the import has no problems. Fails with
+    IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+    INSPECTING with the same options is returned unchanged.
     """
     StartImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.StartImportRequest, _imports_pb2.StartImportResponse]
     """Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
@@ -82,8 +86,8 @@ class ImportServiceStub:
     """
     CancelImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.CancelImportRequest, _imports_pb2.CancelImportResponse]
     """Cancels an import that has not ended. Rows that were imported are kept, and the file is
-    deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
-    returned unchanged. Fails with IMPORT_NOT_FOUND.
+    deleted. A dry run is canceled alone: the import is READY again, without results. An import
+    that has ended is returned unchanged. Fails with IMPORT_NOT_FOUND.
     """
     UndoImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.UndoImportRequest, _imports_pb2.UndoImportResponse]
     """Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
@@ -108,9 +112,12 @@ class ImportServiceStub:
     """
     ListImportFailures: _grpc.UnaryStreamMultiCallable[_imports_pb2.ListImportFailuresRequest, _imports_pb2.ListImportFailuresResponse]
     """Streams the rows that failed so far, and the opt-outs that were stored without some of their
-    cells, which have the reason DROPPED_CELLS. Over HTTP the response is NDJSON, or text/csv with
-    the columns of the file and line, reason and field: correct it and import it. For a file of
-    JSON, the text of the row is the column text. Fails with IMPORT_NOT_FOUND.
+    cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
+    until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
+    text/csv with the columns of the file and line, reason and field: correct it and import it with
+    the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
+    begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+    is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
     """
     DeleteImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.DeleteImportRequest, _imports_pb2.DeleteImportResponse]
     """Deletes an import with its file and its failed rows. Subscribers do not change. Fails with
@@ -146,12 +153,14 @@ class ImportServiceAsyncStub(ImportServiceStub):
     """
     UploadImportPart: _aio.UnaryUnaryMultiCallable[_imports_pb2.UploadImportPartRequest, _imports_pb2.UploadImportPartResponse]  # type: ignore[assignment]
     """Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
-    content type. A part that was received before can be sent again: the same bytes have no
-    effect, and neither has a part without bytes. Bytes at any other offset fail with
-    UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
-    another checksum, changes nothing. The last part is rejected if the file has another checksum
-    than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
-    import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
+    content type. A part that was received before can be sent again, also at the same time: the
+    same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
+    with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such
+    as one with another checksum, changes nothing. But if the file has another checksum than
+    CreateImport stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before
+    it are deleted, because any of them can be wrong: received is 0, and the whole file has to be
+    sent again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is
+    UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
     """
     ListImports: _aio.UnaryUnaryMultiCallable[_imports_pb2.ListImportsRequest, _imports_pb2.ListImportsResponse]  # type: ignore[assignment]
     """Returns one page of the account's imports, newest first."""
@@ -159,7 +168,9 @@ class ImportServiceAsyncStub(ImportServiceStub):
     """Returns one import. Fails with IMPORT_NOT_FOUND."""
     UpdateImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.UpdateImportRequest, _imports_pb2.UpdateImportResponse]  # type: ignore[assignment]
     """Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-    inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+    inspected again, unless the options are the same and the import has no problems. Fails with
+    IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+    INSPECTING with the same options is returned unchanged.
     """
     StartImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.StartImportRequest, _imports_pb2.StartImportResponse]  # type: ignore[assignment]
     """Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
@@ -171,8 +182,8 @@ class ImportServiceAsyncStub(ImportServiceStub):
     """
     CancelImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.CancelImportRequest, _imports_pb2.CancelImportResponse]  # type: ignore[assignment]
     """Cancels an import that has not ended. Rows that were imported are kept, and the file is
-    deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
-    returned unchanged. Fails with IMPORT_NOT_FOUND.
+    deleted. A dry run is canceled alone: the import is READY again, without results. An import
+    that has ended is returned unchanged. Fails with IMPORT_NOT_FOUND.
     """
     UndoImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.UndoImportRequest, _imports_pb2.UndoImportResponse]  # type: ignore[assignment]
     """Starts the undo of an import that ended less than 24 hours ago, also of one that was canceled or
@@ -197,9 +208,12 @@ class ImportServiceAsyncStub(ImportServiceStub):
     """
     ListImportFailures: _aio.UnaryStreamMultiCallable[_imports_pb2.ListImportFailuresRequest, _imports_pb2.ListImportFailuresResponse]  # type: ignore[assignment]
     """Streams the rows that failed so far, and the opt-outs that were stored without some of their
-    cells, which have the reason DROPPED_CELLS. Over HTTP the response is NDJSON, or text/csv with
-    the columns of the file and line, reason and field: correct it and import it. For a file of
-    JSON, the text of the row is the column text. Fails with IMPORT_NOT_FOUND.
+    cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
+    until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
+    text/csv with the columns of the file and line, reason and field: correct it and import it with
+    the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
+    begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+    is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
     """
     DeleteImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.DeleteImportRequest, _imports_pb2.DeleteImportResponse]  # type: ignore[assignment]
     """Deletes an import with its file and its failed rows. Subscribers do not change. Fails with
@@ -244,12 +258,14 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_imports_pb2.UploadImportPartResponse, _abc.Awaitable[_imports_pb2.UploadImportPartResponse]]:
         """Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
-        content type. A part that was received before can be sent again: the same bytes have no
-        effect, and neither has a part without bytes. Bytes at any other offset fail with
-        UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
-        another checksum, changes nothing. The last part is rejected if the file has another checksum
-        than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
-        import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
+        content type. A part that was received before can be sent again, also at the same time: the
+        same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
+        with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such
+        as one with another checksum, changes nothing. But if the file has another checksum than
+        CreateImport stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before
+        it are deleted, because any of them can be wrong: received is 0, and the whole file has to be
+        sent again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is
+        UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
         """
 
     @_abc_1.abstractmethod
@@ -275,7 +291,9 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_imports_pb2.UpdateImportResponse, _abc.Awaitable[_imports_pb2.UpdateImportResponse]]:
         """Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-        inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+        inspected again, unless the options are the same and the import has no problems. Fails with
+        IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+        INSPECTING with the same options is returned unchanged.
         """
 
     @_abc_1.abstractmethod
@@ -299,8 +317,8 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_imports_pb2.CancelImportResponse, _abc.Awaitable[_imports_pb2.CancelImportResponse]]:
         """Cancels an import that has not ended. Rows that were imported are kept, and the file is
-        deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
-        returned unchanged. Fails with IMPORT_NOT_FOUND.
+        deleted. A dry run is canceled alone: the import is READY again, without results. An import
+        that has ended is returned unchanged. Fails with IMPORT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -343,9 +361,12 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_imports_pb2.ListImportFailuresResponse], _abc.AsyncIterator[_imports_pb2.ListImportFailuresResponse]]:
         """Streams the rows that failed so far, and the opt-outs that were stored without some of their
-        cells, which have the reason DROPPED_CELLS. Over HTTP the response is NDJSON, or text/csv with
-        the columns of the file and line, reason and field: correct it and import it. For a file of
-        JSON, the text of the row is the column text. Fails with IMPORT_NOT_FOUND.
+        cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
+        until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
+        text/csv with the columns of the file and line, reason and field: correct it and import it with
+        the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
+        begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+        is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

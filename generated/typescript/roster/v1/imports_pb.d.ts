@@ -158,7 +158,7 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
   id: string;
 
   /**
-   * Name of the file.
+   * Name of the file; "erased" if it had the address of a person whose data was erased.
    *
    * @generated from field: string name = 2;
    */
@@ -222,7 +222,9 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
 
   /**
    * Why the import cannot be started with these options: the details of the error that StartImport
-   * returns. Empty if it can.
+   * returns, and segmentId if it returns SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER. Empty if it
+   * can. They are those of the inspection: UpdateImport with the same options inspects the file of
+   * a READY import with problems again.
    *
    * @generated from field: repeated roster.v1.Error.Detail problems = 11;
    */
@@ -272,8 +274,8 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
   processed: number;
 
   /**
-   * Results of the rows so far. Absent before StartImport. If its dry_run is true, they are those
-   * of the latest dry run.
+   * Results of the rows so far. Absent before StartImport, and after the options were changed or a
+   * dry run was canceled. If its dry_run is true, they are those of the latest dry run.
    *
    * @generated from field: roster.v1.ImportSummary summary = 18;
    */
@@ -308,7 +310,7 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * Time of the latest StartImport. Absent before.
+   * Time of the latest StartImport. Absent where summary is.
    *
    * @generated from field: google.protobuf.Timestamp started_at = 23;
    */
@@ -350,6 +352,15 @@ export declare type ImportJob = Message<"roster.v1.ImportJob"> & {
    * @generated from field: double processed_bytes = 28;
    */
   processedBytes: number;
+
+  /**
+   * Character encoding in which the file is read: utf-8 or utf-16 if a byte order mark states it,
+   * otherwise that of the options, or utf-8. Empty before the inspection, and if an earlier version
+   * inspected the file.
+   *
+   * @generated from field: string charset = 29;
+   */
+  charset: string;
 };
 
 /**
@@ -429,7 +440,9 @@ export declare type ImportJob_Column = Message<"roster.v1.ImportJob.Column"> & {
 
   /**
    * Data type that the values of all rows have, for a custom field: TEXT unless every value is a
-   * number, date, or yes or no.
+   * number, date, or yes or no. A field that CREATE_FIELDS creates is TEXT nevertheless, so that
+   * no row fails and each value stays as it is written, such as 007: UpdateCustomField can change
+   * its type, or CreateCustomField can create it with this type before the import.
    *
    * @generated from field: roster.v1.CustomField.DataType proposed_type = 5;
    */
@@ -649,7 +662,8 @@ export declare type CreateImportRequest = Message<"roster.v1.CreateImportRequest
   size: number;
 
   /**
-   * SHA-256 of the file in hexadecimal digits. Default: not compared.
+   * SHA-256 of the file in hexadecimal digits, compared when the last part arrives. Default: not
+   * compared.
    *
    * @generated from field: string sha256 = 3;
    */
@@ -1368,12 +1382,14 @@ export declare const ImportService: GenService<{
   },
   /**
    * Appends bytes to the file of an import. Over HTTP, the body is the bytes themselves, with any
-   * content type. A part that was received before can be sent again: the same bytes have no
-   * effect, and neither has a part without bytes. Bytes at any other offset fail with
-   * UPLOAD_OFFSET_MISMATCH, which states the next offset. A part that fails, such as one with
-   * another checksum, changes nothing. The last part is rejected if the file has another checksum
-   * than CreateImport stated. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the
-   * import is UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
+   * content type. A part that was received before can be sent again, also at the same time: the
+   * same bytes have no effect, and neither has a part without bytes. Bytes at any other offset fail
+   * with UPLOAD_OFFSET_MISMATCH, whose detail offset states the next one. A part that fails, such
+   * as one with another checksum, changes nothing. But if the file has another checksum than
+   * CreateImport stated, the last part fails with VALIDATION_ERROR for sha256, and the bytes before
+   * it are deleted, because any of them can be wrong: received is 0, and the whole file has to be
+   * sent again. Fails with IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is
+   * UPLOADING, and with INSUFFICIENT_STORAGE if there is no space for the part.
    *
    * @generated from rpc roster.v1.ImportService.UploadImportPart
    */
@@ -1404,7 +1420,9 @@ export declare const ImportService: GenService<{
   },
   /**
    * Replaces the options of an import that is UPLOADING or READY. The file of a READY import is
-   * inspected again. Fails with IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state.
+   * inspected again, unless the options are the same and the import has no problems. Fails with
+   * IMPORT_NOT_FOUND, or with IMPORT_STATE_CONFLICT in another state, but an import that is
+   * INSPECTING with the same options is returned unchanged.
    *
    * @generated from rpc roster.v1.ImportService.UpdateImport
    */
@@ -1430,8 +1448,8 @@ export declare const ImportService: GenService<{
   },
   /**
    * Cancels an import that has not ended. Rows that were imported are kept, and the file is
-   * deleted. A dry run is canceled alone: the import is READY again. An import that has ended is
-   * returned unchanged. Fails with IMPORT_NOT_FOUND.
+   * deleted. A dry run is canceled alone: the import is READY again, without results. An import
+   * that has ended is returned unchanged. Fails with IMPORT_NOT_FOUND.
    *
    * @generated from rpc roster.v1.ImportService.CancelImport
    */
@@ -1477,9 +1495,12 @@ export declare const ImportService: GenService<{
   },
   /**
    * Streams the rows that failed so far, and the opt-outs that were stored without some of their
-   * cells, which have the reason DROPPED_CELLS. Over HTTP the response is NDJSON, or text/csv with
-   * the columns of the file and line, reason and field: correct it and import it. For a file of
-   * JSON, the text of the row is the column text. Fails with IMPORT_NOT_FOUND.
+   * cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
+   * until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
+   * text/csv with the columns of the file and line, reason and field: correct it and import it with
+   * the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
+   * begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+   * is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
    *
    * @generated from rpc roster.v1.ImportService.ListImportFailures
    */

@@ -383,6 +383,7 @@ export interface ImportJob {
   undoneBy?: string;
   undoExpiresAt?: string;
   processedBytes: number | "NaN" | "Infinity" | "-Infinity";
+  charset: string;
 }
 
 export interface ImportOptionsOutput {

@@ -7,6 +7,7 @@ ZIP archive is copied to a temporary file without a name while it is read.
 from __future__ import annotations
 
 import asyncio
+from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import Generic, NamedTuple, TypeVar
@@ -79,6 +80,7 @@ class FileReader(Generic[Read]):
         self.max_rows = max_rows
         # The number of bytes of the file that were read.
         self.bytes = 0
+        self._charset = charset
         self._converter = check_charset(charset)
         self._parser: CsvParser | NdjsonParser | None = None
 
@@ -92,6 +94,14 @@ class FileReader(Generic[Read]):
     @property
     def delimiter(self) -> str:
         return self._parser.delimiter if isinstance(self._parser, CsvParser) else ""
+
+    @property
+    def charset(self) -> str:
+        """The encoding that is known so far: a byte order mark takes precedence."""
+        mark = self._converter.byte_order_mark
+        if mark:
+            return "utf-8" if mark == BOM_UTF8 else "utf-16"
+        return self._charset or "utf-8"
 
     async def messages(self) -> AsyncGenerator[Read, None]:
         """Yields what `read` returns for the rows, the header of a CSV file first."""

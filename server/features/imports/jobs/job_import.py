@@ -9,7 +9,7 @@ stores nothing, so it repeats its rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from ....rpc.errors import (
 )
 from ....storage.database import Database
 from ....storage.transaction import Transaction
-from ....values.emails import Email, parse_email, text_key
+from ....values.emails import Email, addresses_in, parse_email, text_key
 from ...files.store import FileMissing
 from ...files.store_content import Files
 from ...operations.rules import JobRequest
@@ -156,15 +156,17 @@ class ImportRunner:
                 run.new_fields.create(tx)
             results = run.store_rows(validated, tx)
             progress = progress._replace(since=since)
-            store.add_failures(
-                account_id, job.id, self._failures(run, job, chunk, validated, results), tx
-            )
+        failed = self._failures(run, job, chunk, results)
+        store.add_failures(account_id, job.id, failed, tx)
         counts = Summary(summary)
         counts.add(chunk.rows, validated, results)
         summary = _with_columns(run, counts.message(), summary)
         for part in chunk.parts:
             if part.unrecognized is not None:
                 add_unrecognized(summary, part.unrecognized)
+        for cells in summary.unrecognized_cells if job.erased_hashes else ():
+            if self._names_erased(account_id, job.erased_hashes, [cells.example]):
+                cells.example = ""
         progress = progress._replace(
             line=chunk.line,
             rows=progress.rows + len(chunk.rows),
@@ -210,12 +212,11 @@ class ImportRunner:
         run: ImportRun,
         job: ImportRow,
         chunk: Chunk,
-        validated: Sequence[Validated],
         results: Sequence[Result],
     ) -> list[FailedRow]:
         """Returns the failed rows of a step with their cells, without those of erased persons."""
         erased, failed = job.erased_hashes, list[FailedRow]()
-        for sent, each, result in zip(chunk.rows, validated, results, strict=True):
+        for sent, result in zip(chunk.rows, results, strict=True):
             error = result.row_error
             if result.outcome is Outcome.FAILED and error is not None:
                 reason, field = error.failure.name, error.field or ""
@@ -223,17 +224,17 @@ class ImportRunner:
                 reason, field = DROPPED_CELLS, " ".join(result.dropped)
             else:
                 continue
-            if erased and not isinstance(each, NewSubscriber):
-                email = parse_email(sent.email)
-                if (
-                    email
-                    and self._suppressions.hash_of(run.account_id, text_key(email.address))
-                    in erased
-                ):
-                    continue
-            cells = run.original(chunk, sent.line)
-            failed.append(FailedRow(sent.line, reason, field, cells))
+            row = FailedRow(sent.line, reason, field, run.original(chunk, sent.line))
+            texts = [*row.cells, sent.email]
+            if not erased or not self._names_erased(run.account_id, erased, texts):
+                failed.append(row)
         return failed
+
+    def _names_erased(self, account_id: str, erased: Collection[str], texts: Sequence[str]) -> bool:
+        """Whether a text has the address of an erased person."""
+        keys = {key for text in texts for key in addresses_in(text)}
+        keys |= {text_key(email.address) for email in map(parse_email, texts) if email}
+        return any(self._suppressions.hash_of(account_id, key) in erased for key in keys)
 
 
 def _request(row: OperationRow) -> JobRequest:

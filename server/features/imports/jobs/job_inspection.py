@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 from typing import Any
 
 from roster.v1 import subscribers_pb2 as pb
 
-from ....rpc.errors import ImportNotFound, ValidationError, invalid
+from ....rpc.errors import (
+    Detail,
+    ImportNotFound,
+    SegmentNotFound,
+    SegmentWithoutFilter,
+    ValidationError,
+    invalid,
+)
 from ....storage.database import Database
 from ....storage.transaction import Transaction
+from ....values.clock import Clock
 from ...custom_fields.store import column_fields
 from ...files.store import FileMissing
 from ...files.store_content import Files
 from ...operations.rules import JobRequest
 from ...operations.store import OperationRow
 from ...operations.store_jobs import JobStep, Pause
+from ...subscribers.query.request import FilterExpressions, SegmentFilters
 from ..messages import Options
 from . import store
 from .file_reader import FileReader, check_charset
-from .inspection import Inspection
-from .messages import request_of
+from .inspection import Inspection, as_details
+from .messages import options_of, request_of
 from .rules import Progress, State
 from .runs import Runs
 from .store import ImportRow
@@ -34,9 +43,13 @@ STEP_SECONDS = 0.5
 class InspectionJob:
     """Reads the whole file, in steps that store the number of rows so far."""
 
-    def __init__(self, database: Database, files: Files) -> None:
+    def __init__(
+        self, database: Database, files: Files, segments: SegmentFilters, clock: Clock
+    ) -> None:
         self._database = database
         self._files = files
+        self._segments = segments
+        self._clock = clock
         self._runs: Runs[InspectionRun] = Runs()
 
     def is_waiting(self, _account_id: str, _row: OperationRow, _tx: Transaction) -> bool:
@@ -67,17 +80,40 @@ class InspectionJob:
             return found, column_fields(account_id, tx)
 
         job, fields = await self._database.read(read)
-        run = InspectionRun(account_id, job, fields, self._files)
+        problems = await self._filter_problems(account_id, job)
+        run = InspectionRun(account_id, job, fields, problems, self._files)
         while not run.has_ended and run.rows < row.processed:
             await run.advance(pause)
         return run
+
+    async def _filter_problems(self, account_id: str, job: ImportRow) -> Sequence[Detail]:
+        """Returns why StartImport would reject the filter, the segment or the search."""
+        options = options_of(job.options)
+        filters = FilterExpressions(self._database, self._segments, self._clock, lambda: account_id)
+        try:
+            await filters.read(options.filter, options.segment_id, options.q)
+        except ValidationError as error:
+            return error.details
+        except SegmentNotFound:
+            return [Detail("segmentId", "INVALID_VALUE", "is not the identifier of a segment")]
+        except SegmentWithoutFilter:
+            return [Detail("segmentId", "INVALID_VALUE", "is a segment without a filter")]
+        return []
 
 
 class InspectionRun:
     """The state of one inspection."""
 
-    def __init__(self, account_id: str, job: ImportRow, fields: list[Any], files: Files) -> None:
+    def __init__(
+        self,
+        account_id: str,
+        job: ImportRow,
+        fields: list[Any],
+        filter_problems: Sequence[Detail],
+        files: Files,
+    ) -> None:
         self.has_ended = False
+        self._filter_problems = filter_problems
         self._problem: ValidationError | None = None
         request = request_of(job.options)
         try:
@@ -116,7 +152,10 @@ class InspectionRun:
     def result(self) -> dict[str, Any]:
         if self._problem is not None:
             self._inspection.add_problem(self._problem)
-        return self._inspection.result(self._reader.format, self._reader.delimiter)
+        result = self._inspection.result(self._reader.format, self._reader.delimiter)
+        # Apart, because StartImport determines them again: what they name can change.
+        problems = as_details(self._filter_problems)
+        return {**result, "charset": self._reader.charset, "filterProblems": problems}
 
     async def aclose(self) -> None:
         await self._messages.aclose()

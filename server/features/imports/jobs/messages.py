@@ -24,7 +24,11 @@ def import_job(row: ImportRow, operation: OperationRow | None) -> pb.ImportJob:
     """Returns an import as the API does, given its operation if it has ended."""
     progress, state = row.run, State(row.state)
     # A later version can have stored other fields.
-    message = ParseDict(row.content, pb.ImportJob(), ignore_unknown_fields=True)
+    content = row.content
+    problems = [*content.get("problems", ()), *content.get("filterProblems", ())]
+    message = ParseDict(
+        {**content, "problems": problems}, pb.ImportJob(), ignore_unknown_fields=True
+    )
     has_summary = row.started_at is not None
     message.id, message.name, message.state = row.id, row.name, pb.ImportJob.State.ValueType(state)
     message.size, message.received = row.size, row.received

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from roster.v1 import imports_pb2 as pb
-from roster.v1.http_pb2 import CsvLine
 from roster.v1.imports_pb2_grpc import ImportServiceServicer
 from roster.v1.rows_pb2 import Export
 
@@ -21,20 +19,18 @@ from ....rpc.errors import (
     ImportStateConflict,
     OperationNotUndoable,
     Unavailable,
-    UploadOffsetMismatch,
     ValidationError,
     invalid,
 )
-from ....rpc.etags import check_change, check_etag, etag_of, with_etag
-from ....rpc.messages import Context, check_page
+from ....rpc.etags import check_change, with_etag
+from ....rpc.messages import Context, check_page, csv_header
 from ....rpc.paging import page_in
 from ....rpc.streams import WatchMethods, accept
 from ....storage.database import Database
 from ....storage.transaction import Transaction
 from ....values.ids import checked_id
 from ...files import store as files_store
-from ...files.store import FileMissing, WrongOffset
-from ...files.store_content import PART_BYTES, Files, reports_full_disk
+from ...files.store_content import Files
 from ...operations import store as operations
 from ...operations.messages import operation
 from ...operations.rules import JobRequest, Type
@@ -47,7 +43,6 @@ from . import store
 from .file_reader import check_charset
 from .messages import (
     check_problems,
-    check_sha256,
     import_job,
     listed_job,
     options_of,
@@ -55,10 +50,11 @@ from .messages import (
     request_of,
 )
 from .rules import ACTIVE, OPEN, RETENTION_MILLISECONDS, Progress, State
+from .service_upload import UploadMethods, find_import, inspect, message_of, whole
 from .store import ImportRow
 
 
-class ImportService(WatchMethods, ImportServiceServicer):
+class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
     """Manages the imports of the caller's account. `notify` starts operations of accounts."""
 
     def __init__(
@@ -78,7 +74,7 @@ class ImportService(WatchMethods, ImportServiceServicer):
         self, request: pb.CreateImportRequest, _context: Context
     ) -> pb.CreateImportResponse:
         account, actor = account_id(), current().actor
-        size = _whole("size", request.size)
+        size = whole("size", request.size)
         _check_options(request.options)
 
         def create(tx: Transaction) -> pb.CreateImportResponse:
@@ -107,54 +103,6 @@ class ImportService(WatchMethods, ImportServiceServicer):
             return with_etag(pb.CreateImportResponse(import_job=import_job(row, None)))
 
         return await self._database.write(create)
-
-    async def UploadImportPart(
-        self, request: pb.UploadImportPartRequest, _context: Context
-    ) -> pb.UploadImportPartResponse:
-        account, import_id = account_id(), checked_id(request.id, ImportNotFound)
-        row, job = await self._find(request.id)
-        check_etag(request, lambda: etag_of(job))
-        offset, data = _whole("offset", request.offset), request.part.data
-        if len(data) > PART_BYTES:
-            raise invalid("part", "TOO_LONG", f"must be at most {PART_BYTES:,} bytes")
-        check_sha256("sha256", request.sha256, hashlib.sha256(data).hexdigest())
-        end = offset + len(data)
-        if not data or (end <= row.received and await self._is_stored(account, row, offset, data)):
-            return with_etag(pb.UploadImportPartResponse(import_job=job))
-        store.check_state(row, State.UPLOADING)
-        if offset != row.received:
-            raise UploadOffsetMismatch(offset=row.received)
-        if end > row.size:
-            raise invalid("part", "TOO_LONG", f"exceeds the size of the file, {row.size} bytes")
-        is_last = end == row.size
-        if is_last and row.sha256:
-            digest = await self._digest(account, row, data)
-            check_sha256("", row.sha256, digest)
-        try:
-            part = await self._files.stage(account, row.file_id, offset, data)
-        except FileMissing:
-            raise ImportNotFound from None
-        except WrongOffset as error:
-            raise UploadOffsetMismatch(offset=error.size) from None
-
-        def attach(tx: Transaction) -> pb.UploadImportPartResponse:
-            found = store.find(account, import_id, tx)
-            check_etag(request, lambda: etag_of(_message(account, found, tx)))
-            store.check_state(found, State.UPLOADING)
-            if found.received != offset:
-                raise UploadOffsetMismatch(offset=found.received)
-            self._files.attach(account, part, tx)
-            found = found._replace(received=end)
-            if is_last:
-                found = _inspect(account, found, tx)
-            store.put(account, found, tx)
-            return with_etag(pb.UploadImportPartResponse(import_job=import_job(found, None)))
-
-        with reports_full_disk():
-            reply = await self._database.write(attach)
-        if is_last:
-            self._notify([account])
-        return reply
 
     async def ListImports(
         self, request: pb.ListImportsRequest, _context: Context
@@ -185,13 +133,17 @@ class ImportService(WatchMethods, ImportServiceServicer):
         options = options_text(request.options)
 
         def update(tx: Transaction) -> pb.UpdateImportResponse:
-            row = store.find(account, import_id, tx)
-            check_change(request, _message(account, row, tx), tx)
-            if options != row.options:
+            row, message = find_import(account, import_id, tx)
+            check_change(request, message, tx)
+            is_ready, is_same = row.state == State.READY, options == row.options
+            # A repeated call does not start another inspection.
+            if not is_same or row.state != State.INSPECTING:
                 store.check_state(row, State.UPLOADING, State.READY)
+            # What caused the problems can have changed, such as the custom fields.
+            if not is_same or (is_ready and message.problems):
                 row = row._replace(options=options)
-                if row.state == State.READY:
-                    row = _inspect(account, row, tx)
+                if is_ready:
+                    row = inspect(account, row, tx)
                 store.put(account, row, tx)
             return with_etag(pb.UpdateImportResponse(import_job=_changed(account, row, tx)))
 
@@ -223,7 +175,7 @@ class ImportService(WatchMethods, ImportServiceServicer):
 
         def start(tx: Transaction) -> pb.StartImportResponse:
             found = store.find(account, import_id, tx)
-            check_change(request, _message(account, found, tx), tx)
+            check_change(request, message_of(account, found, tx), tx)
             store.check_state(found, State.READY)
             if row is None or found.options != row.options:
                 raise ImportStateConflict(state="changed by another call", needed="unchanged")
@@ -261,11 +213,12 @@ class ImportService(WatchMethods, ImportServiceServicer):
 
         def cancel(tx: Transaction) -> pb.CancelImportResponse:
             row = store.find(account, import_id, tx)
-            check_change(request, _message(account, row, tx), tx)
+            check_change(request, message_of(account, row, tx), tx)
             if row.state in ACTIVE:
                 operations.cancel(account, row.operation_id, tx)
             if row.state == State.RUNNING and row.run.dry_run:
-                row = row._replace(state=State.READY)
+                store.delete_failures(account, row.id, tx)
+                row = store.before_run(row)
             elif row.state in OPEN:
                 row = store.without_file(account, row, tx)
                 row = row._replace(state=State.CANCELLED, ended_at=tx.now, erased="")
@@ -313,10 +266,14 @@ class ImportService(WatchMethods, ImportServiceServicer):
     ) -> AsyncIterator[pb.ListImportFailuresResponse]:
         caller, (row, _) = current(), await self._find(request.id)
         is_csv = request.format == Export.CSV
-        await accept(context)
+        name = f"failed-rows.{'csv' if is_csv else 'ndjson'}"
+        await accept(context, ("content-disposition", f'attachment; filename="{name}"'))
         if is_csv:
-            yield pb.ListImportFailuresResponse(lines=[CsvLine(cells=_header(row))])
-        after: int | None = 0
+            # The charset of the options applies to a file without the mark.
+            header = csv_header(_header(row), has_bom=bool(options_of(row.options).charset))
+            yield pb.ListImportFailuresResponse(lines=[header])
+        # A dry run that was canceled has no results.
+        after = 0 if row.started_at is not None else None
         while after is not None:
             read = partial(_failures_for, caller, row.id, after)
             rows, after = await self._database.read(read)
@@ -337,7 +294,7 @@ class ImportService(WatchMethods, ImportServiceServicer):
 
         def delete(tx: Transaction) -> pb.DeleteImportResponse:
             row = store.find(account, import_id, tx)
-            check_change(request, _message(account, row, tx), tx)
+            check_change(request, message_of(account, row, tx), tx)
             if row.state in ACTIVE:
                 store.check_state(row, *(state for state in State if state not in ACTIVE))
             store.delete(account, row, tx)
@@ -345,44 +302,12 @@ class ImportService(WatchMethods, ImportServiceServicer):
 
         return await self._database.write(delete)
 
-    async def _find(self, text: str) -> tuple[ImportRow, pb.ImportJob]:
-        import_id = checked_id(text, ImportNotFound)
-        return await self._database.read(partial(_find, account_id(), import_id))
-
-    async def _is_stored(self, account: str, row: ImportRow, offset: int, data: bytes) -> bool:
-        """Whether the file has these bytes at a position."""
-        stored = bytearray()
-        try:
-            async for chunk in self._files.read(account, row.file_id, offset, offset + len(data)):
-                stored += chunk
-        except FileMissing:
-            return False
-        return bytes(stored) == data
-
-    async def _digest(self, account: str, row: ImportRow, last: bytes) -> str:
-        """Returns the SHA-256 of a file with its last bytes, in hexadecimal digits."""
-        digest = hashlib.sha256()
-        async for chunk in self._files.read(account, row.file_id):
-            await asyncio.to_thread(digest.update, chunk)
-        digest.update(last)
-        return digest.hexdigest()
-
-
-def _message(account: str, row: ImportRow, tx: Transaction) -> pb.ImportJob:
-    return import_job(row, store.run_of(account, row, tx))
-
 
 def _changed(account: str, row: ImportRow, tx: Transaction) -> pb.ImportJob:
     """Returns a changed import, and states it for the audit log."""
-    job = _message(account, row, tx)
+    job = message_of(account, row, tx)
     tx.changes[-1] = tx.changes[-1]._replace(after=job)
     return job
-
-
-def _whole(field: str, value: float) -> int:
-    if not value.is_integer():
-        raise invalid(field, "INVALID_TYPE", "must be an integer")
-    return int(value)
 
 
 def _check_options(options: pb.ImportOptions) -> None:
@@ -397,30 +322,10 @@ def _check_options(options: pb.ImportOptions) -> None:
         raise
 
 
-def _inspect(account: str, row: ImportRow, tx: Transaction) -> ImportRow:
-    """Starts the inspection of a file, and returns the import."""
-    members = {"importId": row.id}
-    content = JobRequest(
-        type=Type.IMPORT_INSPECTION,
-        job=members,
-        members=members,
-        message={"action": {}},
-        texts=[],
-        by_admin=False,
-    )
-    started = operations.create_job(account, content, row.content.get("rows", 0), tx)
-    return row._replace(state=State.INSPECTING, operation_id=started.id, progress="")
-
-
-def _find(account: str, import_id: str, tx: Transaction) -> tuple[ImportRow, pb.ImportJob]:
-    row = store.find(account, import_id, tx)
-    return row, _message(account, row, tx)
-
-
 def _find_for(caller: Caller, import_id: str, tx: Transaction) -> tuple[ImportRow, pb.ImportJob]:
     """Returns an import. Raises Unauthorized if the key is no longer valid."""
     check_credential(caller.account_id, caller.actor.id, tx)
-    return _find(caller.account_id, import_id, tx)
+    return find_import(caller.account_id, import_id, tx)
 
 
 def _failures_for(

@@ -84,7 +84,7 @@ _IMPORTS = Resource(
     ImportJob.id,
     ImportNotFound,
     descending=True,
-    changed=[getattr(ImportJob, name) for name in ImportRow._fields if name not in ("id", "name")],
+    changed=[getattr(ImportJob, name) for name in ImportRow._fields if name != "id"],
 )
 newest_id_of_any_account = _IMPORTS.newest_id_of_any_account
 put = _IMPORTS.update
@@ -183,7 +183,7 @@ def _current(account_id: str, row: ImportRow, tx: Transaction) -> ImportRow:
     if operation is not None and operation.state == OperationState.CANCELLED:
         is_dry_run = row.state == State.RUNNING and row.run.dry_run
         if is_dry_run:
-            return row._replace(state=State.READY)
+            return before_run(row)
         return row._replace(state=State.CANCELLED, ended_at=ended_at)
     error = row.error
     if not error:
@@ -191,6 +191,11 @@ def _current(account_id: str, row: ImportRow, tx: Transaction) -> ImportRow:
         reasons = [each["reason"] for each in failures.as_json()]
         error = error_text(reasons[-1] if reasons else "INTERNAL", "The import ended early.")
     return row._replace(state=State.FAILED, ended_at=ended_at, error=error)
+
+
+def before_run(row: ImportRow) -> ImportRow:
+    """Returns an import as READY, without the results of a dry run that was canceled."""
+    return row._replace(state=State.READY, progress="", started_at=None)
 
 
 def error_text(reason: str, message: str, details: Sequence[Any] = ()) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ....storage.transaction import Transaction
-from ....values.emails import addresses_in, json_without_addresses
+from ....values.emails import addresses_in, json_without_addresses, text_key
 from ...files import store as files
 from ...operations import store as operations
 from ...suppressions.store import Suppressions
@@ -56,12 +56,21 @@ def remove_from_imports(
 
 
 def _without_person(row: ImportRow, addresses: Collection[str]) -> ImportRow:
-    """Returns an import without its samples, and without the addresses in its options."""
+    """Returns an import without its samples, and without the addresses in its texts."""
+
+    def without(text: str) -> str:
+        return json_without_addresses(text, addresses) if text else ""
+
+    # In the name of a file, an address ends anywhere, as before an extension.
+    name = text_key(row.name)
     content = row.content
     for column in content.get("columns", ()):
         column["examples"] = []
     content.pop("sample", None)
     return row._replace(
         inspection=store.as_json(content) if content else "",
-        options=json_without_addresses(row.options, addresses),
+        name="erased" if any(each in name for each in addresses) else row.name,
+        options=without(row.options),
+        progress=without(row.progress),
+        error=without(row.error),
     )

@@ -73,12 +73,19 @@ class SegmentFilters(Protocol):
 
 
 class FilterExpressions:
-    """Reads the conditions of requests of the caller's account."""
+    """Reads the conditions of requests of the caller's account, or of the one that is given."""
 
-    def __init__(self, database: Database, segments: SegmentFilters, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        segments: SegmentFilters,
+        clock: Clock,
+        account_of: Callable[[], str] = account_id,
+    ) -> None:
         self._database = database
         self._segments = segments
         self._clock = clock
+        self._account_of = account_of
 
     async def list_query(self, request: pb.ListSubscribersRequest) -> ListQuery:
         """Returns the query of a request.
@@ -135,7 +142,7 @@ class FilterExpressions:
         texts = [text] if text else []
         if segment_id:
             segment_id = checked_id(segment_id, SegmentNotFound)
-            find = partial(self._segments.filter_of, account_id(), segment_id)
+            find = partial(self._segments.filter_of, self._account_of(), segment_id)
             texts.append(await self._database.read(find))
         return texts
 
@@ -167,7 +174,7 @@ class FilterExpressions:
     async def _conditions(self, texts: Sequence[str], now: int | None) -> Any:
         tree, types = joined(And, [parse(text) for text in texts]), FieldTypes()
         if needs_types(tree):
-            types = await self._database.read(partial(custom_field_types, account_id()))
+            types = await self._database.read(partial(custom_field_types, self._account_of()))
         return conditions_of(tree, types, self._clock() if now is None else now)
 
 
