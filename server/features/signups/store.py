@@ -105,13 +105,12 @@ class SignupStore:
             keys.add(f"{user}@{GMAIL_DOMAINS[0]}")
         is_suppressed = bool(self._suppressions.suppressed_among(account_id, keys, tx))
         is_recent = has_recent_event(account_id, ids, _EVENT_TYPES, tx.now - REPEAT_TIME, tx)
+        record_repeated_signup(account_id, existing.id if existing else "", tx)
         if is_suppressed:
             return
         if existing is None:
             self._subscribers.create(account_id, new, tx, Source.SELF_SERVICE)
-            return
-        record_repeated_signup(account_id, existing.id, tx)
-        if existing.status in CONFIRMABLE and not is_recent:
+        elif existing.status in CONFIRMABLE and not is_recent:
             self._record_repeated(account_id, existing, tx)
 
     def _record_repeated(self, account_id: str, row: SubscriberRow, tx: Transaction) -> None:

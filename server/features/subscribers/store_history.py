@@ -331,8 +331,8 @@ def record_repeated_opt_outs(
 def record_repeated_signup(account_id: str, subscriber_id: str, tx: Transaction) -> None:
     """Adds an entry if an operation created the subscriber, and nothing was changed since.
 
-    The undo of that operation would delete the subscriber otherwise. One statement if there is
-    nothing to add, otherwise three.
+    The undo of that operation would delete the subscriber otherwise. One statement if no operation
+    created the subscriber, or if there is none; two if there is nothing to add, otherwise three.
     """
     origin = _origin(account_id, subscriber_id, tx)
     if origin is None or not origin.operation_id:

@@ -109,7 +109,8 @@ def test_line_that_is_not_an_object_is_an_invalid_row(line: bytes) -> None:
         (b'{"size":"x","name":[]}', ["name", "size"]),
         (b'{"name":"a","other":1}', ["other"]),
         (b'{"faults":[]}', ["faults"]),
-        (b'{"name":"a","name":"b"}', ["name"]),
+        # Once as an invalid field, and with each value.
+        (b'{"name":"a","name":"b"}', ["name"] * 3),
     ],
 )
 def test_invalid_fields_are_stored_in_the_record(line: bytes, fields: list[str]) -> None:
