@@ -76,7 +76,7 @@ def read_invalid_row(errors_field: str, read: InPlaceReader, item: Any, row: Any
     # The row fails, but the server checks whether any of the values is an opt-out.
     for key, texts in repeated.items():
         for text in filter(None, map(_short_text, texts)):
-            getattr(row, errors_field).add(field=key, text=text)
+            getattr(row, errors_field).add(field=key or '""', text=text)
 
 
 def add_row_errors(

@@ -28,7 +28,8 @@ def test_flags_of_another_service_are_mapped(account: Account) -> None:
         "a@b.io,yes,no\nb@b.io,no,\nc@b.io,yes,yes\nd@b.io,,\ne@b.io,maybe,\nf@b.io,,2024-01-01\n"
         "g@b.io,Ja,Nein\nh@b.io,nein,\ni@b.io,ja,oui\nj@b.io,não,non\n"
         "k@b.io,gern,kaum\nl@b.io,nie wieder,\nm@b.io,yes,vielleicht\n"
-        "n@b.io,not since 2021,\no@b.io,5/6/2021,\np@b.io,2,\n"
+        "n@b.io,not since 2021,\no@b.io,5/6/2021,\np@b.io,2,\nq@b.io,31/02/2024 abgemeldet,\n"
+        "r@b.io,1/2/2024 nein,\ns@b.io,1/2/24 10:15 AM,\n"
     )
 
     stored = imported_statuses(
@@ -56,6 +57,7 @@ def test_flags_of_another_service_are_mapped(account: Account) -> None:
         "l@b.io": "COMPLAINED",
         "m@b.io": "UNSUBSCRIBED",
         "o@b.io": "CONFIRMED",
+        "s@b.io": "CONFIRMED",
     }
 
 
@@ -359,13 +361,16 @@ def test_opt_out_is_not_lost_to_a_second_member_with_its_name(account: Account, 
         f'{{"email": "a@b.io", "status": "{first}", "status": "{second}"}}\n'
         '{"email": "b@b.io", "status": "CONFIRMED", "status": "active"}\n'
         '{"email": "c@b.io", "unsubscribedAt": "2024-01-01", "unsubscribedAt": null}\n'
+        '{"email": "d@b.io", "status": "BOUNCED", "": 1, "": 2, "createdAt": 3, "createdAt": 4}\n'
     )
 
     results = send_body(account, "application/x-ndjson", lines.encode(), {}).records
 
     assert by_address(account, "a@b.io")["status"] in ("UNSUBSCRIBED", "BOUNCED")
     assert by_address(account, "c@b.io")["status"] == "UNSUBSCRIBED"
-    assert outcomes(results) == ["CREATED", "FAILED", "CREATED"]
+    assert by_address(account, "d@b.io")["status"] == "BOUNCED"
+    assert outcomes(results) == ["CREATED", "FAILED", "CREATED", "CREATED"]
+    assert results[3]["droppedCells"] == ['""', "createdAt"]
     assert rejections(results)[1] == ("INVALID_FIELD", "status")
 
 
@@ -378,22 +383,28 @@ def test_opt_out_in_a_column_without_a_name_for_it_counts(account: Account, acti
 
     streamed = send_table(account, table, unknownColumns=action, ignoreColumns=["Zustand"])
     send_rows(account, [{"email": "f@b.io", "customFields": {"State": "opted-out"}}])
-    send_rows(
+    as_json = send_rows(
         account,
         [
             {"email": "g@b.io", "customFields": {"Kind": "Unsubscribed"}},
             {"email": "h@b.io", "customFields": {"Kind": "other", "SMS": "unsubscribed"}},
+            {"email": "i@b.io", "status": "CONFIRMED", "customFields": {"Kind": "unsubscribed"}},
         ],
         unknownColumns=action,
     )
+    send_table(account, "email,State\nj@b.io,unsubscribed,\n", unknownColumns=action)
 
     assert streamed.summary is not None
     reported = streamed.summary["unrecognizedCells"]
     assert [each["column"] for each in reported] == ["State", "Result"]
+    assert as_json.summary is not None
+    (of_json,) = as_json.summary["unrecognizedCells"]
+    assert (of_json["column"], of_json["rows"]) == ("customFields.Kind", 2)
     stored = {
         row["email"][0]: row["status"] for row in account.ok("ListSubscribers")["subscribers"]
     }
     mailable = dict.fromkeys("cdeh", "UNCONFIRMED")
     assert stored.items() >= {"a": "UNSUBSCRIBED", "b": "BOUNCED", "g": "UNSUBSCRIBED"}.items()
+    assert stored.items() >= {"i": "UNSUBSCRIBED", "j": "UNSUBSCRIBED"}.items()
     assert {name: status for name, status in stored.items() if name in "cdeh"} == mailable
     assert stored.get("f") != "UNCONFIRMED"

@@ -417,6 +417,8 @@ def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -
     ended = run_file(account, FILE, unknownColumns="IGNORE")
     options = {"unknownColumns": "IGNORE"}
     ready = upload(account, FILE, options=options, name="List of Eve@Example.com.csv")
+    # Without a header, the first row gives the columns their names.
+    upload(account, b"eve@example.com,Eve\nbob@example.com,Bob\n")
     assert [row["line"] for row in failures(account, ended)] == [3, 4]
 
     account.ok("DeleteSubscriber", id="eve@example.com", erase=True)
@@ -426,7 +428,7 @@ def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -
     job = account.ok("GetImport", id=ready["id"])["import"]
     assert (job["state"], job["error"]["reason"]) == ("FAILED", "IMPORT_STATE_CONFLICT")
     listed = account.ok("ListImports")["imports"]
-    assert [each["name"] for each in listed] == ["erased", "members.csv"]
+    assert [each["name"] for each in listed] == ["members.csv", "erased", "members.csv"]
     assert "eve@" not in json.dumps([job, listed]).lower()
 
 

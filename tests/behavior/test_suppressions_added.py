@@ -254,11 +254,17 @@ def test_unknown_reason_or_time_suppresses_nevertheless_and_is_reported(account:
 
 
 def test_address_of_a_line_with_the_wrong_number_of_cells_is_suppressed(account: Account) -> None:
-    text = f"name,email,by\nKing, Ada,{ADA},x\n{BOB}\na,b\nc@d.io,x,e@f.io,g\n"
+    text = f"name,email,by\nKing, Ada,{ADA},x\n{BOB}\na,b\nc@d.io,x,e@f.io,g\nx,g@h.io,x,i@j.io\n"
 
     result = import_list(account, text, reason="UNSUBSCRIBED")
 
-    assert outcomes(result) == [(2, "ADDED"), (3, "ADDED"), (4, "FAILED"), (5, "FAILED")]
+    assert outcomes(result) == [
+        (2, "ADDED"),
+        (3, "ADDED"),
+        (4, "FAILED"),
+        (5, "FAILED"),
+        (6, "FAILED"),
+    ]
     assert reasons(account, ADA, BOB) == ["UNSUBSCRIBED", "UNSUBSCRIBED"]
 
 

@@ -37,7 +37,11 @@ _FLAGS = BOOLEANS | {word: flag for flag, words in _FLAG_WORDS.items() for word 
 _MAILABLE = (Status.CONFIRMED, Status.UNCONFIRMED)
 # The words of a list of reasons, such as HARD_BOUNCE.
 _REASONS = re.compile(r"[\w ]+")
-_NUMERIC_DATE = re.compile(r"\d{1,4}([-/.])\s?\d{1,2}\1\s?\d{2,4}(?!\d)", re.ASCII)
+# A date and perhaps a time, without other words, which may state an opt-out.
+_NUMERIC_DATE = re.compile(
+    r"\d{1,4}([-/.])\s?\d{1,2}\1\s?\d{2,4}(?:[,T\s]+[\d:.]+\s?(?:[ap]\.?m\.?|z|utc|gmt)?)?",
+    re.ASCII | re.IGNORECASE,
+)
 _FLAG_HINT = "Write yes or no, or map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
 _STATUS_HINT = "Map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
 # Texts that mean no date in a column of opt-out dates, by column key. `parse_date` recognizes more.
@@ -183,7 +187,7 @@ def flag_of(cell: str) -> bool | None:
         return parse_date(cell, None) is not None
     except UnknownDate:
         # A date whose order is not known is a date too.
-        return True if _NUMERIC_DATE.match(cell.strip()) else None
+        return True if _NUMERIC_DATE.fullmatch(cell.strip()) else None
 
 
 def parse_tags(row: CsvRow, cell: str) -> None:

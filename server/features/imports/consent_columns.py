@@ -41,7 +41,7 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"|k(?:ü|ue)ndig|erlaubt|erlaubnis|unzustellbar|schwarzeliste|kontaktiertwerden"
     r"|nicht(?:mehr)?(?:kontakt|anschreib|anmail|mailen)"
     # French
-    r"|d[eé]sabon|d[eé]sinscr|nep(?:as|lus)(?:contact|envoy)|refuse|accepte|^statutd|bloqu[eé]"
+    r"|d[eé]sabon|d[eé]sinscr|nep(?:as|lus)(?:contact|envoy)|(?:^|a)refuse(?:r|d|$)|accepte(?!d)|^statutd|bloqu[eé]e?s?$(?<!bloque)"
     r"|listenoire|plainte|npai|opposition|r[eé]sili|supprim"
     # Spanish and Portuguese
     r"|(?:^|de|fecha)baja(?:$|news|fecha)|debaja|cancel(?:ou|ad[oa]|amento)|acepta|aceita|lopd|queja"
@@ -59,7 +59,7 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"|peruttu|peruutettu|uutiskirje|markkinointi|suostumus"
     # Polish, Czech, Slovak, Croatian and Slovenian
     r"|rezygn|^zgod[ay]|subskryp|zablokowan|usuni[eę]t|sprzeciw|niewysy[lł]a|odwo[lł]aniezgod"
-    r"|souhlas|s[uú]hlas|odb[eě]r|odjav|pretplat|suglasnost|privola|soglasje"
+    r"|souhlas|s[uú]hlas|^odb[eě]r|odjav|pretplat|suglasnost|privola|soglasje"
     # Hungarian, Romanian, Turkish, Vietnamese and Indonesian
     r"|leiratkoz|feliratkoz|h[ií]rlev[eé]l|hozz[aá]j[aá]rul|dezabon|abonat|consim[tțţ]"
     r"|abonelik|ticariileti|^i\u0307?zin|h[uủ]y[dđ][aă]ngk[yý]|langganan"
@@ -92,7 +92,7 @@ _NAMES = re.compile(
 def is_other_channel(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, is about another channel than mail."""
     others, count = _OTHER_CHANNELS.subn("", column_key)
-    return count > 0 and "mail" not in others
+    return count > 0 and "mail" not in others and "newsletter" not in others
 
 
 def states_consent(column_key: str) -> bool:

@@ -31,6 +31,7 @@ from .presets import Preset
 from .status_words import (
     COMMON_WORDS,
     OPT_OUT_WORDS,
+    STATED_HINT,
     STATUSES,
     parse_status_map,
     stated_opt_out,
@@ -43,10 +44,6 @@ _CONSENT = _FLAGS | {"status"}
 _STATING = _CONSENT | {"isConfirmed", "confirmedAt", "unsubscribedAt"}
 # The fields that are read from a line with too many or too few cells.
 _OF_OPT_OUTS = _CONSENT | {"email", "unsubscribedAt"}
-_STATED_HINT = (
-    "This opt-out counts. Map the column to status or optedOut, or list it in ignoreColumns if it"
-    " says nothing about permission to send mail."
-)
 
 
 class Parser(NamedTuple):
@@ -149,7 +146,7 @@ class Header:
         for index in self._not_chosen:
             if (opt_out := stated_opt_out(cells[index])) is not None:
                 row.opt_out = strictest(row.opt_out, opt_out)
-                self.unrecognized.add(column_name(self.cells, index), cells[index], _STATED_HINT)
+                self.unrecognized.add(column_name(self.cells, index), cells[index], STATED_HINT)
         if row.name or row.display_name:
             row.split_name()
         # An empty cell is a box that is not checked.
@@ -175,6 +172,9 @@ class Header:
         if any(parser.field == "status" for parser in self._parsers):
             for word in map(column_key, cells):
                 status = strictest(status, OPT_OUT_WORDS.get(word))
+        if self._not_chosen:
+            for cell in cells:
+                status = strictest(status, stated_opt_out(cell))
         if not parse_email(row.email):
             addresses = [cell for cell in cells if parse_email(cell)]
             row.email = addresses[0] if len(addresses) == 1 else ""

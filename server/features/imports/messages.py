@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -20,6 +19,7 @@ from ...values.reason_counts import ReasonCounts
 from ...values.texts import column_key, json_name
 from ...values.timestamps import is_valid_time
 from ...values.unrecognized import UnrecognizedCells
+from ..subscribers.csv_format import CUSTOM_FIELDS
 from ..subscribers.fields import PROFILE, Kind, Status, profile_fields
 from ..subscribers.profile import row_of
 from ..subscribers.row_writer import OnConflict, Outcome, Result
@@ -38,7 +38,7 @@ from .consent_columns import is_other_channel
 from .csv_row import CsvRow
 from .evidence import stated_status
 from .presets import PRESETS
-from .status_words import COMMON_WORDS, parse_status_map, stated_opt_out
+from .status_words import COMMON_WORDS, STATED_HINT, parse_status_map, stated_opt_out
 
 # Names of times by JSON name: of the consent record, then also of the profile.
 _TIMES = {json_name(name): name for name in ConsentRecord._fields if name.endswith("_at")}
@@ -117,7 +117,8 @@ def import_row(
             faults.append(fault.field)
             if fault.text:
                 unrecognized.add(fault.field, fault.text, error.hint)
-    row.faults = faults
+    # A member that is specified several times has a fault for each value.
+    row.faults = faults = list(dict.fromkeys(faults))
     if message.status:
         try:
             row.status = strictest(row.status, Status(message.status))
@@ -130,8 +131,8 @@ def import_row(
     _add_consent(message, row, stated, now)
     # The date of an opt-out that cannot be read is still an opt-out.
     opt_out = Status.UNSUBSCRIBED if "unsubscribedAt" in faults else None
-    if row.status is None:
-        opt_out = strictest(opt_out, _opt_out_in_values(row, options))
+    if row.status is None or not options.is_own_export:
+        opt_out = strictest(opt_out, _opt_out_in_values(row, options, unrecognized))
     if stated or opt_out is not None:
         row.consent_record = ConsentRecord(**stated)
         row.status = stated_status(
@@ -144,16 +145,19 @@ def import_row(
     return row
 
 
-def _opt_out_in_values(row: Row, options: Options) -> Status | None:
+def _opt_out_in_values(
+    row: Row, options: Options, unrecognized: UnrecognizedCells
+) -> Status | None:
     """Returns the strictest opt-out that a text in a custom field states, unless it is ignored."""
-    ignored = set(map(column_key, options.columns.ignored))
-    texts = [
-        value
-        for name, value in (row.custom_fields or {}).items()
-        if isinstance(value, str) and stated_opt_out(value) is not None
-        if not is_other_channel(key := column_key(name)) and key not in ignored
-    ]
-    return reduce(strictest, map(stated_opt_out, texts), None)
+    opt_out: Status | None = None
+    for name, value in (row.custom_fields or {}).items():
+        if not isinstance(value, str) or (stated := stated_opt_out(value)) is None:
+            continue
+        key = column_key(name)
+        if not is_other_channel(key) and key not in map(column_key, options.columns.ignored):
+            opt_out = strictest(opt_out, stated)
+            unrecognized.add(CUSTOM_FIELDS + name, value, STATED_HINT)
+    return opt_out
 
 
 def _add_consent(message: pb.ImportSubscriber, row: Row, stated: dict[str, Any], now: int) -> None:

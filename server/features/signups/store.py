@@ -95,7 +95,8 @@ class SignupStore:
     def sign_up(self, account_id: str, new: NewSubscriber, tx: Transaction) -> None:
         """Creates a subscriber, unless its mailbox has one or is suppressed.
 
-        All statements before the decision run in each case, so that their time reveals nothing.
+        All statements before the decision run in each case, so that their time reveals nothing,
+        other than the first sign-up of a person whom an import created, which is recorded.
         """
         user = gmail_user(new.email.key)
         ids = _ids_of_mailbox(account_id, new.email, user, tx)

@@ -204,9 +204,11 @@ class RowWriter:
     ) -> dict[int, Result]:
         """Applies opt-outs to subscribers that other rows of this import created or update.
 
-        Returns the results of the rows that changed a status.
+        For others, it records that the opt-out was stated. Returns the results of the rows that
+        changed a status.
         """
         results: dict[int, Result] = {}
+        repeated: dict[Status, list[SubscriberRow]] = {}
         if self._source is not Source.IMPORT or not opt_outs:
             return results
         ids = ids_by_address(self._account_id, {row.email.key for row in opt_outs.values()}, tx)
@@ -218,15 +220,17 @@ class RowWriter:
                 continue
             before = find(self._account_id, subscriber_id, tx)
             if before.revision < since:
-                self._record_repeated_opt_out(before, new, tx)
+                repeated.setdefault(new.status, []).append(before)
             elif self._make_stricter(before, new, tx):
                 results[number] = Result(Outcome.UPDATED, before.id)
+        for status, rows in repeated.items():
+            record_repeated_opt_outs(self._account_id, rows, status, self._source, tx)
         return results
 
     def _make_stricter(self, before: SubscriberRow, new: NewSubscriber, tx: Transaction) -> bool:
         """Changes the status to the status of a row if it is stricter. Returns whether it did."""
         if not rules.is_stricter(new.status, Status(before.status)):
-            self._record_repeated_opt_out(before, new, tx)
+            record_repeated_opt_outs(self._account_id, [before], new.status, self._source, tx)
             return False
         change_status(
             self._account_id,
@@ -238,11 +242,6 @@ class RowWriter:
             consent_record=new.consent_record,
         )
         return True
-
-    def _record_repeated_opt_out(
-        self, before: SubscriberRow, new: NewSubscriber, tx: Transaction
-    ) -> None:
-        record_repeated_opt_outs(self._account_id, [before], new.status, self._source, tx)
 
     def _update(self, subscriber_id: str, new: NewSubscriber, tx: Transaction) -> Result:
         """Updates a subscriber with the fields that the row has, and with a stricter status."""

@@ -102,7 +102,8 @@ class Columns:
         """Returns a row.
 
         The cells of a malformed line, or of one with more or fewer than the first line, may be in
-        wrong columns. Such a line has the only address in it, or if there is none, a fault.
+        wrong columns. Such a line has the only address in it. A malformed one without an address
+        has a fault, and so has one with several addresses and more cells.
         """
         email = self._cell(EMAIL, cells)
         fault = "" if is_malformed else None
@@ -110,6 +111,8 @@ class Columns:
             addresses = [cell for cell in cells if parse_file_email(cell)]
             if len(addresses) == 1:
                 email, fault = addresses[0], None
+            elif len(addresses) > 1 and any(map(str.strip, cells[self._count :])):
+                fault = ""
         text = self._cell(REASON, cells)
         reason = _REASONS.get(column_key(text))
         if text and reason is None:

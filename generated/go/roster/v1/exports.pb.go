@@ -254,7 +254,7 @@ type CreateExportRequest struct {
 	// Identifiers of subscribers that are not exported: at most 1,000. Not accepted with ids. Those
 	// that do not match are ignored.
 	ExcludeIds []string `protobuf:"bytes,10,rep,name=exclude_ids,json=excludeIds,proto3" json:"exclude_ids,omitempty"`
-	// What separates the cells of CSV. Ignored if the format is NDJSON. Default: COMMA.
+	// Delimiter of CSV. Ignored if the format is NDJSON. Default: COMMA.
 	Delimiter     Export_Delimiter `protobuf:"varint,11,opt,name=delimiter,proto3,enum=roster.v1.Export_Delimiter" json:"delimiter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -511,7 +511,7 @@ func (Export_Format) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_rows_proto_rawDescGZIP(), []int{3, 0}
 }
 
-// What separates the cells of CSV. There is no line "sep=;" for Excel before the header: it makes
+// Delimiter of CSV. There is no line "sep=;" for Excel before the header: it makes
 // Excel ignore the byte order mark, and other programs read it as the header. Excel reads the
 // delimiter of the regional settings, which is the semicolon where decimals have a comma, as in
 // Germany. Imports detect both.
@@ -854,7 +854,7 @@ type UnrecognizedCells struct {
 	Rows int32 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
 	// The first such cell, truncated to 100 characters.
 	Example string `protobuf:"bytes,3,opt,name=example,proto3" json:"example,omitempty"`
-	// What to do, for dates in an unknown format and for unknown words of a status. Otherwise absent.
+	// What to do about the cells. Absent if it is not known.
 	Hint *string `protobuf:"bytes,4,opt,name=hint,proto3,oneof" json:"hint,omitempty"`
 	// The first three different cells, each truncated to 100 characters.
 	Examples      []string `protobuf:"bytes,5,rep,name=examples,proto3" json:"examples,omitempty"`

@@ -3875,8 +3875,9 @@ type ImportSummary struct {
 	RowsWithDroppedCells int32 `protobuf:"varint,13,opt,name=rows_with_dropped_cells,json=rowsWithDroppedCells,proto3" json:"rows_with_dropped_cells,omitempty"`
 	// The rows that failed and those that are FILTERED, by reason, with the lines of the first ones.
 	Reasons []*ReasonCount `protobuf:"bytes,14,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	// Number of rows that updated a subscriber who had opted out before the import, with any status
-	// or none in the row. They stay opted out.
+	// Number of rows that updated a subscriber who had opted out before the import, and had not been
+	// changed by it. They stay opted out, with any status in the row. Not counted by a stream that
+	// resumes an import.
 	StayedOptedOut int32 `protobuf:"varint,15,opt,name=stayed_opted_out,json=stayedOptedOut,proto3" json:"stayed_opted_out,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -4115,7 +4116,7 @@ type ExportSubscribersRequest struct {
 	// customFields for all custom fields. Records of NDJSON contain these fields only, in the order
 	// of the API. Default: the fields of the view.
 	Columns []string `protobuf:"bytes,16,rep,name=columns,proto3" json:"columns,omitempty"`
-	// What separates the cells of CSV. On gRPC, each line names it. Ignored if the format is not CSV.
+	// Delimiter of CSV. On gRPC, each line names it. Ignored if the format is not CSV.
 	// Default: COMMA.
 	Delimiter     Export_Delimiter `protobuf:"varint,17,opt,name=delimiter,proto3,enum=roster.v1.Export_Delimiter" json:"delimiter,omitempty"`
 	unknownFields protoimpl.UnknownFields

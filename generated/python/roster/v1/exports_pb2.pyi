@@ -163,7 +163,7 @@ class CreateExportRequest(_message.Message):
     ExportSubscribers. Default: true.
     """
     delimiter: _rows_pb2.Export.Delimiter.ValueType
-    """What separates the cells of CSV. Ignored if the format is NDJSON. Default: COMMA."""
+    """Delimiter of CSV. Ignored if the format is NDJSON. Default: COMMA."""
     @_builtins.property
     def columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Which fields are exported instead of those of the view, as in ExportSubscribers: at most 200."""

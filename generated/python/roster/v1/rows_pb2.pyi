@@ -425,7 +425,7 @@ class Export(_message.Message):
         """The semicolon."""
 
     class Delimiter(_Delimiter, metaclass=_DelimiterEnumTypeWrapper):
-        """What separates the cells of CSV. There is no line "sep=;" for Excel before the header: it makes
+        """Delimiter of CSV. There is no line "sep=;" for Excel before the header: it makes
         Excel ignore the byte order mark, and other programs read it as the header. Excel reads the
         delimiter of the regional settings, which is the semicolon where decimals have a comma, as in
         Germany. Imports detect both.
@@ -533,7 +533,7 @@ class UnrecognizedCells(_message.Message):
     example: _builtins.str
     """The first such cell, truncated to 100 characters."""
     hint: _builtins.str
-    """What to do, for dates in an unknown format and for unknown words of a status. Otherwise absent."""
+    """What to do about the cells. Absent if it is not known."""
     @_builtins.property
     def examples(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The first three different cells, each truncated to 100 characters."""

@@ -2401,8 +2401,9 @@ class ImportSummary(_message.Message):
     rows_with_dropped_cells: _builtins.int
     """Number of rows with droppedCells."""
     stayed_opted_out: _builtins.int
-    """Number of rows that updated a subscriber who had opted out before the import, with any status
-    or none in the row. They stay opted out.
+    """Number of rows that updated a subscriber who had opted out before the import, and had not been
+    changed by it. They stay opted out, with any status in the row. Not counted by a stream that
+    resumes an import.
     """
     @_builtins.property
     def statuses(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
@@ -2574,7 +2575,7 @@ class ExportSubscribersRequest(_message.Message):
     as in ListSubscribers.
     """
     delimiter: _rows_pb2.Export.Delimiter.ValueType
-    """What separates the cells of CSV. On gRPC, each line names it. Ignored if the format is not CSV.
+    """Delimiter of CSV. On gRPC, each line names it. Ignored if the format is not CSV.
     Default: COMMA.
     """
     @_builtins.property

@@ -239,7 +239,7 @@ export declare type CreateExportRequest = Message<"roster.v1.CreateExportRequest
   excludeIds: string[];
 
   /**
-   * What separates the cells of CSV. Ignored if the format is NDJSON. Default: COMMA.
+   * Delimiter of CSV. Ignored if the format is NDJSON. Default: COMMA.
    *
    * @generated from field: roster.v1.Export.Delimiter delimiter = 11;
    */

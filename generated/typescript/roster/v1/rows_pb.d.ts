@@ -523,7 +523,7 @@ export enum Export_Format {
 export declare const Export_FormatSchema: GenEnum<Export_Format>;
 
 /**
- * What separates the cells of CSV. There is no line "sep=;" for Excel before the header: it makes
+ * Delimiter of CSV. There is no line "sep=;" for Excel before the header: it makes
  * Excel ignore the byte order mark, and other programs read it as the header. Excel reads the
  * delimiter of the regional settings, which is the semicolon where decimals have a comma, as in
  * Germany. Imports detect both.
@@ -656,7 +656,7 @@ export declare type UnrecognizedCells = Message<"roster.v1.UnrecognizedCells"> &
   example: string;
 
   /**
-   * What to do, for dates in an unknown format and for unknown words of a status. Otherwise absent.
+   * What to do about the cells. Absent if it is not known.
    *
    * @generated from field: optional string hint = 4;
    */

@@ -154,7 +154,7 @@ export const Export_DelimiterSchema = /*@__PURE__*/
   enumDesc(file_roster_v1_rows, 3, 1);
 
 /**
- * What separates the cells of CSV. There is no line "sep=;" for Excel before the header: it makes
+ * Delimiter of CSV. There is no line "sep=;" for Excel before the header: it makes
  * Excel ignore the byte order mark, and other programs read it as the header. Excel reads the
  * delimiter of the regional settings, which is the semicolon where decimals have a comma, as in
  * Germany. Imports detect both.

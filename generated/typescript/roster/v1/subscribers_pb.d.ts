@@ -2632,8 +2632,9 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
   reasons: ReasonCount[];
 
   /**
-   * Number of rows that updated a subscriber who had opted out before the import, with any status
-   * or none in the row. They stay opted out.
+   * Number of rows that updated a subscriber who had opted out before the import, and had not been
+   * changed by it. They stay opted out, with any status in the row. Not counted by a stream that
+   * resumes an import.
    *
    * @generated from field: int32 stayed_opted_out = 15;
    */
@@ -2807,7 +2808,7 @@ export declare type ExportSubscribersRequest = Message<"roster.v1.ExportSubscrib
   columns: string[];
 
   /**
-   * What separates the cells of CSV. On gRPC, each line names it. Ignored if the format is not CSV.
+   * Delimiter of CSV. On gRPC, each line names it. Ignored if the format is not CSV.
    * Default: COMMA.
    *
    * @generated from field: roster.v1.Export.Delimiter delimiter = 17;

@@ -164,9 +164,10 @@ class ImportRunner:
         for part in chunk.parts:
             if part.unrecognized is not None:
                 add_unrecognized(summary, part.unrecognized)
+        # A truncated cell can end within the address of an erased person.
         for cells in summary.unrecognized_cells if job.erased_hashes else ():
-            if self._names_erased(account_id, job.erased_hashes, [cells.example]):
-                cells.example = ""
+            cells.example = ""
+            del cells.examples[:]
         progress = progress._replace(
             line=chunk.line,
             rows=progress.rows + len(chunk.rows),

@@ -153,7 +153,7 @@ class InspectionRun:
         if self._problem is not None:
             self._inspection.add_problem(self._problem)
         result = self._inspection.result(self._reader.format, self._reader.delimiter)
-        # Apart, because StartImport determines them again: what they name can change.
+        # Stored separately, because StartImport checks the filter and the segment again.
         problems = as_details(self._filter_problems)
         return {**result, "charset": self._reader.charset, "filterProblems": problems}
 

@@ -83,7 +83,7 @@ def summary_of(progress: Progress) -> subscribers_pb2.ImportSummary:
     ParseDict(dict(progress.summary), summary, ignore_unknown_fields=True)
     for cells in summary.unrecognized_cells:
         # An earlier version stored one example.
-        if not cells.examples:
+        if cells.example and not cells.examples:
             cells.examples.append(cells.example)
     return summary
 

@@ -68,7 +68,7 @@ def _without_person(row: ImportRow, addresses: Collection[str]) -> ImportRow:
         column["examples"] = []
     content.pop("sample", None)
     return row._replace(
-        inspection=store.as_json(content) if content else "",
+        inspection=without(store.as_json(content)) if content else "",
         name="erased" if any(each in name for each in addresses) else row.name,
         options=without(row.options),
         progress=without(row.progress),
