@@ -111,7 +111,7 @@ def test_failed_rows_of_another_encoding_can_be_imported_with_its_options(
     path = f"/api/imports/{job['id']}/failures?format=CSV"
     _, headers, body = account.front.exchange("GET", path, account.key)  # type: ignore[attr-defined]
 
-    assert headers["content-disposition"] == 'attachment; filename="failed-rows.csv"'
+    assert headers["content-disposition"] == 'attachment; filename="members.failures.csv"'
     text = "email,Größe,line,reason,field\r\nada@,Zoë,2,INVALID_EMAIL,email\r\n"
     assert body == text.encode("utf-8-sig")
     again = run_file(account, body.replace(b"ada@,", b"ada@example.com,"), **options)

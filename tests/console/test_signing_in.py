@@ -181,8 +181,7 @@ def test_what_was_typed_is_kept_when_the_session_ends_or_the_server_is_away(
     expect(page.get_by_text("Your session ended")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
-    shown = page.evaluate("document.elementFromPoint(640, 20).closest('.cover') !== null")
-    assert shown, "The page is covered."
+    expect(page.locator("dialog.cover:modal")).to_be_visible()
     person.check_accessibility()
     page.get_by_label("Sign-in link or API key").fill(account.key)
     page.keyboard.press("Enter")

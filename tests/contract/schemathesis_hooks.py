@@ -105,6 +105,9 @@ def make_acceptable(case: Case) -> None:
     These are custom field values, page tokens, entity tags, filters, times in the future, labels
     with reserved words, used idempotency keys, webhook URLs and event types.
     """
+    for name, value in case.path_parameters.items():
+        # A link can have found no value, which results in the path of another operation.
+        case.path_parameters[name] = value or "missing"
     if case.path.endswith("/mailability"):
         case.path_parameters["id"] = "ada@example.com"  # must be an address or an ID
     if "Idempotency-Key" in (case.headers or {}):

@@ -172,7 +172,9 @@ const UNITS = [
 /** Returns how long ago a time was, in the largest unit. */
 export function ago(value: string): string {
   const relative = format("ago", () => new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }));
-  const seconds = (Date.parse(value) - now()) / 1000;
+  // The time of the server is known to a second.
+  const until = (Date.parse(value) - now()) / 1000;
+  const seconds = until > 0 && until < 2 ? 0 : until;
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
   return relative.format(Math.round(seconds / size), unit);
 }

@@ -17,6 +17,7 @@ from ...security.links import Links
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import Clock, iso8601
+from ...values.file_names import disposition
 from ...values.ids import is_id
 from ..accounts.rules import WRITE, allows
 from ..audit.audited_database import record_call
@@ -31,7 +32,7 @@ from ..subscribers.query.plan import PagePosition
 from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.store_pages import page_without_total
 from .columns import Column, clear_others, columns_of, stored
-from .file_names import disposition, segment_name
+from .segment_names import segment_name
 
 # The maximum number of subscribers in one read. Bounds the memory of an export.
 BATCH = 500

@@ -32,6 +32,7 @@ from ...rpc.streams import WatchMethods, accept
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
+from ...values.file_names import disposition
 from ...values.ids import checked_id
 from ..custom_fields.store import column_fields
 from ..files.store import FileMissing
@@ -46,8 +47,8 @@ from ..subscribers.query.request import FilterExpressions
 from ..subscribers.store_reading import find_each
 from . import store
 from .columns import columns_of, stored
-from .file_names import disposition, segment_name
 from .messages import export
+from .segment_names import segment_name
 
 # A download ends within so many seconds after its key is revoked, and the next byte is sent.
 CHECK_SECONDS = 1.0

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from functools import partial
+from pathlib import PurePath
 from typing import Any
 
 from roster.v1 import imports_pb2 as pb
@@ -28,6 +29,7 @@ from ....rpc.paging import page_in
 from ....rpc.streams import WatchMethods, accept
 from ....storage.database import Database
 from ....storage.transaction import Transaction
+from ....values.file_names import disposition
 from ....values.ids import checked_id
 from ...files import store as files_store
 from ...files.store_content import Files
@@ -266,8 +268,9 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
     ) -> AsyncIterator[pb.ListImportFailuresResponse]:
         caller, (row, _) = current(), await self._find(request.id)
         is_csv = request.format == Export.CSV
-        name = f"failed-rows.{'csv' if is_csv else 'ndjson'}"
-        await accept(context, ("content-disposition", f'attachment; filename="{name}"'))
+        ending = f".failures.{'csv' if is_csv else 'ndjson'}"
+        name = disposition(PurePath(row.name).stem, ending)
+        await accept(context, ("content-disposition", name))
         if is_csv:
             # The charset of the options applies to a file without the mark.
             header = csv_header(_header(row), has_bom=bool(options_of(row.options).charset))

@@ -1,15 +1,10 @@
-"""Names of downloaded exports, and the header by which a browser stores them (RFC 6266)."""
+"""The names of downloaded files, and the header by which a browser stores them (RFC 6266)."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from urllib.parse import quote
-
-from ...rpc.errors import SegmentNotFound
-from ...storage.transaction import Transaction
-from ...values.ids import checked_id
-from ..segments.store import find
 
 # Characters of the part before the date. Letters can take several bytes, and file systems accept
 # names of 255 bytes.
@@ -18,16 +13,8 @@ _DEFAULT = "subscribers"
 _SEPARATORS = re.compile(r"[\W_]+")
 
 
-def segment_name(account_id: str, segment_id: str, tx: Transaction) -> str:
-    """Returns the name of a segment, or an empty text if it was deleted."""
-    try:
-        return find(account_id, checked_id(segment_id, SegmentNotFound), tx).name
-    except SegmentNotFound:
-        return ""
-
-
 def disposition(words: str, ending: str) -> str:
-    """Returns the header for a file named after a segment or a filter.
+    """Returns the header for a file named after words, such as those of a filter.
 
     Older clients read the name in ASCII.
     """
