@@ -12,12 +12,16 @@ const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /** Moves the focus to a field whose value could not be saved. Returns whether there is one. */
 export function focusUnsaved(): boolean {
-  const field = document.querySelector<HTMLElement>(".editor.unsaved input");
+  const field = document.querySelector<HTMLElement>(".editor.unsaved :is(input, select)");
   field?.focus();
   return field !== null;
 }
 
-/** A field of a person, edited in place: Enter and leaving it save, Escape restores. */
+/**
+ * A field of a person, edited in place: Enter and leaving it save, Escape restores.
+ *
+ * Only Enter saves an address: a confirmed person has to confirm a new one again.
+ */
 export function FieldEditor({
   name,
   ...props
@@ -33,6 +37,7 @@ export function FieldEditor({
     <Editor
       {...props}
       type="text"
+      isLeftUnsaved={name === "email"}
       save={(text) => props.data.change({ [name]: text }, (subscriber) => subscriber[name], props.value)}
     />
   );
@@ -81,6 +86,7 @@ function Editor({
   value,
   type,
   hint,
+  isLeftUnsaved = false,
   isReadOnly,
   save,
 }: {
@@ -89,6 +95,8 @@ function Editor({
   value: string;
   type: "text" | "number" | "date" | "boolean";
   hint?: string;
+  /** Whether a change is not saved when the field is left. */
+  isLeftUnsaved?: boolean;
   isReadOnly: boolean;
   save: (text: string) => Promise<void>;
 }) {
@@ -105,12 +113,15 @@ function Editor({
   const isComplete = useRef(true);
   const leave = useRef(() => {});
   leave.current = () => {
-    if (isChanged && isComplete.current && !error.value && theirs.value === null) void store(text.value);
+    if (!isLeftUnsaved && isChanged && isComplete.current && !error.value && theirs.value === null) void store(text.value);
+    else if (!isShown.current && !isBusy.value && (isChanged || !isComplete.current)) reportLoss();
   };
   useEffect(() => () => {
     // The browser can go back without the event that the field lost the focus.
     isShown.current = false;
     leave.current();
+    // An element that is removed can lose the focus after that.
+    leave.current = () => {};
   }, []);
   useEffect(() => {
     if (!isChanged) return;
@@ -138,10 +149,16 @@ function Editor({
     } catch (problem) {
       if (problem instanceof Conflict) theirs.value = String(problem.theirs ?? "");
       else error.value = problem instanceof ApiError ? (problem.details[0]?.message ?? errorText(problem)) : errorText(problem);
-      const why = theirs.value === null ? error.value : t("field.conflict", { theirs: theirs.value || "–", mine: changed || "–" });
-      if (!isShown.current) notify(t("field.notSaved", { field: label, why }));
+      if (!isShown.current) reportLoss();
     }
     isBusy.value = false;
+  }
+
+  /** States why a value that is not shown anymore was not saved. */
+  function reportLoss(): void {
+    const conflict = theirs.value !== null && t("field.conflict", { theirs: theirs.value || "–", mine: text.value || "–" });
+    const why = conflict || error.value || input.current?.validationMessage || hint || "";
+    notify(t("field.notSaved", { field: label, why }));
   }
 
   function restore(): void {
@@ -153,6 +170,7 @@ function Editor({
     if (input.current) input.current.value = value;
   }
 
+  const isUnsaved = error.value !== "" || theirs.value !== null || (isLeftUnsaved && isChanged);
   const common = {
     id,
     "aria-invalid": error.value ? ("true" as const) : undefined,
@@ -160,7 +178,7 @@ function Editor({
   };
   return (
     <form
-      class={error.value || theirs.value !== null ? "editor unsaved" : "editor"}
+      class={isUnsaved ? "editor unsaved" : "editor"}
       onSubmit={(event) => {
         event.preventDefault();
         void store(text.value);
@@ -196,8 +214,12 @@ function Editor({
             text.value = event.currentTarget.value;
             isComplete.current = !event.currentTarget.validity.badInput;
             error.value = "";
+            // The same value as the stored one is no conflict.
+            if (text.value === value) theirs.value = null;
           }}
           onBlur={(event) => {
+            // Only the window lost the focus.
+            if (document.activeElement === event.currentTarget) return;
             if (isComplete.current) leave.current();
             else error.value = event.currentTarget.validationMessage;
           }}
