@@ -4,6 +4,7 @@ import { announce, notify } from "../../announce.ts";
 import { ApiError } from "../../api/client.ts";
 import type { CustomField } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
+import { session } from "../../session.ts";
 import { errorText, parts, t } from "../../texts.ts";
 import { type Changes, Conflict, type PersonData } from "./person_data.ts";
 
@@ -109,17 +110,26 @@ function Editor({
   const isChanged = text.value !== value;
   const input = useRef<HTMLInputElement>(null);
   const isShown = useRef(true);
+  const own = useRef(session.peek());
   // A part of a date or a number has no value.
   const isComplete = useRef(true);
   const leave = useRef(() => {});
   leave.current = () => {
     if (!isLeftUnsaved && isChanged && isComplete.current && !error.value && theirs.value === null) void store(text.value);
-    else if (!isShown.current && !isBusy.value && (isChanged || !isComplete.current)) reportLoss();
+    else if (!isShown.current) lose.current();
+  };
+  const lose = useRef(() => {});
+  lose.current = () => {
+    if (!isBusy.value && (isChanged || !isComplete.current)) reportLoss();
   };
   useEffect(() => () => {
     // The browser can go back without the event that the field lost the focus.
     isShown.current = false;
-    leave.current();
+    // The next session must not save what was entered in this one.
+    const { account, session: now } = session.value ?? {};
+    const isSameAccount = account?.id === own.current?.account?.id;
+    if (isSameAccount && now?.scope === own.current?.session?.scope) leave.current();
+    else if (isSameAccount) lose.current();
     // An element that is removed can lose the focus after that.
     leave.current = () => {};
   }, []);
@@ -148,7 +158,9 @@ function Editor({
       setTimeout(() => (isSaved.value = false), SAVED_TIME);
     } catch (problem) {
       if (problem instanceof Conflict) theirs.value = String(problem.theirs ?? "");
-      else error.value = problem instanceof ApiError ? (problem.details[0]?.message ?? errorText(problem)) : errorText(problem);
+      else if (!(problem instanceof ApiError)) error.value = errorText(problem);
+      // After the person has signed in again, leaving the field saves it.
+      else if (problem.status !== 401 || !isShown.current) error.value = problem.details[0]?.message ?? errorText(problem);
       if (!isShown.current) reportLoss();
     }
     isBusy.value = false;
@@ -157,7 +169,7 @@ function Editor({
   /** States why a value that is not shown anymore was not saved. */
   function reportLoss(): void {
     const conflict = theirs.value !== null && t("field.conflict", { theirs: theirs.value || "–", mine: text.value || "–" });
-    const why = conflict || error.value || input.current?.validationMessage || hint || "";
+    const why = conflict || error.value || input.current?.validationMessage || hint || t("error.Forbidden");
     notify(t("field.notSaved", { field: label, why }));
   }
 
@@ -190,7 +202,7 @@ function Editor({
       {isReadOnly ? (
         <bdi class="value">{type === "boolean" ? yesOrNo(value) : value || "–"}</bdi>
       ) : type === "boolean" ? (
-        <select {...common} value={text.value} onChange={(event) => {
+        <select {...common} value={text.value} onBlur={() => leave.current()} onChange={(event) => {
           text.value = event.currentTarget.value;
           void store(text.value);
         }}>
