@@ -48,6 +48,7 @@ export function PersonalData({ id = "" }: Parameters) {
     ]);
     data.history.value = pages.flatMap((page) => page.history);
     data.moreHistory.value = "";
+    await data.loadImports();
     return { pages, customFields, urls: new Map(webhooks.map((webhook) => [webhook.id, webhook.url])) };
   }, id);
   const pages = loaded.data?.pages ?? [];

@@ -260,7 +260,7 @@ export function Subscribers({ id = "" }: Parameters) {
   /** Leads to the actions for the selection, or opens the person of the row with its menu. */
   function openMore(): void {
     if (focusSelectionActions()) return;
-    opensMenu.current = true;
+    opensMenu.current = activeRow() !== undefined;
     open(active.value);
   }
 

@@ -56,7 +56,7 @@ export class PersonData {
       ]);
       this.mailability.value = mailability;
       this.error.value = null;
-      void this.#loadImports();
+      void this.loadImports();
     } catch (error) {
       this.error.value = error;
     }
@@ -86,11 +86,11 @@ export class PersonData {
     const page = await callTagged("GET /api/subscribers/{id}/history", { ...this.#path, query });
     this.history.value = [...this.history.value, ...page.body.history];
     this.moreHistory.value = page.nextPage;
-    await this.#loadImports();
+    await this.loadImports();
   }
 
   /** Reads the imports that changed the person and are not known yet. */
-  async #loadImports(): Promise<void> {
+  async loadImports(): Promise<void> {
     const changes = [...this.history.value, ...(this.mailability.value ? [this.mailability.value] : [])];
     const ids = changes.map(({ source, operationId }) => (source === "IMPORT" ? operationId : undefined));
     for (const id of new Set(ids)) {
