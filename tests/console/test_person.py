@@ -165,6 +165,51 @@ def test_change_is_saved_when_the_field_is_left(person: Person) -> None:
     assert stored("firstName") == "Augusta"
 
 
+def test_part_of_a_value_is_not_saved_when_the_window_or_a_dialog_takes_the_focus(
+    person: Person,
+) -> None:
+    account, page = person.account, person.page
+    ada = add_person(account, isConfirmed=True)["id"]
+    person.sign_in()
+    shown = show(person, ada)
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.method))
+
+    # Another window leaves the focus of the page where it is.
+    name, address = shown.get_by_label("First name"), shown.get_by_label("Email")
+    name.fill("Aug")
+    name.dispatch_event("blur")
+    expect(shown.get_by_role("button", name="Save")).to_be_visible()
+    page.keyboard.press("Escape")
+    address.fill("ada@example.co")
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    address.focus()
+    page.keyboard.press("Tab")
+    expect(name).to_be_focused()
+    expect(address).to_have_value("ada@example.co")
+    assert "PATCH" not in requests
+
+    # Escape leads back to the address, and restores it.
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    expect(address).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(address).to_have_value("ada@example.com")
+    address.fill("ada@example.co")
+    shown.get_by_role("button", name="Close").click()
+    expect(page.locator(".notice")).to_contain_text("was not saved: A confirmed person must")
+    subscriber = account.ok("GetSubscriber", id=ada)["subscriber"]
+    assert (subscriber["email"], subscriber["status"]) == ("ada@example.com", "CONFIRMED")
+
+    shown = show(person, ada)
+    shown.get_by_label("Email").fill("ada@example.net")
+    page.keyboard.press("Enter")
+    expect(shown).to_contain_text("Waiting for confirmation")
+
+
 def test_conflict_shows_both_values_and_another_field_is_no_conflict(person: Person) -> None:
     account, subscriber_id = person.account, add_person(person.account, firstName="Ada")["id"]
     person.sign_in()

@@ -116,12 +116,14 @@ def test_addresses_of_a_file_are_blocked_and_wrong_rows_are_named(
     page.get_by_role("button", name="Block addresses").click()
     dialog = page.get_by_role("dialog")
 
+    dialog.get_by_label("Addresses, one a line").fill("p0001@example.com")
     dialog.get_by_label("Or a file").set_input_files(file)
     dialog.get_by_label("Reason").select_option("Bounced")
-    dialog.get_by_role("button", name="Block addresses").click()
+    dialog.get_by_role("button", name="Block 1 address and the file").click()
 
     expect(dialog).to_contain_text("1 row: address is not valid line 3")
-    expect(page.get_by_text("2 addresses blocked, 1 person in the list").first).to_be_attached()
+    expect(page.get_by_text("3 addresses blocked, 2 people in the list").first).to_be_attached()
+    expect(dialog.get_by_label("Addresses, one a line")).to_have_value("")
     reasons = {each["reason"] for each in account.ok("ListSuppressions")["suppressions"]}
     assert reasons == {"COMPLAINED", "BOUNCED"}
     opted_out = account.ok("GetSubscriber", id="p0000@example.com")["subscriber"]

@@ -11,7 +11,7 @@ import { focusMain } from "./focus.ts";
 import { useShortcuts } from "./keys.ts";
 import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
-import { failure, hasEnded, load, session } from "./session.ts";
+import { failure, hasEnded, load, resume, session } from "./session.ts";
 import { TABLE_KEYS } from "./table_keys.ts";
 import { clock, errorText, t } from "./texts.ts";
 import { startOf, type View, VIEWS } from "./views.ts";
@@ -37,6 +37,11 @@ export function App() {
 function SignInAgain() {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    const look = () => !document.hidden && void resume();
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, []);
   return (
     <dialog
       ref={dialog}

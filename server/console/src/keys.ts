@@ -67,6 +67,7 @@ export function listenForKeys(): void {
     // An element in one that is closed can have the focus for a moment.
     const layer = target.closest("dialog, [popover]");
     if (layer?.matches("[open], :popover-open")) return;
+    if (!layer && document.querySelector("dialog:modal")) return;
     if (!layer && name !== "Ctrl+k" && target.closest("input:not([type=checkbox]), select, textarea")) return;
     const sequence = Date.now() - firstAt < SEQUENCE_TIME ? `${first} ${name}` : "";
     first = name;

@@ -1,6 +1,6 @@
 // Operations that this person started: their progress is shown until they end, in all views.
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { announce } from "./announce.ts";
 import { ApiError, call, ConnectionError, url } from "./api/client.ts";
 import type { Operation } from "./api/types.ts";
@@ -16,11 +16,25 @@ export const followed = signal<Operation[]>([]);
 /** The number of operations that ended: lists load again when it changes. */
 export const ended = signal(0);
 
+let account = "";
+/** Stops following when another account signs in, or the person signs out. */
+let following = new AbortController();
+effect(() => {
+  const current = session.value?.account?.id ?? "";
+  if (current === account) return;
+  account = current;
+  following.abort();
+  following = new AbortController();
+  followed.value = [];
+});
+
 /** Shows the progress of an operation, and then what it did. Gives its last state to `take`. */
 export function track(operation: Operation, take: (last: Operation) => void = () => {}): void {
+  const { signal: stopped } = following;
   show(operation);
-  void follow(operation, show).then(
+  void follow(operation, (current) => !stopped.aborted && show(current), stopped).then(
     (last) => {
+      if (stopped.aborted) return;
       announce(doneText(last));
       if (!isExport(last)) ended.value += 1;
       take(last);
@@ -93,8 +107,9 @@ export async function follow(
       current = (await call("GET /api/operations/{id}", { path, signal })).operation;
       take(current);
     } catch (error) {
-      const isTemporary = error instanceof ApiError && (error.status === 429 || error.status >= 500);
-      if (!isTemporary && !(error instanceof ConnectionError)) throw error;
+      // After 401, the person can sign in again.
+      const isTemporary = error instanceof ApiError && ([401, 429].includes(error.status) || error.status >= 500);
+      if (signal?.aborted || (!isTemporary && !(error instanceof ConnectionError))) throw error;
       await new Promise((resolve) => setTimeout(resolve, RETRY_WAIT));
     }
   }

@@ -38,6 +38,17 @@ export async function load(): Promise<void> {
   }
 }
 
+/** Continues if the person has signed in again in another tab. */
+export async function resume(): Promise<void> {
+  try {
+    session.value = await call("GET /api/session");
+  } catch {
+    return;
+  }
+  restored.value += 1;
+  hasEnded.value = false;
+}
+
 /** Begins a session with the token of a link, the whole link, or an API key. */
 export async function signIn(text: string): Promise<void> {
   const token = text.trim();

@@ -58,7 +58,7 @@ export function doneText(operation: Operation): string {
     texts.push(plural(`batch.done.${kindOf(operation)}`, changed - deleted, values));
   }
   if (state === "CANCELLED") texts.unshift(t("batch.canceled", { processed: number(processed), total: number(total) }));
-  if (state === "FAILED") texts.unshift(t(job ? "operation.FAILED" : "batch.failed"));
+  if (state === "FAILED") texts.unshift(job ? `${t("operation.FAILED")}.` : t("batch.failed"));
   if (operation.unchanged) texts.push(plural(`batch.same.${kindOf(operation)}`, operation.unchanged));
   return [...texts, ...failures(operation)].join(" ");
 }

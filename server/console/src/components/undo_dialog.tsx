@@ -31,7 +31,7 @@ export function UndoDialog({
       title={t("undo.title")}
       verb={(count, counted) => {
         const changed = counted?.wouldChange ?? count;
-        return plural(counted?.deleted === changed ? "batch.button.delete" : "undo.verb", changed);
+        return plural(changed > 0 && counted?.deleted === changed ? "batch.button.delete" : "undo.verb", changed);
       }}
       // People whom an import added are deleted.
       danger={(counted) => Boolean(counted?.deleted)}

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { notify } from "../announce.ts";
-import { call, callTagged } from "../api/client.ts";
+import { callTagged } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { ActorName } from "../components/actor_name.tsx";
 import { Part } from "../components/part.tsx";
@@ -11,6 +11,7 @@ import { More, usePaged } from "../components/paged.tsx";
 import { Time } from "../components/time.tsx";
 import { canUndo, UndoDialog } from "../components/undo_dialog.tsx";
 import { useLoaded } from "../load.ts";
+import { cancel, isExport } from "../operations.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { canWrite } from "../session.ts";
@@ -38,9 +39,9 @@ function OperationList() {
     (operations) => (operations.some(({ done }) => !done) ? REFRESH_RUNNING : REFRESH),
   );
   const undone = useSignal<Operation | null>(null);
-  async function cancel({ id }: Operation): Promise<void> {
+  async function stop(operation: Operation): Promise<void> {
     try {
-      await call("POST /api/operations/{id}/cancel", { path: { id } });
+      await cancel(operation);
     } catch (error) {
       notify(errorText(error));
     }
@@ -104,8 +105,8 @@ function OperationList() {
                       <Time value={operation.createdAt} as="ago" />
                     </td>
                     <td class="end">
-                      {canWrite.value && !operation.done && (
-                        <button type="button" class="plain" onClick={() => void cancel(operation)}>
+                      {(canWrite.value || isExport(operation)) && !operation.done && (
+                        <button type="button" class="plain" onClick={() => void stop(operation)}>
                           {t("operation.cancel")}
                         </button>
                       )}

@@ -36,7 +36,7 @@ export function Home() {
           </button>
         )}
       </header>
-      <Numbers of={totals} days={days.data} />
+      <Numbers of={totals} />
       {isEmpty ? (
         <FirstSteps onAdd={() => (adds.value = true)} />
       ) : (

@@ -19,9 +19,9 @@ import { DeliveryLabel } from "./webhooks/deliveries.tsx";
 /** What proves the consent of a person or its end, as a page to print. */
 export function ConsentRecord({ id = "" }: Parameters) {
   const data = useMemo(() => new PersonData(id, undefined, () => {}), [id]);
-  const loaded = useLoaded(async () => {
-    await loadAll(data);
-    while (data.moreHistory.value) await data.loadMoreHistory();
+  const loaded = useLoaded(async (signal) => {
+    await loadAll(data, signal);
+    while (data.moreHistory.value) await data.loadMoreHistory(signal);
     // Other fields and tags are no part of the record.
     data.history.value = data.history.value.filter(
       ({ type, after }) => type !== "TAGS_CHANGED" && (type !== "FIELDS_CHANGED" || after?.email !== undefined),
@@ -38,16 +38,17 @@ export function ConsentRecord({ id = "" }: Parameters) {
 /** All that is stored about a person, as a page to print. */
 export function PersonalData({ id = "" }: Parameters) {
   const data = useMemo(() => new PersonData(id, undefined, () => {}), [id]);
-  const loaded = useLoaded(async () => {
+  const loaded = useLoaded(async (signal) => {
     const query = { limit: 100 };
     const [pages, { customFields }, { webhooks }] = await Promise.all([
-      data.personalData(),
-      call("GET /api/custom-fields", { query }),
-      call("GET /api/webhooks", { query }),
-      loadAll(data),
+      data.personalData(signal),
+      call("GET /api/custom-fields", { query, signal }),
+      call("GET /api/webhooks", { query, signal }),
+      loadAll(data, signal),
     ]);
     data.history.value = pages.flatMap((page) => page.history);
     data.moreHistory.value = "";
+    await data.loadImports(signal);
     return { pages, customFields, urls: new Map(webhooks.map((webhook) => [webhook.id, webhook.url])) };
   }, id);
   const pages = loaded.data?.pages ?? [];
@@ -113,8 +114,8 @@ export function PersonalData({ id = "" }: Parameters) {
   );
 }
 
-async function loadAll(data: PersonData): Promise<void> {
-  await data.load();
+async function loadAll(data: PersonData, signal: AbortSignal): Promise<void> {
+  await data.load(signal);
   if (data.error.value) throw data.error.value;
 }
 

@@ -260,7 +260,7 @@ export function Subscribers({ id = "" }: Parameters) {
   /** Leads to the actions for the selection, or opens the person of the row with its menu. */
   function openMore(): void {
     if (focusSelectionActions()) return;
-    opensMenu.current = true;
+    opensMenu.current = activeRow() !== undefined;
     open(active.value);
   }
 
@@ -299,6 +299,8 @@ export function Subscribers({ id = "" }: Parameters) {
     { keys: ["["], text: "keys.previousPerson", when: () => id !== "", run: () => move(active.value - 1) },
   ]);
 
+  // A range ends the selection for which it was begun.
+  if (selected.value.isEmpty || selected.value.isAll) endsRange.current = false;
   const rows = list.value;
   const openId = id;
   const hasFew = (current()?.total ?? Infinity) <= FEW && anywhere(wanted) !== "";

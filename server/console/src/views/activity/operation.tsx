@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
+import type { Operation } from "../../api/types.ts";
 import { ActorName } from "../../components/actor_name.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { loadNames } from "../../components/operation_names.ts";
@@ -12,6 +13,7 @@ import { canUndo, UndoDialog } from "../../components/undo_dialog.tsx";
 import { copy } from "../../copying.ts";
 import { useShortcuts } from "../../keys.ts";
 import { useLoaded } from "../../load.ts";
+import { cancel, isExport } from "../../operations.ts";
 import { go, href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, number, plural, t } from "../../texts.ts";
@@ -39,12 +41,13 @@ export function OperationDetail({ id }: { id: string }) {
     wasRunning.current = current?.done === false;
   }, [current]);
 
-  async function cancel(): Promise<void> {
+  async function stop(operation: Operation): Promise<void> {
     try {
-      loaded.replace((await call("POST /api/operations/{id}/cancel", { path: { id } })).operation);
+      await cancel(operation);
     } catch (error) {
       notify(errorText(error));
     }
+    loaded.reload();
   }
 
   return (
@@ -66,8 +69,8 @@ export function OperationDetail({ id }: { id: string }) {
                 <OperationLabel operation={operation} />
                 {operation.dryRun && <span class="state idle">{t("operation.trial")}</span>}
                 <span class="space" />
-                {canWrite.value && !operation.done && (
-                  <button type="button" onClick={() => void cancel()}>
+                {(canWrite.value || isExport(operation)) && !operation.done && (
+                  <button type="button" onClick={() => void stop(operation)}>
                     {t("operation.cancel")}
                   </button>
                 )}

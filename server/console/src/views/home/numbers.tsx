@@ -1,4 +1,4 @@
-import type { DailyStatistics, GetStatisticsResponse } from "../../api/types.ts";
+import type { GetStatisticsResponse } from "../../api/types.ts";
 import { Part } from "../../components/part.tsx";
 import type { Loaded } from "../../load.ts";
 import { href } from "../../router.ts";
@@ -6,19 +6,8 @@ import { number, signed, t } from "../../texts.ts";
 
 const LOST = "status = (UNSUBSCRIBED OR BOUNCED OR COMPLAINED)";
 
-/** The days of the growth, which has imported people in it. */
-const GROWTH_DAYS = 30;
-
 /** Three numbers, which lead to the people they count. */
-export function Numbers({
-  of: loaded,
-  days = [],
-}: {
-  of: Loaded<GetStatisticsResponse>;
-  /** What changed on the last days. */
-  days: DailyStatistics[] | undefined;
-}) {
-  const imported = days.slice(-GROWTH_DAYS).reduce((sum, day) => sum + day.imported, 0);
+export function Numbers({ of: loaded }: { of: Loaded<GetStatisticsResponse> }) {
   const counts = loaded.data?.byStatus;
   const isLoading = !loaded.data && !loaded.error;
   const lost = counts && counts.unsubscribed + counts.bounced + counts.complained;
@@ -32,7 +21,6 @@ export function Numbers({
           <Count to="/subscribers?status=CONFIRMED" count={counts?.confirmed} isLoading={isLoading} title={t("home.mailable")} />
           <small>
             {loaded.data ? t("home.growth", { count: signed(loaded.data.netGrowth ?? 0) }) : isLoading && <span class="skeleton" />}
-            {imported > 0 && ` · ${t("growth.imported", { count: number(imported) })}`}
           </small>
         </li>
         <li>

@@ -16,6 +16,10 @@ export function CheckStep({ model, job }: StepProps) {
   const isChecking = useSignal(false);
   // Choices that the next check applies.
   const chosen = useSignal<ImportOptions | null>(null);
+  useEffect(() => () => {
+    // Another step is shown.
+    if (chosen.value) void model.choose(chosen.value);
+  }, []);
   const { summary, state } = job;
   const isRunning = state === "RUNNING";
   const counted = state === "READY" && job.dryRun && summary ? summary : null;
@@ -33,8 +37,9 @@ export function CheckStep({ model, job }: StepProps) {
     isBusy.value = true;
     isChecking.value = dryRun;
     try {
-      if (chosen.value) await model.choose(chosen.value);
+      const options = chosen.value;
       chosen.value = null;
+      if (options) await model.choose(options);
       // The view shows what is left to decide, or the error.
       if (!(await model.settled())) return;
       await model.start(dryRun);

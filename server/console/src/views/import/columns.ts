@@ -43,12 +43,12 @@ const DATES: readonly string[] = ["createdAt", "confirmedAt", "unsubscribedAt", 
 const NUMERIC = /^(?!0+\D)(\d{1,2})\D(\d{1,2})\D\d+/;
 
 /** Names of columns in other languages, by field. */
-const NAMES: Readonly<Record<string, Choice>> = Object.fromEntries(
+const NAMES: ReadonlyMap<string, Choice> = new Map(
   Object.entries({
     email: "mail mailadresse emailadresse adresseemail courriel correo correoelectrónico indirizzoemail",
     firstName: "vorname fname prénom nombre nome voornaam",
     lastName: "nachname familienname lname surname nom apellido apellidos cognome sobrenome achternaam",
-  }).flatMap(([field, names]) => names.split(" ").map((name) => [name, field])),
+  }).flatMap(([field, names]) => names.split(" ").map((name) => [name, field] as const)),
 );
 
 /** A column with what is done with it. */
@@ -165,7 +165,7 @@ export function suggested(all: readonly Decided[], options: ImportOptions, forma
   const taken = new Set(all.map(({ choice }) => choice));
   let changed = options;
   for (const one of all) {
-    const field = one.choice === "" && !one.column.looksLikeConsent ? NAMES[key(one.column.name)] : undefined;
+    const field = one.choice === "" && !one.column.looksLikeConsent ? NAMES.get(key(one.column.name)) : undefined;
     if (!field || taken.has(field)) continue;
     taken.add(field);
     changed = decided(changed, one, field, format);

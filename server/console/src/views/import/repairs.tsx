@@ -1,9 +1,11 @@
 import type { ComponentChildren } from "preact";
 import type { ImportOptions, UnrecognizedCells } from "../../api/types.ts";
-import { named, number, pluralParts, quoted, t } from "../../texts.ts";
+import { named, number, parts, pluralParts, quoted, t } from "../../texts.ts";
 
 const STATUSES = ["CONFIRMED", "UNCONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED"] as const;
 const ORDERS = ["DMY", "MDY", "YMD"] as const;
+/** The server gives no more words of a column. */
+const MOST_WORDS = 3;
 
 interface Choosing {
   options: ImportOptions;
@@ -65,6 +67,7 @@ function counted(
   examples: string[],
 ): ComponentChildren {
   const values = { count: number(rows), column: <b dir="auto">{column}</b>, examples: listed(examples) };
+  if (key === "import.unknownCells" && examples.length >= MOST_WORDS) return parts("import.someUnknownCells", values);
   return pluralParts(key, rows, values);
 }
 

@@ -4,6 +4,7 @@ import { announce, notify } from "../../announce.ts";
 import { ApiError } from "../../api/client.ts";
 import type { CustomField } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
+import { session } from "../../session.ts";
 import { errorText, parts, t } from "../../texts.ts";
 import { type Changes, Conflict, type PersonData } from "./person_data.ts";
 
@@ -12,12 +13,16 @@ const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /** Moves the focus to a field whose value could not be saved. Returns whether there is one. */
 export function focusUnsaved(): boolean {
-  const field = document.querySelector<HTMLElement>(".editor.unsaved input");
+  const field = document.querySelector<HTMLElement>(".editor.unsaved :is(input, select)");
   field?.focus();
   return field !== null;
 }
 
-/** A field of a person, edited in place: Enter and leaving it save, Escape restores. */
+/**
+ * A field of a person, edited in place: Enter and leaving it save, Escape restores.
+ *
+ * Only Enter saves an address: a confirmed person has to confirm a new one again.
+ */
 export function FieldEditor({
   name,
   ...props
@@ -33,6 +38,7 @@ export function FieldEditor({
     <Editor
       {...props}
       type="text"
+      isLeftUnsaved={name === "email"}
       save={(text) => props.data.change({ [name]: text }, (subscriber) => subscriber[name], props.value)}
     />
   );
@@ -81,6 +87,7 @@ function Editor({
   value,
   type,
   hint,
+  isLeftUnsaved = false,
   isReadOnly,
   save,
 }: {
@@ -89,6 +96,8 @@ function Editor({
   value: string;
   type: "text" | "number" | "date" | "boolean";
   hint?: string;
+  /** Whether a change is not saved when the field is left. */
+  isLeftUnsaved?: boolean;
   isReadOnly: boolean;
   save: (text: string) => Promise<void>;
 }) {
@@ -101,16 +110,28 @@ function Editor({
   const isChanged = text.value !== value;
   const input = useRef<HTMLInputElement>(null);
   const isShown = useRef(true);
+  const own = useRef(session.peek());
   // A part of a date or a number has no value.
   const isComplete = useRef(true);
   const leave = useRef(() => {});
   leave.current = () => {
-    if (isChanged && isComplete.current && !error.value && theirs.value === null) void store(text.value);
+    if (!isLeftUnsaved && isChanged && isComplete.current && !error.value && theirs.value === null) void store(text.value);
+    else if (!isShown.current) lose.current();
+  };
+  const lose = useRef(() => {});
+  lose.current = () => {
+    if (!isBusy.value && (isChanged || !isComplete.current)) reportLoss();
   };
   useEffect(() => () => {
     // The browser can go back without the event that the field lost the focus.
     isShown.current = false;
-    leave.current();
+    // The next session must not save what was entered in this one.
+    const { account, session: now } = session.value ?? {};
+    const isSameAccount = account?.id === own.current?.account?.id;
+    if (isSameAccount && now?.scope === own.current?.session?.scope) leave.current();
+    else if (isSameAccount) lose.current();
+    // An element that is removed can lose the focus after that.
+    leave.current = () => {};
   }, []);
   useEffect(() => {
     if (!isChanged) return;
@@ -137,11 +158,19 @@ function Editor({
       setTimeout(() => (isSaved.value = false), SAVED_TIME);
     } catch (problem) {
       if (problem instanceof Conflict) theirs.value = String(problem.theirs ?? "");
-      else error.value = problem instanceof ApiError ? (problem.details[0]?.message ?? errorText(problem)) : errorText(problem);
-      const why = theirs.value === null ? error.value : t("field.conflict", { theirs: theirs.value || "–", mine: changed || "–" });
-      if (!isShown.current) notify(t("field.notSaved", { field: label, why }));
+      else if (!(problem instanceof ApiError)) error.value = errorText(problem);
+      // After the person has signed in again, leaving the field saves it.
+      else if (problem.status !== 401 || !isShown.current) error.value = problem.details[0]?.message ?? errorText(problem);
+      if (!isShown.current) reportLoss();
     }
     isBusy.value = false;
+  }
+
+  /** States why a value that is not shown anymore was not saved. */
+  function reportLoss(): void {
+    const conflict = theirs.value !== null && t("field.conflict", { theirs: theirs.value || "–", mine: text.value || "–" });
+    const why = conflict || error.value || input.current?.validationMessage || hint || t("error.Forbidden");
+    notify(t("field.notSaved", { field: label, why }));
   }
 
   function restore(): void {
@@ -153,6 +182,7 @@ function Editor({
     if (input.current) input.current.value = value;
   }
 
+  const isUnsaved = error.value !== "" || theirs.value !== null || (isLeftUnsaved && isChanged);
   const common = {
     id,
     "aria-invalid": error.value ? ("true" as const) : undefined,
@@ -160,7 +190,7 @@ function Editor({
   };
   return (
     <form
-      class={error.value || theirs.value !== null ? "editor unsaved" : "editor"}
+      class={isUnsaved ? "editor unsaved" : "editor"}
       onSubmit={(event) => {
         event.preventDefault();
         void store(text.value);
@@ -172,7 +202,7 @@ function Editor({
       {isReadOnly ? (
         <bdi class="value">{type === "boolean" ? yesOrNo(value) : value || "–"}</bdi>
       ) : type === "boolean" ? (
-        <select {...common} value={text.value} onChange={(event) => {
+        <select {...common} value={text.value} onBlur={() => leave.current()} onChange={(event) => {
           text.value = event.currentTarget.value;
           void store(text.value);
         }}>
@@ -196,8 +226,12 @@ function Editor({
             text.value = event.currentTarget.value;
             isComplete.current = !event.currentTarget.validity.badInput;
             error.value = "";
+            // The same value as the stored one is no conflict.
+            if (text.value === value) theirs.value = null;
           }}
           onBlur={(event) => {
+            // Only the window lost the focus.
+            if (document.activeElement === event.currentTarget) return;
             if (isComplete.current) leave.current();
             else error.value = event.currentTarget.validationMessage;
           }}

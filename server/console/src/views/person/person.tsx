@@ -61,7 +61,9 @@ export function Person({
   const isChangeable = canWrite.value && mailability !== null && subscriber !== null;
 
   useEffect(() => {
-    void data.load();
+    const request = new AbortController();
+    void data.load(request.signal);
+    return () => request.abort();
   }, [data, restored.value, ended.value]);
   useEffect(() => {
     // On a phone the panel replaces the list.

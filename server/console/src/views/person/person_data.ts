@@ -48,23 +48,23 @@ export class PersonData {
   }
 
   /** Reads everything. An address without a subscriber has a mailability only. */
-  async load(): Promise<void> {
+  async load(signal?: AbortSignal): Promise<void> {
     try {
       const [mailability] = await Promise.all([
-        call("GET /api/subscribers/{id}/mailability", this.#path),
-        this.#loadSubscriber(),
+        call("GET /api/subscribers/{id}/mailability", { ...this.#path, signal }),
+        this.#loadSubscriber(signal),
       ]);
       this.mailability.value = mailability;
       this.error.value = null;
-      void this.#loadImports();
+      void this.loadImports(signal);
     } catch (error) {
-      this.error.value = error;
+      if (!signal?.aborted) this.error.value = error;
     }
   }
 
-  async #loadSubscriber(): Promise<void> {
+  async #loadSubscriber(signal?: AbortSignal): Promise<void> {
     try {
-      const found = await callTagged("GET /api/subscribers/{id}", { ...this.#path, query: { view: "FULL" } });
+      const found = await callTagged("GET /api/subscribers/{id}", { ...this.#path, query: { view: "FULL" }, signal });
       this.subscriber.value = found.body.subscriber;
       this.#etag = found.etag;
     } catch (error) {
@@ -73,32 +73,32 @@ export class PersonData {
       return;
     }
     const [history, segments] = await Promise.all([
-      callTagged("GET /api/subscribers/{id}/history", this.#path),
-      call("GET /api/subscribers/{id}/segments", { ...this.#path, query: { limit: 100 } }),
+      callTagged("GET /api/subscribers/{id}/history", { ...this.#path, signal }),
+      call("GET /api/subscribers/{id}/segments", { ...this.#path, query: { limit: 100 }, signal }),
     ]);
     this.history.value = history.body.history;
     this.moreHistory.value = history.nextPage;
     this.segments.value = segments.segments;
   }
 
-  async loadMoreHistory(): Promise<void> {
+  async loadMoreHistory(signal?: AbortSignal): Promise<void> {
     const query = { pageToken: this.moreHistory.value };
-    const page = await callTagged("GET /api/subscribers/{id}/history", { ...this.#path, query });
+    const page = await callTagged("GET /api/subscribers/{id}/history", { ...this.#path, query, signal });
     this.history.value = [...this.history.value, ...page.body.history];
     this.moreHistory.value = page.nextPage;
-    await this.#loadImports();
+    await this.loadImports(signal);
   }
 
   /** Reads the imports that changed the person and are not known yet. */
-  async #loadImports(): Promise<void> {
+  async loadImports(signal?: AbortSignal): Promise<void> {
     const changes = [...this.history.value, ...(this.mailability.value ? [this.mailability.value] : [])];
     const ids = changes.map(({ source, operationId }) => (source === "IMPORT" ? operationId : undefined));
     for (const id of new Set(ids)) {
       if (!id || this.imports.value.has(id)) continue;
       try {
-        const { importId = "" } = (await call("GET /api/operations/{id}", { path: { id } })).operation;
+        const { importId = "" } = (await call("GET /api/operations/{id}", { path: { id }, signal })).operation;
         this.#addImport(id, { id: importId });
-        const { name } = (await call("GET /api/imports/{id}", { path: { id: importId } })).import;
+        const { name } = (await call("GET /api/imports/{id}", { path: { id: importId }, signal })).import;
         this.#addImport(id, { id: importId, name });
       } catch (error) {
         // Operations and imports are deleted after a while.
@@ -167,11 +167,11 @@ export class PersonData {
   }
 
   /** Returns all stored data about the person, with all pages of events. */
-  async personalData(): Promise<GetSubscriberPersonalDataResponse[]> {
+  async personalData(signal?: AbortSignal): Promise<GetSubscriberPersonalDataResponse[]> {
     const pages = [];
     let pageToken = "";
     do {
-      const page = await callTagged("GET /api/subscribers/{id}/personal-data", { ...this.#path, query: { pageToken } });
+      const page = await callTagged("GET /api/subscribers/{id}/personal-data", { ...this.#path, query: { pageToken }, signal });
       pages.push(page.body);
       pageToken = page.nextPage;
     } while (pageToken);

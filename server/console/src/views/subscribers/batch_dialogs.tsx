@@ -137,7 +137,7 @@ export function StatusDialog({ group, ...props }: Props) {
       isBlocked={status === "CONFIRMED" && !consentSource}
       numbers={(dryRun) => (
         <>
-          {size.value !== group.size && (
+          {leftOut.length > 0 && size.value !== group.size && (
             <p class="changed">{plural("batch.selectionChanged", size.value, { before: number(group.size) })}</p>
           )}
           <p>{plural("selection.count", size.value)}:</p>

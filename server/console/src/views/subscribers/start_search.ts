@@ -13,7 +13,7 @@ export function startSearch(): void {
 /** Searches for an address that is pasted outside of fields. */
 export function findPasted(event: ClipboardEvent): void {
   const target = event.target instanceof Element ? event.target : document.body;
-  if (target.closest("input, textarea, dialog, [popover]")) return;
+  if (target.closest("input, textarea, dialog, [popover]") || document.querySelector("dialog:modal")) return;
   const found = pastedAddress(event.clipboardData?.getData("text/plain") ?? "");
   if (!found) return;
   event.preventDefault();

@@ -13,7 +13,7 @@ const REASONS = ["MANUAL", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED"] as const;
 
 type Sum = Pick<ImportSuppressionsSummary, "added" | "existing" | "optedOut">;
 
-/** Blocks the addresses of a text or a file. Those that the server rejects stay in the text. */
+/** Blocks the addresses of a text and a file. Those that the server rejects stay in the text. */
 export function BlockDialog({ start, onClose, onBlocked }: { start: string; onClose: () => void; onBlocked: () => void }) {
   const text = useSignal(start);
   const reason = useSignal<Suppression["reason"]>("MANUAL");
@@ -30,39 +30,51 @@ export function BlockDialog({ start, onClose, onBlocked }: { start: string; onCl
     onBlocked();
   }
 
-  /** Blocks the addresses of a file, which stays if rows of it failed. */
-  async function blockFile(chosen: File): Promise<boolean> {
+  function add(result: Sum, sum: Sum): void {
+    for (const name of ["added", "existing", "optedOut"] as const) sum[name] += result[name];
+  }
+
+  /** Blocks the addresses of a file. Returns whether no row of it failed. */
+  async function blockFile(chosen: File, sum: Sum): Promise<boolean> {
     const type = /\.(nd)?json$/i.test(chosen.name) ? "application/x-ndjson" : "text/csv";
     const body = new Blob([chosen], { type: /\.zip$/i.test(chosen.name) ? "application/zip" : type });
     const query = { reason: reason.value, results: "SUMMARY" as const };
     const response = await call("POST /api/suppressions/import", { query, body });
     const { summary } = response as { summary: ImportSuppressionsSummary };
-    report(summary);
+    add(summary, sum);
     reasons.value = summary.reasons;
     return summary.failed === 0;
   }
 
-  async function block(): Promise<boolean> {
-    if (file.value) return await blockFile(file.value);
-    const sum: Sum = { added: 0, existing: 0, optedOut: 0 };
+  /** Blocks the addresses of the text, in which those that failed stay. Returns whether there are none. */
+  async function blockText(sum: Sum): Promise<boolean> {
     const failed: string[] = [];
     for (let first = 0; first < addresses.length; first += LIMIT) {
       const emails = addresses.slice(first, first + LIMIT);
       const result = await call("POST /api/suppressions", { body: { emails, reason: reason.value } });
-      for (const name of ["added", "existing", "optedOut"] as const) sum[name] += result[name];
+      add(result, sum);
       failed.push(...result.failed.map((failure) => emails[failure.index] ?? failure.email));
     }
-    report(sum);
     rejected.value = failed.length;
     text.value = failed.join("\n");
     return failed.length === 0;
+  }
+
+  async function block(): Promise<boolean> {
+    const sum: Sum = { added: 0, existing: 0, optedOut: 0 };
+    try {
+      const isFileBlocked = !file.value || (await blockFile(file.value, sum));
+      return (await blockText(sum)) && isFileBlocked;
+    } finally {
+      report(sum);
+    }
   }
 
   return (
     <FormDialog
       danger
       title={t("block.title")}
-      verb={addresses.length && !file.value ? plural("block.button", addresses.length) : t("block.title")}
+      verb={addresses.length ? plural(file.value ? "block.withFile" : "block.button", addresses.length) : t("block.title")}
       keep={t("cancel")}
       onSubmit={block}
       onClose={onClose}
@@ -74,7 +86,6 @@ export function BlockDialog({ start, onClose, onBlocked }: { start: string; onCl
           class="mono"
           rows={6}
           required={!file.value}
-          disabled={file.value !== null}
           dir="ltr"
           spellcheck={false}
           value={text.value}
