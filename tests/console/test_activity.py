@@ -168,6 +168,7 @@ def test_operation_is_undone_in_four_actions_after_its_effect_is_stated(person: 
     expect(dialog).to_contain_text("1 were changed since, and stay as they are")
     dialog.get_by_role("button", name="Undo for 2 people").click()
 
+    expect(page).not_to_have_url(re.compile(operation["id"]))
     expect(page.get_by_role("heading", name="Undo")).to_be_visible()
     expect(page.locator(".page-head .state")).to_have_text("Done")
     tags = {each["email"]: each["tags"] for each in account.ok("ListSubscribers")["subscribers"]}

@@ -182,7 +182,7 @@ def test_what_was_typed_is_kept_when_the_session_ends_or_the_server_is_away(
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
     # The browser closes a dialog after two Escapes, and the page opens it again.
-    page.wait_for_function("document.elementFromPoint(640, 20).closest('.cover') !== null")
+    expect(page.locator("dialog.cover:modal")).to_be_visible()
     person.check_accessibility()
     page.get_by_label("Sign-in link or API key").fill(account.key)
     page.keyboard.press("Enter")
