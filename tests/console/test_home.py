@@ -222,7 +222,7 @@ def test_part_that_fails_says_so_and_can_be_tried_again(person: Person) -> None:
     person.page.route("**/api/statistics/daily*", fail_once)
     person.sign_in()
     growth = block(person, "Growth")
-    expect(growth.get_by_role("alert")).to_contain_text("for request 7")
+    expect(growth.get_by_role("alert")).to_contain_text("request ID 7")
     expect(person.page.get_by_role("link", name="1 Unconfirmed")).to_be_visible()
 
     growth.get_by_role("button", name="Try again").click()
