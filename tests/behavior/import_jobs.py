@@ -13,6 +13,14 @@ from roster.v1 import imports_pb2 as pb
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, Response, to_json
 
+FILE = (
+    b"email,firstName,town\r\n"
+    b"ada@example.com,Ada,Paris\r\n"
+    b"bob@,Bob,Rome\r\n"
+    b"eve@example.com,Eve,\r\n"
+)
+CREATE = {"unknownColumns": "CREATE_FIELDS"}
+
 Job = dict[str, Any]
 _ACTIVE = ("INSPECTING", "RUNNING")
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from rosterd.server.cli.transfer import import_job
+from rosterd.server.cli.transfer import import_upload
 
 from ..conftest import Account
 from ..stubs.lossy_proxy import Handler, Proxy, running
@@ -100,7 +100,7 @@ class EarlierVersion(Handler):
 def large_file(folder: Path) -> str:
     padding = {"firstName": "x" * 90, "lastName": "y" * 90}
     file = write_ndjson(folder / "people.ndjson", [{**row, **padding} for row in people(ROWS)])
-    assert import_job.PART_BYTES < os.path.getsize(file) < PARTS * import_job.PART_BYTES
+    assert import_upload.PART_BYTES < os.path.getsize(file) < PARTS * import_upload.PART_BYTES
     return file
 
 
@@ -112,12 +112,12 @@ def imports(account: Account) -> list[dict[str, Any]]:
 def test_incomplete_upload_is_continued_at_the_next_byte(
     http_account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_job, "RETRY_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(import_upload, "RETRY_TIMEOUT_SECONDS", 0.0)
     file, sent, is_lost = large_file(tmp_path), list[str](), [True]
 
     def lost(request: str) -> str | None:
         sent.append(request)
-        is_second = request.endswith(f"content?offset={import_job.PART_BYTES}")
+        is_second = request.endswith(f"content?offset={import_upload.PART_BYTES}")
         return REQUEST if is_second and is_lost[0] else None
 
     with forwarding(http_account, lost) as url:
@@ -130,7 +130,7 @@ def test_incomplete_upload_is_continued_at_the_next_byte(
     assert first.returncode == 8
     assert "The connection was lost." in first.stderr
     assert "Run the same command again to continue." in first.stderr
-    assert (left["state"], left["received"]) == ("UPLOADING", import_job.PART_BYTES)
+    assert (left["state"], left["received"]) == ("UPLOADING", import_upload.PART_BYTES)
     assert second.returncode == 0
     assert f"Continuing the import {left['id']} of {file}." in second.stderr
     assert sum("content?offset=" in request for request in sent) == PARTS - 1
@@ -252,7 +252,7 @@ def test_finished_import_is_reported_by_the_same_command(
     http_account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The service finishes an import without the command that started it."""
-    monkeypatch.setattr(import_job, "RETRY_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(import_upload, "RETRY_TIMEOUT_SECONDS", 0.0)
     file = write_ndjson(tmp_path / "people.ndjson", [*people(3), {"email": "invalid"}])
     sent, is_lost = list[str](), [True]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from rosterd.server.cli.transfer import import_job
+from rosterd.server.cli.transfer import import_upload
 
 from ..cli.transfers import transfer
 from ..conftest import Account
@@ -134,7 +134,7 @@ def test_import_continues_when_a_full_disk_has_space_again(tmp_path: Path) -> No
 def test_command_continues_when_a_full_disk_has_space_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_job, "RETRY_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(import_upload, "RETRY_TIMEOUT_SECONDS", 0.0)
     source = tmp_path / "p.csv"
     source.write_bytes(file(ROWS))
     with on_small_disk(tmp_path) as (account, disk):

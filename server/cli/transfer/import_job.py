@@ -11,11 +11,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, closing, suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import orjson
@@ -25,32 +24,31 @@ from ...serving.console import CommandError, ExitCode, errors, notice, pluralize
 from ...values.reason_counts import ReasonCounts
 from ..common.files import FileFormat
 from ..common.flags import error_text
-from ..common.progress import ByteProgress, RowProgress
+from ..common.progress import RowProgress
 from ..common.service_client import ServiceClient, fingerprint, line_blocks
 from .import_checkpoint import MAX_LINES, CheckpointFile, Tally
 from .import_failures import Failures
 from .import_options import OnConflict
 from .import_rows import SentRows
 from .import_source import Source
+from .import_upload import (
+    PRECEDED,
+    TRANSIENT,
+    Job,
+    code_of,
+    import_of,
+    upload,
+    with_retries,
+)
 
-PART_BYTES = 1 << 20
 MAX_BYTES = 2 << 30
 # Seconds between requests for the state of the import, at first and at most.
 FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.02, 0.5
 # Seconds for deleting an import that cannot be started.
 _CLEANUP_SECONDS = 5.0
 _ACTIVE = ("INSPECTING", "RUNNING")
-# Seconds for which a request is repeated while the service cannot be reached.
-RETRY_TIMEOUT_SECONDS = 30.0
-_RETRY_SECONDS = 0.5
-_TRANSIENT = (ExitCode.INCOMPLETE, ExitCode.UNREACHABLE)
 # Errors of a service without imports as jobs.
 _WITHOUT_JOBS = ("RouteNotFound", "MethodNotAllowed", "MethodNotImplemented")
-# Errors of a request that an earlier one, or another run of the same command, has preceded.
-_PRECEDED = ("UploadOffsetMismatch", "ImportStateConflict")
-
-Job = dict[str, Any]
-Returned = TypeVar("Returned")
 
 
 class _Content(NamedTuple):
@@ -127,7 +125,7 @@ class ImportJobRun:
 
     def hint(self, code: ExitCode) -> str:
         """Returns how to continue an incomplete run; empty if it has not started."""
-        if code not in (*_TRANSIENT, ExitCode.INTERRUPTED):
+        if code not in (*TRANSIENT, ExitCode.INTERRUPTED):
             return ""
         if self._phase == "RUNNING":
             return (
@@ -168,7 +166,7 @@ class ImportJobRun:
         if not import_id:
             return None
         try:
-            job = await self._get(import_id)
+            job = await import_of(self._client, import_id)
         except CommandError as error:
             if error.exit_code is not ExitCode.REJECTED:
                 raise
@@ -191,7 +189,7 @@ class ImportJobRun:
             created = await self._client.post("/api/imports", body, fields=self._options)
             job: Job = created["import"]
         except CommandError as error:
-            if _code_of(error) in _WITHOUT_JOBS:
+            if code_of(error) in _WITHOUT_JOBS:
                 return None
             raise
         except (LookupError, TypeError):
@@ -215,7 +213,8 @@ class ImportJobRun:
     async def _finish(self, job: Job, content: _Content, file_format: FileFormat) -> None:
         """Does what is left of an import."""
         if job["state"] == "UPLOADING":
-            await self._upload(int(job["received"]), content.size)
+            received = int(job["received"])
+            await upload(self._client, self._import_id, self._file, received, content.size)
         job = await self._settled("Inspecting")
         if job["state"] == "READY":
             self._show(job)
@@ -233,76 +232,27 @@ class ImportJobRun:
         except CommandError as error:
             self.failures_error = error
 
-    async def _upload(self, received: int, size: int) -> None:
-        offset = received
-        with ByteProgress() as progress:
-            async for part in self._parts(offset):
-                end = offset + len(part)
-                while received < end:
-                    progress.show("Uploading", received, size)
-                    now_received = await self._sent(part[received - offset :], received)
-                    if now_received is None:
-                        return
-                    received = now_received
-                offset = end
-
-    async def _sent(self, part: bytes, offset: int) -> int | None:
-        """Sends a part. Returns the received bytes; None if the import is not uploaded anymore."""
-        path = f"/api/imports/{self._import_id}/content"
-        try:
-            # A part that arrived can be sent again.
-            await _with_retries(partial(self._client.put, path, part, offset=str(offset)))
-        except CommandError as error:
-            if _code_of(error) not in _PRECEDED:
-                raise
-            job = await _with_retries(partial(self._get, self._import_id))
-            if job["state"] != "UPLOADING":
-                return None
-            if int(job["received"]) <= offset:
-                raise
-            return int(job["received"])
-        return offset + len(part)
-
     async def _start(self) -> None:
         try:
             path = f"/api/imports/{self._import_id}/start"
             await self._client.post(path, {}, fields=self._options)
         except CommandError as error:
-            if _code_of(error) not in _PRECEDED:
+            if code_of(error) not in PRECEDED:
                 raise
-            if (await self._get(self._import_id))["state"] == "READY":
+            if (await import_of(self._client, self._import_id))["state"] == "READY":
                 raise
-
-    async def _parts(self, offset: int) -> AsyncIterator[bytes]:
-        """Yields the content after some bytes in parts."""
-        waiting = bytearray()
-        with closing(Source(self._file)) as source:
-            await source.detect_format()
-            async for chunk in source.chunks():
-                skipped = min(offset, len(chunk))
-                offset -= skipped
-                waiting += chunk[skipped:]
-                while len(waiting) >= PART_BYTES:
-                    yield bytes(waiting[:PART_BYTES])
-                    del waiting[:PART_BYTES]
-        if waiting:
-            yield bytes(waiting)
 
     async def _settled(self, activity: str) -> Job:
         """Returns the import when none of its operations runs."""
         seconds = FIRST_POLL_SECONDS
-        get = partial(self._get, self._import_id)
+        get = partial(import_of, self._client, self._import_id)
         with RowProgress(0, 0, phase=activity) as progress:
-            while (job := await _with_retries(get))["state"] in _ACTIVE:
+            while (job := await with_retries(get))["state"] in _ACTIVE:
                 self._phase = job["state"]
                 progress.show(int(job["processedBytes"]), job["processed"], int(job["size"]))
                 await asyncio.sleep(seconds)
                 seconds = min(2 * seconds, MAX_POLL_SECONDS)
         self._phase = job["state"]
-        return job
-
-    async def _get(self, import_id: str) -> Job:
-        job: Job = (await self._client.get(f"/api/imports/{quote(import_id, safe='')}"))["import"]
         return job
 
     def _show(self, job: Job) -> None:
@@ -375,7 +325,7 @@ class ImportJobRun:
         """Deletes an import of this run that cannot be started; others can be continued."""
         if not isinstance(error, CommandError) or self._phase not in ("", "READY"):
             return
-        is_invalid = _code_of(error) == "ValidationError"
+        is_invalid = code_of(error) == "ValidationError"
         # The file of failed rows cannot be written.
         is_unusable = error.exit_code is ExitCode.USAGE
         if self._is_created and (is_invalid or is_unusable):
@@ -389,20 +339,3 @@ class ImportJobRun:
         path = f"/api/imports/{quote(self._import_id, safe='')}"
         async with self._client.request("DELETE", path, {}):
             pass
-
-
-def _code_of(error: CommandError) -> str:
-    """Returns the code of the error of the service; empty if it is not one."""
-    return str((error.response or {}).get("code", ""))
-
-
-async def _with_retries(call: Callable[[], Awaitable[Returned]]) -> Returned:
-    """Returns the result of a request, which is repeated while the service cannot be reached."""
-    until = time.monotonic() + RETRY_TIMEOUT_SECONDS
-    while True:
-        try:
-            return await call()
-        except CommandError as error:
-            if error.exit_code not in _TRANSIENT or time.monotonic() > until:
-                raise
-        await asyncio.sleep(_RETRY_SECONDS)

@@ -1,11 +1,12 @@
 // Operations that this person started: their progress is shown until they end, in all views.
 
 import { effect, signal } from "@preact/signals";
-import { announce } from "./announce.ts";
+import { announce, notify } from "./announce.ts";
 import { ApiError, call, ConnectionError, url } from "./api/client.ts";
 import type { Operation } from "./api/types.ts";
 import { doneText } from "./components/operation_words.ts";
 import { session } from "./session.ts";
+import { errorText } from "./texts.ts";
 
 const FIRST_WAIT = 100;
 const LONGEST_WAIT = 1_000;
@@ -68,10 +69,14 @@ export function save(operation: Operation): void {
   if (fileUrl(operation)) link.click();
 }
 
-/** Cancels an operation. Every session may cancel an export. */
+/** Cancels an operation, or says why not. Every session may cancel an export. */
 export async function cancel(operation: Operation): Promise<void> {
   const request = { path: { id: operation.id } };
-  await (isExport(operation) ? call("POST /api/exports/{id}/cancel", request) : call("POST /api/operations/{id}/cancel", request));
+  try {
+    await (isExport(operation) ? call("POST /api/exports/{id}/cancel", request) : call("POST /api/operations/{id}/cancel", request));
+  } catch (error) {
+    notify(errorText(error));
+  }
 }
 
 export function dismiss(id: string): void {

@@ -1,9 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { notify } from "../announce.ts";
 import type { Operation } from "../api/types.ts";
 import { cancel, dismiss, fileUrl, followed, resume } from "../operations.ts";
-import { errorText, number, t } from "../texts.ts";
+import { number, t } from "../texts.ts";
 import { Icon } from "./icon.tsx";
 import { what } from "./operation_text.tsx";
 import { doneText } from "./operation_words.ts";
@@ -48,12 +47,7 @@ function Line({ operation, onUndo }: { operation: Operation; onUndo: () => void 
           <progress value={processed} max={total || 1} aria-labelledby={id} />
           <small>{t("progress", { processed: number(processed), total: number(total) })}</small>
         </div>
-        <button
-          type="button"
-          onClick={() => {
-            void cancel(operation).catch((error: unknown) => notify(errorText(error)));
-          }}
-        >
+        <button type="button" onClick={() => void cancel(operation)}>
           {t("cancel")}
         </button>
       </div>

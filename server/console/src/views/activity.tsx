@@ -1,5 +1,4 @@
 import { useSignal } from "@preact/signals";
-import { notify } from "../announce.ts";
 import { callTagged } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { ActorName } from "../components/actor_name.tsx";
@@ -15,7 +14,7 @@ import { cancel, isExport } from "../operations.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { canWrite } from "../session.ts";
-import { errorText, t } from "../texts.ts";
+import { t } from "../texts.ts";
 import { OperationDetail } from "./activity/operation.tsx";
 
 const PAGE = 50;
@@ -39,15 +38,6 @@ function OperationList() {
     (operations) => (operations.some(({ done }) => !done) ? REFRESH_RUNNING : REFRESH),
   );
   const undone = useSignal<Operation | null>(null);
-  async function stop(operation: Operation): Promise<void> {
-    try {
-      await cancel(operation);
-    } catch (error) {
-      notify(errorText(error));
-    }
-    paged.reload();
-  }
-
   const showsTrials = address.value.query.has("trials");
   return (
     <div class="page wide-page">
@@ -106,7 +96,7 @@ function OperationList() {
                     </td>
                     <td class="end">
                       {(canWrite.value || isExport(operation)) && !operation.done && (
-                        <button type="button" class="plain" onClick={() => void stop(operation)}>
+                        <button type="button" class="plain" onClick={() => void cancel(operation).then(paged.reload)}>
                           {t("operation.cancel")}
                         </button>
                       )}

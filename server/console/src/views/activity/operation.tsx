@@ -1,8 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { announce, notify } from "../../announce.ts";
+import { announce } from "../../announce.ts";
 import { call } from "../../api/client.ts";
-import type { Operation } from "../../api/types.ts";
 import { ActorName } from "../../components/actor_name.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { loadNames } from "../../components/operation_names.ts";
@@ -16,7 +15,7 @@ import { useLoaded } from "../../load.ts";
 import { cancel, isExport } from "../../operations.ts";
 import { go, href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
-import { errorText, number, plural, t } from "../../texts.ts";
+import { number, plural, t } from "../../texts.ts";
 import { Reasons } from "../import/reasons.tsx";
 import { isRepeatable, operationCommand, RepeatDialog } from "./dialogs.tsx";
 import { ExportFile } from "./export_file.tsx";
@@ -41,15 +40,6 @@ export function OperationDetail({ id }: { id: string }) {
     wasRunning.current = current?.done === false;
   }, [current]);
 
-  async function stop(operation: Operation): Promise<void> {
-    try {
-      await cancel(operation);
-    } catch (error) {
-      notify(errorText(error));
-    }
-    loaded.reload();
-  }
-
   return (
     <div class="page">
       <p class="back">
@@ -70,7 +60,7 @@ export function OperationDetail({ id }: { id: string }) {
                 {operation.dryRun && <span class="state idle">{t("operation.trial")}</span>}
                 <span class="space" />
                 {(canWrite.value || isExport(operation)) && !operation.done && (
-                  <button type="button" onClick={() => void stop(operation)}>
+                  <button type="button" onClick={() => void cancel(operation).then(loaded.reload)}>
                     {t("operation.cancel")}
                   </button>
                 )}
