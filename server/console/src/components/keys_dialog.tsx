@@ -17,7 +17,7 @@ export function labelOf(keys: string): string {
   return keys.replace(/\w+/g, (name) => SYMBOLS[name] ?? name).replace("+", " ");
 }
 
-/** The shortcuts of the view, those that work now first, and the switch for single letters. */
+/** The switch for single letters, which has the focus, and the shortcuts of the view, those that work now first. */
 export function KeysDialog({ onClose }: { onClose: () => void }) {
   const views = VIEWS.filter((view) => view.letter).map((view) => ({
     keys: [`g ${view.letter}`],
@@ -27,13 +27,6 @@ export function KeysDialog({ onClose }: { onClose: () => void }) {
   const others = otherShortcuts();
   return (
     <Dialog title={t("keys.title")} onClose={onClose}>
-      <List shortcuts={[...currentShortcuts().map(named), ...views]} />
-      {others.length > 0 && (
-        <section class="muted" aria-labelledby="other-keys">
-          <h3 id="other-keys">{t("keys.others")}</h3>
-          <List shortcuts={others.map(named)} />
-        </section>
-      )}
       <label class="option">
         <input
           type="checkbox"
@@ -42,6 +35,13 @@ export function KeysDialog({ onClose }: { onClose: () => void }) {
         />
         {t("keys.letters")}
       </label>
+      <List shortcuts={[...currentShortcuts().map(named), ...views]} />
+      {others.length > 0 && (
+        <section class="muted" aria-labelledby="other-keys">
+          <h3 id="other-keys">{t("keys.others")}</h3>
+          <List shortcuts={others.map(named)} />
+        </section>
+      )}
       <div class="actions">
         <button type="button" onClick={onClose}>
           {t("close")}
