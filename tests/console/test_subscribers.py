@@ -62,6 +62,21 @@ def test_keys_reach_every_row_with_few_elements(crowd: Person) -> None:
     expect(active_row(crowd)).to_contain_text("p1202@")
 
 
+def test_following_pages_are_read_by_token(crowd: Person) -> None:
+    page, addresses = crowd.page, list[str]()
+    crowd.open("/subscribers?order=email")
+    expect(row(crowd, 0)).to_contain_text("p0000@")
+    page.on("request", lambda request: addresses.append(request.url))
+
+    for index in range(0, 500, 50):
+        page.get_by_role("grid").evaluate(f"grid => {{ grid.scrollTop = {index} * 36 }}")
+        expect(row(crowd, index + 1)).to_contain_text(f"p{index + 1:04}@")
+
+    pages = [address for address in addresses if "/api/subscribers?" in address]
+    assert len(pages) >= 4
+    assert all("pageToken=" in address for address in pages)
+
+
 def test_scroll_position_survives_a_reload_and_back(crowd: Person) -> None:
     page = crowd.page
     page.get_by_role("grid").evaluate("grid => { grid.scrollTop = 600 * 36 }")

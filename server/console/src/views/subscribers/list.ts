@@ -1,10 +1,11 @@
 // The subscribers that match a search, in pages that are loaded when they are visible.
 
 import { signal } from "@preact/signals";
-import { call } from "../../api/client.ts";
+import { call, callTagged, type Tagged } from "../../api/client.ts";
 import type { Operations, Subscriber } from "../../api/types.ts";
 
 type ListQuery = Operations["GET /api/subscribers"]["query"];
+type Page = Operations["GET /api/subscribers"]["response"];
 export type Status = Subscriber["status"];
 export type OrderBy = NonNullable<ListQuery["orderBy"]>;
 
@@ -33,6 +34,8 @@ export class SubscriberList {
   readonly error = signal<unknown>(null);
   readonly #pages = new Map<number, Subscriber[]>();
   readonly #loading = new Map<number, AbortController>();
+  /** The queries of pages that follow a loaded one. With its token, a page costs the same anywhere in the list. */
+  readonly #following = new Map<number, ListQuery>();
   #shown: [number, number] = [0, 0];
 
   private constructor(query: Query, total: number, counts: Counts) {
@@ -45,19 +48,20 @@ export class SubscriberList {
   static async load(query: Query, row: number, signal: AbortSignal): Promise<SubscriberList> {
     const { filter, q, segmentId } = query;
     const counted = { query: { filter, q, segmentId, by: "STATUS" as const }, signal };
+    const page = pageQuery(query, pageOf(row), "EXACT");
     const [statistics, first] = await Promise.all([
       call("GET /api/statistics", counted),
-      call("GET /api/subscribers", { query: pageQuery(query, pageOf(row), "EXACT"), signal }),
+      callTagged("GET /api/subscribers", { query: page, signal }),
     ]);
     const { confirmed, unconfirmed, unsubscribed, bounced, complained } = statistics.byStatus;
-    const list = new SubscriberList(query, first.total ?? 0, {
+    const list = new SubscriberList(query, first.body.total ?? 0, {
       CONFIRMED: confirmed,
       UNCONFIRMED: unconfirmed,
       UNSUBSCRIBED: unsubscribed,
       BOUNCED: bounced,
       COMPLAINED: complained,
     });
-    list.#store(pageOf(row), first.subscribers);
+    list.#store(pageOf(row), page, first);
     return list;
   }
 
@@ -123,11 +127,7 @@ export class SubscriberList {
     const pages = Array.from({ length: pageOf(last) - pageOf(first) + 1 }, (_, at) => pageOf(first) + at);
     const found: Subscriber[][] = [];
     for (const page of pages) {
-      const known = this.#pages.get(page);
-      const query = pageQuery(this.query, page, "NONE");
-      const rows = known ?? (await call("GET /api/subscribers", { query })).subscribers;
-      if (!known) this.#store(page, rows);
-      found.push(rows);
+      found.push(this.#pages.get(page) ?? (await this.#read(page)));
     }
     const start = pageOf(first) * PAGE;
     return found.flat().slice(first - start, last + 1 - start);
@@ -137,21 +137,30 @@ export class SubscriberList {
     const request = new AbortController();
     this.#loading.set(page, request);
     try {
-      const query = pageQuery(this.query, page, "NONE");
-      const { subscribers } = await call("GET /api/subscribers", { query, signal: request.signal });
+      await this.#read(page, request.signal);
       this.error.value = null;
-      this.#store(page, subscribers);
     } catch (error) {
       if (!request.signal.aborted) this.error.value = error;
     }
     this.#loading.delete(page);
   }
 
-  #store(page: number, rows: Subscriber[]): void {
-    this.#pages.set(page, rows);
+  async #read(page: number, signal?: AbortSignal): Promise<Subscriber[]> {
+    const query = this.#following.get(page) ?? pageQuery(this.query, page, "NONE");
+    // After an error, the page is loaded by its number.
+    this.#following.delete(page);
+    const found = await callTagged("GET /api/subscribers", { query, signal });
+    this.#store(page, query, found);
+    return found.body.subscribers;
+  }
+
+  #store(page: number, query: ListQuery, { body, nextPage }: Tagged<Page>): void {
+    this.#pages.set(page, body.subscribers);
+    if (nextPage) this.#following.set(page + 1, { ...query, page: page + 2, pageToken: nextPage });
     for (const old of this.#pages.keys()) {
       if (this.#pages.size <= KEPT) break;
       this.#pages.delete(old);
+      this.#following.delete(old + 1);
     }
     this.version.value += 1;
   }
