@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from ..behavior.helpers import keep_operations_waiting
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver
 from ..processes import PATIENCE
@@ -96,6 +97,24 @@ def test_operation_is_in_words(person: Person) -> None:
     page.get_by_role("link", name="Add tags").click()
     expect(page.get_by_text("3 of 3")).to_be_visible()
     expect(page.locator("code")).to_contain_text("UNCONFIRMED")
+
+
+def test_failed_operation_says_why(person: Person) -> None:
+    page, account = person.page, person.account
+    create_people(account, 1)
+    tag = account.ok("CreateTag", name=HOSTILE)["tag"]["id"]
+    keep_operations_waiting(account)
+    account.ok("CreateExport", filter="NOT tags:*")
+    account.ok("DeleteTag", id=tag)
+    why = f"The filter names the tag {HOSTILE}, which was deleted."
+    person.sign_in()
+
+    person.open("/activity")
+
+    row = page.locator("tbody tr").filter(has_text="Ended early")
+    expect(row).to_contain_text(why)
+    row.get_by_role("link").click()
+    expect(page.locator(".error")).to_contain_text(f"{why} Changes that were made are kept.")
 
 
 def test_progress_is_shown_while_an_operation_runs(person: Person, receiver: Receiver) -> None:

@@ -118,8 +118,7 @@ class ExportService(WatchMethods, ExportServiceServicer):
             check_credential(account, credential, tx)
             state = store.create(account, job_request, total, tx)
             if texts and name_revision(account, tx) != names_before:
-                # The filter could match other subscribers than those that were counted.
-                ended = operations.end(account, state.operation, State.FAILED, tx)
+                ended = operations.fail_changed(account, state.operation, tx)
                 state = state._replace(operation=ended)
             return with_etag(pb.CreateExportResponse(export=export(state)))
 

@@ -65,7 +65,9 @@ type SubscriberExport struct {
 	// Time at which the export is deleted: 24 hours after its last progress.
 	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	// Who started the export, with the name at that time.
-	Actor         *Actor `protobuf:"bytes,18,opt,name=actor,proto3" json:"actor,omitempty"`
+	Actor *Actor `protobuf:"bytes,18,opt,name=actor,proto3" json:"actor,omitempty"`
+	// Why the export ended early, as in Operation.
+	Error         *Operation_Failure `protobuf:"bytes,19,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -222,6 +224,13 @@ func (x *SubscriberExport) GetExpiresAt() *timestamppb.Timestamp {
 func (x *SubscriberExport) GetActor() *Actor {
 	if x != nil {
 		return x.Actor
+	}
+	return nil
+}
+
+func (x *SubscriberExport) GetError() *Operation_Failure {
+	if x != nil {
+		return x.Error
 	}
 	return nil
 }
@@ -1043,7 +1052,7 @@ var File_roster_v1_exports_proto protoreflect.FileDescriptor
 
 const file_roster_v1_exports_proto_rawDesc = "" +
 	"\n" +
-	"\x17roster/v1/exports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x1aroster/v1/operations.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xa1\b\n" +
+	"\x17roster/v1/exports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x1aroster/v1/operations.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xe4\b\n" +
 	"\x10SubscriberExport\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12?\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1a.roster.v1.Operation.StateB\r\xaa\xb5\x18\tSUCCEEDEDR\x05state\x12\x1c\n" +
@@ -1066,7 +1075,9 @@ const file_roster_v1_exports_proto_rawDesc = "" +
 	"\bended_at\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:17.247ZR\aendedAt\x12]\n" +
 	"\n" +
 	"expires_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\texpiresAt\x12&\n" +
-	"\x05actor\x18\x12 \x01(\v2\x10.roster.v1.ActorR\x05actor\"\xfc\x04\n" +
+	"\x05actor\x18\x12 \x01(\v2\x10.roster.v1.ActorR\x05actor\x127\n" +
+	"\x05error\x18\x13 \x01(\v2\x1c.roster.v1.Operation.FailureH\x00R\x05error\x88\x01\x01B\b\n" +
+	"\x06_error\"\xfc\x04\n" +
 	"\x13CreateExportRequest\x12E\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x18.roster.v1.Export.FormatB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03CSV\xe0\xb5\x18\x01R\x06format\x12:\n" +
 	"\x06filter\x18\x02 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
@@ -1177,8 +1188,9 @@ var file_roster_v1_exports_proto_goTypes = []any{
 	(*ReasonCount)(nil),           // 17: roster.v1.ReasonCount
 	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
 	(*Actor)(nil),                 // 19: roster.v1.Actor
-	(Export_Delimiter)(0),         // 20: roster.v1.Export.Delimiter
-	(*httpbody.HttpBody)(nil),     // 21: google.api.HttpBody
+	(*Operation_Failure)(nil),     // 20: roster.v1.Operation.Failure
+	(Export_Delimiter)(0),         // 21: roster.v1.Export.Delimiter
+	(*httpbody.HttpBody)(nil),     // 22: google.api.HttpBody
 }
 var file_roster_v1_exports_proto_depIdxs = []int32{
 	14, // 0: roster.v1.SubscriberExport.state:type_name -> roster.v1.Operation.State
@@ -1189,33 +1201,34 @@ var file_roster_v1_exports_proto_depIdxs = []int32{
 	18, // 5: roster.v1.SubscriberExport.ended_at:type_name -> google.protobuf.Timestamp
 	18, // 6: roster.v1.SubscriberExport.expires_at:type_name -> google.protobuf.Timestamp
 	19, // 7: roster.v1.SubscriberExport.actor:type_name -> roster.v1.Actor
-	15, // 8: roster.v1.CreateExportRequest.format:type_name -> roster.v1.Export.Format
-	16, // 9: roster.v1.CreateExportRequest.view:type_name -> roster.v1.Subscriber.View
-	20, // 10: roster.v1.CreateExportRequest.delimiter:type_name -> roster.v1.Export.Delimiter
-	0,  // 11: roster.v1.CreateExportResponse.export:type_name -> roster.v1.SubscriberExport
-	0,  // 12: roster.v1.ListExportsResponse.exports:type_name -> roster.v1.SubscriberExport
-	0,  // 13: roster.v1.GetExportResponse.export:type_name -> roster.v1.SubscriberExport
-	0,  // 14: roster.v1.CancelExportResponse.export:type_name -> roster.v1.SubscriberExport
-	0,  // 15: roster.v1.WatchExportResponse.export:type_name -> roster.v1.SubscriberExport
-	1,  // 16: roster.v1.ExportService.CreateExport:input_type -> roster.v1.CreateExportRequest
-	3,  // 17: roster.v1.ExportService.ListExports:input_type -> roster.v1.ListExportsRequest
-	5,  // 18: roster.v1.ExportService.GetExport:input_type -> roster.v1.GetExportRequest
-	7,  // 19: roster.v1.ExportService.CancelExport:input_type -> roster.v1.CancelExportRequest
-	9,  // 20: roster.v1.ExportService.WatchExport:input_type -> roster.v1.WatchExportRequest
-	11, // 21: roster.v1.ExportService.DownloadExport:input_type -> roster.v1.DownloadExportRequest
-	12, // 22: roster.v1.ExportService.DeleteExport:input_type -> roster.v1.DeleteExportRequest
-	2,  // 23: roster.v1.ExportService.CreateExport:output_type -> roster.v1.CreateExportResponse
-	4,  // 24: roster.v1.ExportService.ListExports:output_type -> roster.v1.ListExportsResponse
-	6,  // 25: roster.v1.ExportService.GetExport:output_type -> roster.v1.GetExportResponse
-	8,  // 26: roster.v1.ExportService.CancelExport:output_type -> roster.v1.CancelExportResponse
-	10, // 27: roster.v1.ExportService.WatchExport:output_type -> roster.v1.WatchExportResponse
-	21, // 28: roster.v1.ExportService.DownloadExport:output_type -> google.api.HttpBody
-	13, // 29: roster.v1.ExportService.DeleteExport:output_type -> roster.v1.DeleteExportResponse
-	23, // [23:30] is the sub-list for method output_type
-	16, // [16:23] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	20, // 8: roster.v1.SubscriberExport.error:type_name -> roster.v1.Operation.Failure
+	15, // 9: roster.v1.CreateExportRequest.format:type_name -> roster.v1.Export.Format
+	16, // 10: roster.v1.CreateExportRequest.view:type_name -> roster.v1.Subscriber.View
+	21, // 11: roster.v1.CreateExportRequest.delimiter:type_name -> roster.v1.Export.Delimiter
+	0,  // 12: roster.v1.CreateExportResponse.export:type_name -> roster.v1.SubscriberExport
+	0,  // 13: roster.v1.ListExportsResponse.exports:type_name -> roster.v1.SubscriberExport
+	0,  // 14: roster.v1.GetExportResponse.export:type_name -> roster.v1.SubscriberExport
+	0,  // 15: roster.v1.CancelExportResponse.export:type_name -> roster.v1.SubscriberExport
+	0,  // 16: roster.v1.WatchExportResponse.export:type_name -> roster.v1.SubscriberExport
+	1,  // 17: roster.v1.ExportService.CreateExport:input_type -> roster.v1.CreateExportRequest
+	3,  // 18: roster.v1.ExportService.ListExports:input_type -> roster.v1.ListExportsRequest
+	5,  // 19: roster.v1.ExportService.GetExport:input_type -> roster.v1.GetExportRequest
+	7,  // 20: roster.v1.ExportService.CancelExport:input_type -> roster.v1.CancelExportRequest
+	9,  // 21: roster.v1.ExportService.WatchExport:input_type -> roster.v1.WatchExportRequest
+	11, // 22: roster.v1.ExportService.DownloadExport:input_type -> roster.v1.DownloadExportRequest
+	12, // 23: roster.v1.ExportService.DeleteExport:input_type -> roster.v1.DeleteExportRequest
+	2,  // 24: roster.v1.ExportService.CreateExport:output_type -> roster.v1.CreateExportResponse
+	4,  // 25: roster.v1.ExportService.ListExports:output_type -> roster.v1.ListExportsResponse
+	6,  // 26: roster.v1.ExportService.GetExport:output_type -> roster.v1.GetExportResponse
+	8,  // 27: roster.v1.ExportService.CancelExport:output_type -> roster.v1.CancelExportResponse
+	10, // 28: roster.v1.ExportService.WatchExport:output_type -> roster.v1.WatchExportResponse
+	22, // 29: roster.v1.ExportService.DownloadExport:output_type -> google.api.HttpBody
+	13, // 30: roster.v1.ExportService.DeleteExport:output_type -> roster.v1.DeleteExportResponse
+	24, // [24:31] is the sub-list for method output_type
+	17, // [17:24] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_exports_proto_init() }
@@ -1228,6 +1241,7 @@ func file_roster_v1_exports_proto_init() {
 	file_roster_v1_operations_proto_init()
 	file_roster_v1_rows_proto_init()
 	file_roster_v1_subscribers_proto_init()
+	file_roster_v1_exports_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_exports_proto_msgTypes[1].OneofWrappers = []any{}
 	file_roster_v1_exports_proto_msgTypes[4].OneofWrappers = []any{}
 	file_roster_v1_exports_proto_msgTypes[7].OneofWrappers = []any{}

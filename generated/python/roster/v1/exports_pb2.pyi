@@ -47,6 +47,7 @@ class SubscriberExport(_message.Message):
     ENDED_AT_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters. Also that of the operation that writes the file."""
     state: _operations_pb2.Operation.State.ValueType
@@ -95,6 +96,10 @@ class SubscriberExport(_message.Message):
     def actor(self) -> _actors_pb2.Actor:
         """Who started the export, with the name at that time."""
 
+    @_builtins.property
+    def error(self) -> _operations_pb2.Operation.Failure:
+        """Why the export ended early, as in Operation."""
+
     def __init__(
         self,
         *,
@@ -116,12 +121,15 @@ class SubscriberExport(_message.Message):
         ended_at: _timestamp_pb2.Timestamp | None = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
         actor: _actors_pb2.Actor | None = ...,
+        error: _operations_pb2.Operation.Failure | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "created_at", b"created_at", "ended_at", b"ended_at", "expires_at", b"expires_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "actor", b"actor", "created_at", b"created_at", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "columns", b"columns", "created_at", b"created_at", "done", b"done", "ended_at", b"ended_at", "expires_at", b"expires_at", "failed", b"failed", "filter", b"filter", "format", b"format", "id", b"id", "processed", b"processed", "q", b"q", "segment_id", b"segment_id", "sha256", b"sha256", "size", b"size", "state", b"state", "total", b"total", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "actor", b"actor", "columns", b"columns", "created_at", b"created_at", "done", b"done", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "failed", b"failed", "filter", b"filter", "format", b"format", "id", b"id", "processed", b"processed", "q", b"q", "segment_id", b"segment_id", "sha256", b"sha256", "size", b"size", "state", b"state", "total", b"total", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__error: _TypeAlias = _typing.Literal["error"]  # noqa: Y015
+    _WhichOneofArgType__error: _TypeAlias = _typing.Literal["_error", b"_error"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
 
 Global___SubscriberExport: _TypeAlias = SubscriberExport  # noqa: Y015
 

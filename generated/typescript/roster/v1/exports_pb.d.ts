@@ -6,7 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Operation_State } from "./operations_pb.js";
+import type { Operation_Failure, Operation_State } from "./operations_pb.js";
 import type { Export_Delimiter, Export_Format, ReasonCount } from "./rows_pb.js";
 import type { Subscriber_View } from "./subscribers_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
@@ -149,6 +149,13 @@ export declare type SubscriberExport = Message<"roster.v1.SubscriberExport"> & {
    * @generated from field: roster.v1.Actor actor = 18;
    */
   actor?: Actor | undefined;
+
+  /**
+   * Why the export ended early, as in Operation.
+   *
+   * @generated from field: optional roster.v1.Operation.Failure error = 19;
+   */
+  error?: Operation_Failure | undefined;
 };
 
 /**

@@ -87,6 +87,9 @@ function OperationList() {
                     </td>
                     <td>
                       {operation.done ? result(operation) : <Progress operation={operation} />}
+                      <small class="below lines" dir="auto">
+                        {operation.error?.message}
+                      </small>
                     </td>
                     <td class="wide name">
                       <ActorName actor={operation.actor} />

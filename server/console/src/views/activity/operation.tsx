@@ -81,7 +81,11 @@ export function OperationDetail({ id }: { id: string }) {
               </header>
               <Progress operation={operation} />
               <p class="result">{result(operation)}</p>
-              {operation.state === "FAILED" && <p class="error">{t("operation.endedEarly")}</p>}
+              {operation.state === "FAILED" && (
+                <p class="error">
+                  <bdi dir="auto">{operation.error?.message}</bdi> {t("operation.endedEarly")}
+                </p>
+              )}
               {operation.importId ? <Reasons reasons={operation.failed} /> : <Failures failed={operation.failed} />}
               {operation.importId && known.has(operation.importId) && (
                 <a href={href(`/import/${operation.importId}`)}>{t("import.open")}</a>
