@@ -244,6 +244,21 @@ def test_a_file_belongs_to_its_account_and_needs_the_scope_read(
     assert download(session, export["id"])[0] == 401
 
 
+def test_a_reader_cancels_and_deletes_exports_of_its_own_only(account: Account) -> None:
+    export = run(account)
+    for reader in (
+        account.with_key(account.new_key("read")),
+        sign_in(account, link(account, "read")),
+    ):
+        for rpc in ("CancelExport", "DeleteExport"):
+            reader.fails("Forbidden", rpc, id=export["id"])
+        own = run(reader)
+        reader.ok("CancelExport", id=own["id"])
+        reader.ok("DeleteExport", id=own["id"])
+        assert reader.ok("ListExports")["exports"] == [export]
+    account.with_key(account.new_key("write")).ok("DeleteExport", id=export["id"])
+
+
 def test_an_export_of_nobody_is_an_empty_file(account: Account) -> None:
     assert content(account, format="NDJSON") == b""
     assert table(content(account)) == export_table(account)

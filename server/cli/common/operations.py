@@ -69,6 +69,8 @@ def _print(operation: dict[str, Any], *, as_json: bool) -> None:
         such = f", such as {examples}" if examples else ""
         text = f"roster: {count} {failed}: {failure['reason']}{such}."
         errors.print(text, soft_wrap=True)
+    if "error" in operation:
+        errors.print(f"roster: {operation['error']['message']}", soft_wrap=True)
     processed = pluralized(operation["processed"], "subscriber")
     if is_dry_run:
         changes = f"{operation['wouldChange']:,} would change"

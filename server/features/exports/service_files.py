@@ -20,6 +20,7 @@ from ...rpc.caller import Caller, account_id, current
 from ...rpc.errors import (
     ExportNotFound,
     ExportNotReady,
+    Forbidden,
     RangeNotSatisfiable,
     Unavailable,
     invalid,
@@ -144,10 +145,11 @@ class ExportService(WatchMethods, ExportServiceServicer):
     async def CancelExport(
         self, request: pb.CancelExportRequest, _context: Context
     ) -> pb.CancelExportResponse:
-        account, export_id = account_id(), checked_id(request.id, ExportNotFound)
+        caller, export_id = current(), checked_id(request.id, ExportNotFound)
+        account = caller.account_id
 
         def cancel(tx: Transaction) -> pb.CancelExportResponse:
-            check_change(request, export(store.find(account, export_id, tx)), tx)
+            check_change(request, export(_find_own(caller, export_id, tx)), tx)
             state = store.cancel(account, export_id, tx)
             return with_etag(pb.CancelExportResponse(export=export(state)))
 
@@ -158,10 +160,11 @@ class ExportService(WatchMethods, ExportServiceServicer):
     async def DeleteExport(
         self, request: pb.DeleteExportRequest, _context: Context
     ) -> pb.DeleteExportResponse:
-        account, export_id = account_id(), checked_id(request.id, ExportNotFound)
+        caller, export_id = current(), checked_id(request.id, ExportNotFound)
+        account = caller.account_id
 
         def delete(tx: Transaction) -> pb.DeleteExportResponse:
-            check_change(request, export(store.find(account, export_id, tx)), tx)
+            check_change(request, export(_find_own(caller, export_id, tx)), tx)
             store.delete(account, export_id, tx)
             return pb.DeleteExportResponse()
 
@@ -243,6 +246,16 @@ class ExportService(WatchMethods, ExportServiceServicer):
     async def _find(self, text: str) -> store.ExportState:
         export_id = checked_id(text, ExportNotFound)
         return await self._database.read(partial(store.find, account_id(), export_id))
+
+
+def _find_own(caller: Caller, export_id: str, tx: Transaction) -> store.ExportState:
+    """Returns an export that the caller may delete. Raises Forbidden for another one."""
+    state = store.find(caller.account_id, export_id, tx)
+    actor = state.operation.content.actor
+    is_own = actor is not None and actor.id == caller.actor.id
+    if caller.scope == "read" and not is_own:
+        raise Forbidden("write", caller.scope)
+    return state
 
 
 def _find_for(caller: Caller, export_id: str, tx: Transaction) -> store.ExportState:

@@ -60,7 +60,8 @@ type ExportServiceClient interface {
 	// Returns one export. Fails with EXPORT_NOT_FOUND.
 	GetExport(ctx context.Context, in *GetExportRequest, opts ...grpc.CallOption) (*GetExportResponse, error)
 	// Cancels an export and deletes what was written. An export that has ended is returned
-	// unchanged. Fails with EXPORT_NOT_FOUND.
+	// unchanged. A caller with the scope read can cancel only exports that the same API key or session
+	// started. Fails with EXPORT_NOT_FOUND.
 	CancelExport(ctx context.Context, in *CancelExportRequest, opts ...grpc.CallOption) (*CancelExportResponse, error)
 	// Streams the export, first its current state, then each change about twice a second, until it
 	// has ended. Over HTTP the response is NDJSON, or Server-Sent Events for browsers. Fails with
@@ -75,7 +76,8 @@ type ExportServiceClient interface {
 	// deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
 	// RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
 	DownloadExport(ctx context.Context, in *DownloadExportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[httpbody.HttpBody], error)
-	// Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND.
+	// Deletes an export with its file. A running one is canceled. A caller with the scope read can
+	// delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
 	DeleteExport(ctx context.Context, in *DeleteExportRequest, opts ...grpc.CallOption) (*DeleteExportResponse, error)
 }
 
@@ -204,7 +206,8 @@ type ExportServiceServer interface {
 	// Returns one export. Fails with EXPORT_NOT_FOUND.
 	GetExport(context.Context, *GetExportRequest) (*GetExportResponse, error)
 	// Cancels an export and deletes what was written. An export that has ended is returned
-	// unchanged. Fails with EXPORT_NOT_FOUND.
+	// unchanged. A caller with the scope read can cancel only exports that the same API key or session
+	// started. Fails with EXPORT_NOT_FOUND.
 	CancelExport(context.Context, *CancelExportRequest) (*CancelExportResponse, error)
 	// Streams the export, first its current state, then each change about twice a second, until it
 	// has ended. Over HTTP the response is NDJSON, or Server-Sent Events for browsers. Fails with
@@ -219,7 +222,8 @@ type ExportServiceServer interface {
 	// deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
 	// RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
 	DownloadExport(*DownloadExportRequest, grpc.ServerStreamingServer[httpbody.HttpBody]) error
-	// Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND.
+	// Deletes an export with its file. A running one is canceled. A caller with the scope read can
+	// delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
 	DeleteExport(context.Context, *DeleteExportRequest) (*DeleteExportResponse, error)
 	mustEmbedUnimplementedExportServiceServer()
 }

@@ -128,7 +128,8 @@ class ExportServiceServicer:
 
     def CancelExport(self, request, context):
         """Cancels an export and deletes what was written. An export that has ended is returned
-        unchanged. Fails with EXPORT_NOT_FOUND.
+        unchanged. A caller with the scope read can cancel only exports that the same API key or session
+        started. Fails with EXPORT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -158,7 +159,8 @@ class ExportServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteExport(self, request, context):
-        """Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND.
+        """Deletes an export with its file. A running one is canceled. A caller with the scope read can
+        delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

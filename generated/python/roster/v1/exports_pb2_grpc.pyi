@@ -60,7 +60,8 @@ class ExportServiceStub:
     """Returns one export. Fails with EXPORT_NOT_FOUND."""
     CancelExport: _grpc.UnaryUnaryMultiCallable[_exports_pb2.CancelExportRequest, _exports_pb2.CancelExportResponse]
     """Cancels an export and deletes what was written. An export that has ended is returned
-    unchanged. Fails with EXPORT_NOT_FOUND.
+    unchanged. A caller with the scope read can cancel only exports that the same API key or session
+    started. Fails with EXPORT_NOT_FOUND.
     """
     WatchExport: _grpc.UnaryStreamMultiCallable[_exports_pb2.WatchExportRequest, _exports_pb2.WatchExportResponse]
     """Streams the export, first its current state, then each change about twice a second, until it
@@ -78,7 +79,9 @@ class ExportServiceStub:
     RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
     """
     DeleteExport: _grpc.UnaryUnaryMultiCallable[_exports_pb2.DeleteExportRequest, _exports_pb2.DeleteExportResponse]
-    """Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND."""
+    """Deletes an export with its file. A running one is canceled. A caller with the scope read can
+    delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
+    """
 
 @_typing.type_check_only
 class ExportServiceAsyncStub(ExportServiceStub):
@@ -111,7 +114,8 @@ class ExportServiceAsyncStub(ExportServiceStub):
     """Returns one export. Fails with EXPORT_NOT_FOUND."""
     CancelExport: _aio.UnaryUnaryMultiCallable[_exports_pb2.CancelExportRequest, _exports_pb2.CancelExportResponse]  # type: ignore[assignment]
     """Cancels an export and deletes what was written. An export that has ended is returned
-    unchanged. Fails with EXPORT_NOT_FOUND.
+    unchanged. A caller with the scope read can cancel only exports that the same API key or session
+    started. Fails with EXPORT_NOT_FOUND.
     """
     WatchExport: _aio.UnaryStreamMultiCallable[_exports_pb2.WatchExportRequest, _exports_pb2.WatchExportResponse]  # type: ignore[assignment]
     """Streams the export, first its current state, then each change about twice a second, until it
@@ -129,7 +133,9 @@ class ExportServiceAsyncStub(ExportServiceStub):
     RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
     """
     DeleteExport: _aio.UnaryUnaryMultiCallable[_exports_pb2.DeleteExportRequest, _exports_pb2.DeleteExportResponse]  # type: ignore[assignment]
-    """Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND."""
+    """Deletes an export with its file. A running one is canceled. A caller with the scope read can
+    delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
+    """
 
 class ExportServiceServicer(metaclass=_abc_1.ABCMeta):
     """Manages the exports of the authenticated account: files with subscribers, which an operation of
@@ -183,7 +189,8 @@ class ExportServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_exports_pb2.CancelExportResponse, _abc.Awaitable[_exports_pb2.CancelExportResponse]]:
         """Cancels an export and deletes what was written. An export that has ended is returned
-        unchanged. Fails with EXPORT_NOT_FOUND.
+        unchanged. A caller with the scope read can cancel only exports that the same API key or session
+        started. Fails with EXPORT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -219,6 +226,8 @@ class ExportServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _exports_pb2.DeleteExportRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_exports_pb2.DeleteExportResponse, _abc.Awaitable[_exports_pb2.DeleteExportResponse]]:
-        """Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND."""
+        """Deletes an export with its file. A running one is canceled. A caller with the scope read can
+        delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
+        """
 
 def add_ExportServiceServicer_to_server(servicer: ExportServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

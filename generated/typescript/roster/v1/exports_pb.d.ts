@@ -650,7 +650,8 @@ export declare const ExportService: GenService<{
   },
   /**
    * Cancels an export and deletes what was written. An export that has ended is returned
-   * unchanged. Fails with EXPORT_NOT_FOUND.
+   * unchanged. A caller with the scope read can cancel only exports that the same API key or session
+   * started. Fails with EXPORT_NOT_FOUND.
    *
    * @generated from rpc roster.v1.ExportService.CancelExport
    */
@@ -689,7 +690,8 @@ export declare const ExportService: GenService<{
     output: typeof HttpBodySchema;
   },
   /**
-   * Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND.
+   * Deletes an export with its file. A running one is canceled. A caller with the scope read can
+   * delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
    *
    * @generated from rpc roster.v1.ExportService.DeleteExport
    */

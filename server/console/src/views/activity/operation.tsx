@@ -12,7 +12,7 @@ import { canUndo, UndoDialog } from "../../components/undo_dialog.tsx";
 import { copy } from "../../copying.ts";
 import { useShortcuts } from "../../keys.ts";
 import { useLoaded } from "../../load.ts";
-import { cancel, isExport } from "../../operations.ts";
+import { canCancel, cancel } from "../../operations.ts";
 import { go, href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { number, plural, t } from "../../texts.ts";
@@ -59,7 +59,7 @@ export function OperationDetail({ id }: { id: string }) {
                 <OperationLabel operation={operation} />
                 {operation.dryRun && <span class="state idle">{t("operation.trial")}</span>}
                 <span class="space" />
-                {(canWrite.value || isExport(operation)) && !operation.done && (
+                {canCancel(operation) && (
                   <button type="button" onClick={() => void cancel(operation).then(loaded.reload)}>
                     {t("operation.cancel")}
                   </button>
