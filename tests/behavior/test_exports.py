@@ -205,9 +205,43 @@ def test_a_download_can_be_resumed(account: Account) -> None:
         {"Range": "bytes=0-9", "If_Range": '"another"'},
     ):
         assert download(account, export["id"], **sent)[::2] == (200, body)
+    for text in (f"bytes={'0-1,' * 500}2-3", f"bytes={'0' * 3000}-9", f"bytes=0-{'9' * 3000}"):
+        assert download(account, export["id"], Range=text)[::2] == (200, body)
     status, headers, error = download(account, export["id"], Range=f"bytes={size}-")
     assert (status, headers["content-range"]) == (416, f"bytes */{size}")
     assert json.loads(error)["error"]["code"] == "RangeNotSatisfiable"
+
+
+@over_http
+def test_a_download_can_have_conditions(account: Account) -> None:
+    create_people(account)
+    export = run(account)
+    _, sent, body = download(account, export["id"])
+    etag, other = sent["etag"], '"another"'
+
+    def result(verb: str = "GET", **headers: str) -> tuple[int, bytes]:
+        status, received, content = download(account, export["id"], verb=verb, **headers)
+        if status == 304:
+            assert received["etag"] == etag
+            assert {"content-type", "content-length", "transfer-encoding"}.isdisjoint(received)
+        return status, content if status < 400 else b""
+
+    def downloads() -> int:
+        entries = account.ok("ListAuditEntries", action="export.downloaded")
+        return int(entries["total"])
+
+    before = downloads()
+    for tags in (etag, f"W/{etag}", f"{other}, {etag}", "*"):
+        assert result(If_None_Match=tags) == result("HEAD", If_None_Match=tags) == (304, b"")
+        assert result(If_None_Match=tags, Range="bytes=0-1") == (304, b"")
+    assert downloads() == before
+    assert result(If_None_Match=other) == (200, body)
+    for tags in (etag, f"{other}, {etag}", "*"):
+        assert result(If_Match=tags) == (200, body)
+        assert result(If_Match=tags, Range="bytes=0-1") == (206, body[:2])
+        assert result(If_Match=tags, If_None_Match=etag) == (304, b"")
+    for tags in (other, f"W/{etag}"):
+        assert result(If_Match=tags, If_None_Match=etag) == (412, b"")
 
 
 @over_http

@@ -25,7 +25,7 @@ from ...rpc.errors import (
     Unavailable,
     invalid,
 )
-from ...rpc.etags import check_change, with_etag
+from ...rpc.etags import check_change, check_etag, has_etag, with_etag
 from ...rpc.messages import Context, check_bom, check_page
 from ...rpc.paging import page_in
 from ...rpc.ranges import range_of
@@ -194,6 +194,15 @@ class ExportService(WatchMethods, ExportServiceServicer):
             raise ExportNotReady
         digest, size = state.row.sha256, state.size
         etag = f'"{digest[:32]}"'
+        check_etag(request, lambda: etag)
+        metadata = [
+            ("accept-ranges", "bytes"),
+            ("etag", etag),
+            ("cache-control", "private, no-store"),
+        ]
+        if has_etag(request.if_none_match, etag):
+            await accept(context, *metadata)
+            return
         try:
             part = None
             if request.range and request.if_range in ("", etag):
@@ -217,12 +226,9 @@ class ExportService(WatchMethods, ExportServiceServicer):
                 find_name = partial(segment_name, caller.account_id, segment)
                 words = await self._database.read(find_name)
             sha256 = base64.b64encode(bytes.fromhex(digest)).decode()
-            metadata = [
-                ("accept-ranges", "bytes"),
-                ("etag", etag),
+            metadata += [
                 ("content-disposition", disposition(words, _ending(state))),
                 ("repr-digest", f"sha-256=:{sha256}:"),
-                ("cache-control", "private, no-store"),
                 ("x-content-length", str(end - start)),
             ]
             if part is not None:

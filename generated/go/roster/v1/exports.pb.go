@@ -898,7 +898,14 @@ type DownloadExportRequest struct {
 	Range string `protobuf:"bytes,2,opt,name=range,proto3" json:"range,omitempty"`
 	// Entity tag of the file. If it is another one, range is ignored. HTTP reads it from the header
 	// If-Range. Default: no condition.
-	IfRange       string `protobuf:"bytes,3,opt,name=if_range,json=ifRange,proto3" json:"if_range,omitempty"`
+	IfRange string `protobuf:"bytes,3,opt,name=if_range,json=ifRange,proto3" json:"if_range,omitempty"`
+	// Makes the download conditional: it fails with PRECONDITION_FAILED unless the file has one of
+	// these entity tags. They are in quotes and separated by commas; * stands for any. HTTP reads it
+	// from the header If-Match (RFC 9110). Default: no condition.
+	Etag *string `protobuf:"bytes,4,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
+	// Entity tags of files that the client has, as in etag. If one of them is that of the file,
+	// nothing is sent. HTTP reads it from the header If-None-Match. Default: no condition.
+	IfNoneMatch   string `protobuf:"bytes,5,opt,name=if_none_match,json=ifNoneMatch,proto3" json:"if_none_match,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -950,6 +957,20 @@ func (x *DownloadExportRequest) GetRange() string {
 func (x *DownloadExportRequest) GetIfRange() string {
 	if x != nil {
 		return x.IfRange
+	}
+	return ""
+}
+
+func (x *DownloadExportRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
+func (x *DownloadExportRequest) GetIfNoneMatch() string {
+	if x != nil {
+		return x.IfNoneMatch
 	}
 	return ""
 }
@@ -1124,11 +1145,14 @@ const file_roster_v1_exports_proto_rawDesc = "" +
 	"\x12WatchExportRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"R\n" +
 	"\x13WatchExportResponse\x12;\n" +
-	"\x06export\x18\x01 \x01(\v2\x1b.roster.v1.SubscriberExportB\x06\xbaH\x03\xc8\x01\x01R\x06export\"\xc7\x01\n" +
+	"\x06export\x18\x01 \x01(\v2\x1b.roster.v1.SubscriberExportB\x06\xbaH\x03\xc8\x01\x01R\x06export\"\x91\x03\n" +
 	"\x15DownloadExportRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
-	"\x05range\x18\x02 \x01(\tB!\xbaH\x05r\x03\x18\xc8\x01\xaa\xb5\x18\fbytes=0-1023\xa2\xb6\x18\x05RangeR\x05range\x12E\n" +
-	"\bif_range\x18\x03 \x01(\tB*\xbaH\x05r\x03\x18\xc8\x01\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-RangeR\aifRange\"\xba\x01\n" +
+	"\x05range\x18\x02 \x01(\tB!\xbaH\x05r\x03\x18\x80@\xaa\xb5\x18\fbytes=0-1023\xa2\xb6\x18\x05RangeR\x05range\x12E\n" +
+	"\bif_range\x18\x03 \x01(\tB*\xbaH\x05r\x03\x18\x80@\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-RangeR\aifRange\x12j\n" +
+	"\x04etag\x18\x04 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01\x12S\n" +
+	"\rif_none_match\x18\x05 \x01(\tB/\xbaH\x05r\x03\x18\x80@\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\rIf-None-MatchR\vifNoneMatchB\a\n" +
+	"\x05_etag\"\xba\x01\n" +
 	"\x13DeleteExportRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
 	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
@@ -1245,6 +1269,7 @@ func file_roster_v1_exports_proto_init() {
 	file_roster_v1_exports_proto_msgTypes[1].OneofWrappers = []any{}
 	file_roster_v1_exports_proto_msgTypes[4].OneofWrappers = []any{}
 	file_roster_v1_exports_proto_msgTypes[7].OneofWrappers = []any{}
+	file_roster_v1_exports_proto_msgTypes[11].OneofWrappers = []any{}
 	file_roster_v1_exports_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

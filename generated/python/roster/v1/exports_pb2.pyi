@@ -487,6 +487,8 @@ class DownloadExportRequest(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     RANGE_FIELD_NUMBER: _builtins.int
     IF_RANGE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    IF_NONE_MATCH_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the export."""
     range: _builtins.str
@@ -498,18 +500,31 @@ class DownloadExportRequest(_message.Message):
     """Entity tag of the file. If it is another one, range is ignored. HTTP reads it from the header
     If-Range. Default: no condition.
     """
+    etag: _builtins.str
+    """Makes the download conditional: it fails with PRECONDITION_FAILED unless the file has one of
+    these entity tags. They are in quotes and separated by commas; * stands for any. HTTP reads it
+    from the header If-Match (RFC 9110). Default: no condition.
+    """
+    if_none_match: _builtins.str
+    """Entity tags of files that the client has, as in etag. If one of them is that of the file,
+    nothing is sent. HTTP reads it from the header If-None-Match. Default: no condition.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         range: _builtins.str = ...,
         if_range: _builtins.str = ...,
+        etag: _builtins.str | None = ...,
+        if_none_match: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "if_range", b"if_range", "range", b"range"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id", "if_none_match", b"if_none_match", "if_range", b"if_range", "range", b"range"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___DownloadExportRequest: _TypeAlias = DownloadExportRequest  # noqa: Y015
 

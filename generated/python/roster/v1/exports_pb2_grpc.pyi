@@ -73,8 +73,10 @@ class ExportServiceStub:
     has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
     the time of the start), ETag, and Repr-Digest with the SHA-256 of
     the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-    9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
-    headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was
+    9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
+    304 without a body. On gRPC each message has at most 1 MiB, and the
+    headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
+    also if the file was
     deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
     RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
     """
@@ -127,8 +129,10 @@ class ExportServiceAsyncStub(ExportServiceStub):
     has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
     the time of the start), ETag, and Repr-Digest with the SHA-256 of
     the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-    9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
-    headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was
+    9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
+    304 without a body. On gRPC each message has at most 1 MiB, and the
+    headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
+    also if the file was
     deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
     RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
     """
@@ -214,8 +218,10 @@ class ExportServiceServicer(metaclass=_abc_1.ABCMeta):
         has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
         the time of the start), ETag, and Repr-Digest with the SHA-256 of
         the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-        9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
-        headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was
+        9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
+        304 without a body. On gRPC each message has at most 1 MiB, and the
+        headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
+        also if the file was
         deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
         RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
         """

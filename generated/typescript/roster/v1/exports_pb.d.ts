@@ -545,6 +545,23 @@ export declare type DownloadExportRequest = Message<"roster.v1.DownloadExportReq
    * @generated from field: string if_range = 3;
    */
   ifRange: string;
+
+  /**
+   * Makes the download conditional: it fails with PRECONDITION_FAILED unless the file has one of
+   * these entity tags. They are in quotes and separated by commas; * stands for any. HTTP reads it
+   * from the header If-Match (RFC 9110). Default: no condition.
+   *
+   * @generated from field: optional string etag = 4;
+   */
+  etag?: string | undefined;
+
+  /**
+   * Entity tags of files that the client has, as in etag. If one of them is that of the file,
+   * nothing is sent. HTTP reads it from the header If-None-Match. Default: no condition.
+   *
+   * @generated from field: string if_none_match = 5;
+   */
+  ifNoneMatch: string;
 };
 
 /**
@@ -677,8 +694,10 @@ export declare const ExportService: GenService<{
    * has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
    * the time of the start), ETag, and Repr-Digest with the SHA-256 of
    * the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-   * 9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
-   * headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was
+   * 9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
+   * 304 without a body. On gRPC each message has at most 1 MiB, and the
+   * headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
+   * also if the file was
    * deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
    * RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
    *
