@@ -261,7 +261,8 @@ type CreateExportRequest struct {
 	// segment_id or q. Those that do not exist are ignored.
 	Ids []string `protobuf:"bytes,9,rep,name=ids,proto3" json:"ids,omitempty"`
 	// Identifiers of subscribers that are not exported: at most 1,000. Not accepted with ids. Those
-	// that do not match are ignored.
+	// that do not match, or do not exist, are ignored; a text that is no identifier, such as an
+	// address, is rejected.
 	ExcludeIds []string `protobuf:"bytes,10,rep,name=exclude_ids,json=excludeIds,proto3" json:"exclude_ids,omitempty"`
 	// Delimiter of CSV. Ignored if the format is NDJSON. Default: COMMA.
 	Delimiter     Export_Delimiter `protobuf:"varint,11,opt,name=delimiter,proto3,enum=roster.v1.Export_Delimiter" json:"delimiter,omitempty"`

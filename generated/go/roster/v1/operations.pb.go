@@ -595,7 +595,8 @@ type BatchChangeSubscribersRequest struct {
 	// more than 10, the call fails with SELECTION_CHANGED and starts nothing. Default: any number.
 	ExpectedTotal *int32 `protobuf:"varint,7,opt,name=expected_total,json=expectedTotal,proto3,oneof" json:"expected_total,omitempty"`
 	// Identifiers of subscribers that are not selected and never changed: at most 1,000. Accepted
-	// with filter, segment_id and q. Those that do not match are ignored.
+	// with filter, segment_id and q. Those that do not match, or do not exist, are ignored; a text
+	// that is no identifier, such as an address, is rejected.
 	ExcludeIds    []string `protobuf:"bytes,8,rep,name=exclude_ids,json=excludeIds,proto3" json:"exclude_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

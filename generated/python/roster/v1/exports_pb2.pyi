@@ -185,7 +185,8 @@ class CreateExportRequest(_message.Message):
     @_builtins.property
     def exclude_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Identifiers of subscribers that are not exported: at most 1,000. Not accepted with ids. Those
-        that do not match are ignored.
+        that do not match, or do not exist, are ignored; a text that is no identifier, such as an
+        address, is rejected.
         """
 
     def __init__(

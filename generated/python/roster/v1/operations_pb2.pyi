@@ -584,7 +584,8 @@ class BatchChangeSubscribersRequest(_message.Message):
     @_builtins.property
     def exclude_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Identifiers of subscribers that are not selected and never changed: at most 1,000. Accepted
-        with filter, segment_id and q. Those that do not match are ignored.
+        with filter, segment_id and q. Those that do not match, or do not exist, are ignored; a text
+        that is no identifier, such as an address, is rejected.
         """
 
     def __init__(

@@ -239,7 +239,8 @@ export declare type CreateExportRequest = Message<"roster.v1.CreateExportRequest
 
   /**
    * Identifiers of subscribers that are not exported: at most 1,000. Not accepted with ids. Those
-   * that do not match are ignored.
+   * that do not match, or do not exist, are ignored; a text that is no identifier, such as an
+   * address, is rejected.
    *
    * @generated from field: repeated string exclude_ids = 10;
    */

@@ -637,7 +637,8 @@ export declare type BatchChangeSubscribersRequest = Message<"roster.v1.BatchChan
 
   /**
    * Identifiers of subscribers that are not selected and never changed: at most 1,000. Accepted
-   * with filter, segment_id and q. Those that do not match are ignored.
+   * with filter, segment_id and q. Those that do not match, or do not exist, are ignored; a text
+   * that is no identifier, such as an address, is rejected.
    *
    * @generated from field: repeated string exclude_ids = 8;
    */
