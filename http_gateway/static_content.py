@@ -44,7 +44,7 @@ class StaticContent:
         """Returns the content, or 304 if the client has it."""
         is_gzipped = accepts_gzip(request)
         body, caching = self._gzipped if is_gzipped else self._plain
-        if _has(request, caching["ETag"]):
+        if has_tag(request, caching["ETag"]):
             return Response(304, request_id, more=caching)
         more = {**self._headers, **caching}
         if is_gzipped:
@@ -52,7 +52,7 @@ class StaticContent:
         return Response(200, request_id, body, content_type=self._content_type, more=more)
 
 
-def _has(request: web.BaseRequest, tag: str) -> bool:
+def has_tag(request: web.BaseRequest, tag: str) -> bool:
     """Whether If-None-Match contains the tag or `*`."""
     tags = ",".join(request.headers.getall("If-None-Match", ()))
     return bool({tag, "*"} & set(_TAG.findall(tags)))

@@ -281,7 +281,7 @@ class App:
             idempotent,
             subscriber_store,
             suppressions,
-            PersonalData(idempotent, suppressions),
+            PersonalData(idempotent, suppressions, self.files),
             filters,
             links,
             clock,

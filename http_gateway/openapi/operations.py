@@ -21,6 +21,11 @@ from .values import deprecated
 Operation = dict[str, Any]
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+# The response to a condition.
+_NOT_MODIFIED = {
+    "description": "The client has the current content.",
+    "headers": {REQUEST_ID: {"$ref": f"#/components/headers/{REQUEST_ID}"}},
+}
 # The response to a form.
 _REDIRECT = {
     "description": "The call succeeded, and the form contains an allowed URL.",
@@ -61,7 +66,8 @@ class Operations:
             "responses": {
                 str(binding.success_status): self._success(binding, method),
                 **({str(other.status): self._success(binding, method)} if other else {}),
-                **({"206": self._success(binding, method)} if _takes_range(binding) else {}),
+                **({"206": self._success(binding, method)} if _takes(binding, "Range") else {}),
+                **({"304": _NOT_MODIFIED} if _takes(binding, "If-None-Match") else {}),
                 **({"303": _REDIRECT} if binding.form and binding.form.redirect else {}),
                 **self.error_responses.of(method, reasons, _error_media_type(binding, options)),
             },
@@ -136,9 +142,9 @@ def words(name: str) -> str:
     return _API.sub("API", " ".join(_CAMEL.split(name)).capitalize())
 
 
-def _takes_range(binding: Binding) -> bool:
-    """Whether a request can ask for a part of the body (RFC 9110)."""
-    return any(in_head == "Range" for _, in_head in binding.request_headers)
+def _takes(binding: Binding, header: str) -> bool:
+    """Whether a request can have a header of RFC 9110."""
+    return any(in_head == header for _, in_head in binding.request_headers)
 
 
 def _access(options: MethodOptions) -> str:

@@ -3,8 +3,9 @@
 The content type is that of the first piece. The service sends headers as initial metadata, of the
 names in the policy. Two of them have a meaning here: with `content-range` the status is 206 (RFC
 9110), and `x-content-length` is the number of bytes of the body, without which it is sent in
-chunks. An error before the first piece is a normal error response. A later error, or a body of
-another length, aborts the connection, so that the client detects an incomplete body.
+chunks. A stream without a piece, whose `etag` is in If-None-Match of the request, is 304. An error
+before the first piece is a normal error response. A later error, or a body of another length,
+aborts the connection, so that the client detects an incomplete body.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ from ..ambiguous_failures import classify_failure
 from ..channel.cancellation import cancellation_error
 from ..headers import Metadata, response_headers
 from ..request import Request
+from ..responses import Response
 from ..routing.bindings import Binding
+from ..static_content import has_tag
 from .response import StreamResponse
 
 log = logging.getLogger(__name__)
 
 CONTENT_LENGTH = "x-content-length"
 CONTENT_RANGE = "content-range"
+ETAG = "etag"
 PARTIAL_CONTENT = 206
 _UNKNOWN = "application/octet-stream"
 
@@ -39,7 +43,7 @@ async def respond(
     binding: Binding,
     request: Request,
     request_id: str,
-) -> StreamResponse:
+) -> StreamResponse | Response:
     """Makes the call and writes its response. Raises AioRpcError if it fails before that."""
     policy = request.options.policy
     call = method(message, metadata=metadata, timeout=seconds)
@@ -53,6 +57,8 @@ async def respond(
             raise await cancellation_error(cancelled, call) from None
         except AioRpcError as failed:
             raise classify_failure(failed, binding.method, metadata, policy) from failed
+        if piece is None and ETAG in sent and has_tag(request, sent[ETAG]):
+            return Response(304, request_id, more=response_headers(sent.items(), policy.headers))
         length = int(sent[CONTENT_LENGTH]) if CONTENT_LENGTH in sent else None
         if CONTENT_RANGE in sent:
             response.status = PARTIAL_CONTENT

@@ -286,9 +286,11 @@ class UsedBySegments(RosterError):
         "Segments use this. Update them first, or set force of a deletion to clear their filters."
     )
 
-    def __init__(self, segments: Sequence[tuple[str, str]], field: str = "id") -> None:
+    def __init__(
+        self, segments: Sequence[tuple[str, str]], field: str = "id", hint: str = ""
+    ) -> None:
         self.details = [
-            Detail(field, "IN_USE", f"is used by the segment {name} ({segment_id})")
+            Detail(field, "IN_USE", f"is used by the segment {name} ({segment_id}){hint}")
             for segment_id, name in segments
         ]
         ids = [segment_id for segment_id, _ in segments[:MAX_DETAILS]]

@@ -54,6 +54,11 @@ def with_etag(reply: Reply, *others: bytes) -> Reply:
     return reply
 
 
+def has_etag(text: str, etag: str) -> bool:
+    """Whether a value of If-None-Match contains a tag, also as a weak one, or `*`."""
+    return text == "*" or etag in [each.removeprefix("W/") for each in _TAG.findall(text)]
+
+
 def check_change(request: Conditional, resource: Message, tx: Changing, *others: bytes) -> None:
     """Checks the condition of a change, as `check_etag`, and states the change for the audit log.
 

@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from rosterd.server.features.operations import store
+from rosterd.server.features.operations.rules import BatchRequest
+from rosterd.server.features.operations.store_steps import LEASE_MILLISECONDS
+
 from ..conftest import Account
 from ..fronts import HttpFront, Response
 from ..signed_links import signed_token
@@ -35,6 +39,16 @@ def send(
     assert isinstance(account.front, HttpFront)
     raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     return account.front.send(method, path, account.key, body=raw, headers=headers)
+
+
+def keep_operations_waiting(account: Account) -> None:
+    """Starts an operation that another process runs for some seconds. Later ones wait for it."""
+    message = {"filter": "email:*", "action": {"addTags": ["other"]}}
+    batch = BatchRequest(message, ["email:*"], by_admin=False)
+    with account.service.unit_of_work() as tx:
+        row = store.create(account.id, batch, None, 1, tx)
+        until = row.updated_at + LEASE_MILLISECONDS - 1
+        store.put(account.id, row._replace(runner="other", updated_at=until), tx)
 
 
 def call_concurrently(*calls: Callable[[], Response]) -> list[Response]:

@@ -177,11 +177,14 @@ def test_segment_follows_or_keeps_the_type(account: Account) -> None:
 
     assert error.violations == [("dataType", "IN_USE")]
     message = error.body["error"]["details"][0]["message"]
-    assert message == f"is used by the segment Prefix ({prefix['id']})"
+    assert message.startswith(
+        f"is used by the segment Prefix ({prefix['id']}), whose filter is not"
+    )
     assert value_of(account, "ada@example.com") == "42"
-    account.ok("DeleteSegment", id=prefix["id"])
+    account.ok("UpdateSegment", id=prefix["id"], filter="status = CONFIRMED")
     change(account, field_id, "NUMBER")
+    account.ok("UpdateSegment", id=prefix["id"], filter="customFields.f >= 4")
     found = account.ok("ListSubscribers", segmentId=exact["id"])["subscribers"]
     assert [subscriber["email"] for subscriber in found] == ["ada@example.com"]
     of_person = account.ok("ListSubscriberSegments", id="ada@example.com")["segments"]
-    assert [segment["name"] for segment in of_person] == ["Exact"]
+    assert [segment["name"] for segment in of_person] == ["Exact", "Prefix"]

@@ -205,9 +205,43 @@ def test_a_download_can_be_resumed(account: Account) -> None:
         {"Range": "bytes=0-9", "If_Range": '"another"'},
     ):
         assert download(account, export["id"], **sent)[::2] == (200, body)
+    for text in (f"bytes={'0-1,' * 500}2-3", f"bytes={'0' * 3000}-9", f"bytes=0-{'9' * 3000}"):
+        assert download(account, export["id"], Range=text)[::2] == (200, body)
     status, headers, error = download(account, export["id"], Range=f"bytes={size}-")
     assert (status, headers["content-range"]) == (416, f"bytes */{size}")
     assert json.loads(error)["error"]["code"] == "RangeNotSatisfiable"
+
+
+@over_http
+def test_a_download_can_have_conditions(account: Account) -> None:
+    create_people(account)
+    export = run(account)
+    _, sent, body = download(account, export["id"])
+    etag, other = sent["etag"], '"another"'
+
+    def result(verb: str = "GET", **headers: str) -> tuple[int, bytes]:
+        status, received, content = download(account, export["id"], verb=verb, **headers)
+        if status == 304:
+            assert received["etag"] == etag
+            assert {"content-type", "content-length", "transfer-encoding"}.isdisjoint(received)
+        return status, content if status < 400 else b""
+
+    def downloads() -> int:
+        entries = account.ok("ListAuditEntries", action="export.downloaded")
+        return int(entries["total"])
+
+    before = downloads()
+    for tags in (etag, f"W/{etag}", f"{other}, {etag}", "*"):
+        assert result(If_None_Match=tags) == result("HEAD", If_None_Match=tags) == (304, b"")
+        assert result(If_None_Match=tags, Range="bytes=0-1") == (304, b"")
+    assert downloads() == before
+    assert result(If_None_Match=other) == (200, body)
+    for tags in (etag, f"{other}, {etag}", "*"):
+        assert result(If_Match=tags) == (200, body)
+        assert result(If_Match=tags, Range="bytes=0-1") == (206, body[:2])
+        assert result(If_Match=tags, If_None_Match=etag) == (304, b"")
+    for tags in (other, f"W/{etag}"):
+        assert result(If_Match=tags, If_None_Match=etag) == (412, b"")
 
 
 @over_http
@@ -242,6 +276,21 @@ def test_a_file_belongs_to_its_account_and_needs_the_scope_read(
     session = readers[1]
     session.ok("SignOut")
     assert download(session, export["id"])[0] == 401
+
+
+def test_a_reader_cancels_and_deletes_exports_of_its_own_only(account: Account) -> None:
+    export = run(account)
+    for reader in (
+        account.with_key(account.new_key("read")),
+        sign_in(account, link(account, "read")),
+    ):
+        for rpc in ("CancelExport", "DeleteExport"):
+            reader.fails("Forbidden", rpc, id=export["id"])
+        own = run(reader)
+        reader.ok("CancelExport", id=own["id"])
+        reader.ok("DeleteExport", id=own["id"])
+        assert reader.ok("ListExports")["exports"] == [export]
+    account.with_key(account.new_key("write")).ok("DeleteExport", id=export["id"])
 
 
 def test_an_export_of_nobody_is_an_empty_file(account: Account) -> None:

@@ -13,7 +13,10 @@ from google.protobuf.descriptor import Descriptor
 
 from roster.v1 import imports_pb2, subscribers_pb2
 from rosterd.http_gateway.codec.fields import rules_of
+from rosterd.server.features.files import store as files
+from rosterd.server.storage.sqlite.file import files_folder
 
+from ..cases import each
 from ..conftest import Account
 from .helpers import create_field, create_subscriber, emails, over_http, send
 from .import_jobs import CREATE, FILE, create, failures, run, run_file, send_part, settled, upload
@@ -145,10 +148,10 @@ def test_canceled_dry_run_leaves_no_results(account: Account) -> None:
     canceled = account.ok("CancelImport", id=job["id"])["import"]
 
     found = account.ok("GetImport", id=job["id"])["import"]
-    for each in (canceled, found):
-        assert (each["state"], each["processed"], each["dryRun"]) == ("READY", 0, False)
-        assert each.get("summary") is None
-        assert each.get("startedAt") is None
+    for state in (canceled, found):
+        assert (state["state"], state["processed"], state["dryRun"]) == ("READY", 0, False)
+        assert state.get("summary") is None
+        assert state.get("startedAt") is None
     ran = run(account, job, dryRun=True)
     assert (ran["state"], ran["summary"]["created"]) == ("READY", 20_000)
 
@@ -231,6 +234,26 @@ def test_filter_selects_rows(account: Account) -> None:
     assert emails(account) == ["bob@example.com"]
 
 
+def stored_parts(account: Account) -> int:
+    """Returns the number of parts of files that are stored, in the database or on the disk."""
+    with account.service.unit_of_work() as tx:
+        names = files.names(account.id, tx)
+    if not account.service.database_url.startswith("sqlite:"):
+        return len(names)
+    folder = files_folder(account.service.database) / account.id
+    return len(list(folder.iterdir())) if folder.exists() else 0
+
+
+@each("rpc", ["CancelImport", "DeleteImport"])
+def test_the_file_of_an_import_that_is_not_needed_is_removed(account: Account, rpc: str) -> None:
+    job = upload(account, FILE)
+    assert stored_parts(account) == 1
+
+    account.ok(rpc, id=job["id"])
+
+    assert stored_parts(account) == 0
+
+
 def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -> None:
     create_subscriber(account, "eve@example.com")
     ended = run_file(account, FILE, unknownColumns="IGNORE")
@@ -238,11 +261,13 @@ def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -
     ready = upload(account, FILE, options=options, name="List of Eve@Example.com.csv")
     # Without a header, the first row gives the columns their names.
     upload(account, b"eve@example.com,Eve\nbob@example.com,Bob\n")
+    account.ok("CreateExport")
     assert [row["line"] for row in failures(account, ended)] == [3, 4]
 
     account.ok("DeleteSubscriber", id="eve@example.com", erase=True)
 
     assert [row["line"] for row in failures(account, ended)] == [3]
+    assert stored_parts(account) == 0
     assert "eve@" not in json.dumps(account.ok("ListImports"))
     job = account.ok("GetImport", id=ready["id"])["import"]
     assert (job["state"], job["error"]["reason"]) == ("FAILED", "IMPORT_STATE_CONFLICT")

@@ -16,7 +16,15 @@ from rosterd.server.features.operations.rules import BatchRequest, JobRequest, R
 from ..cases import each
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, to_json
-from .helpers import MISSING_ID, STATUSES, create_field, create_subscriber, create_subscriber_in
+from .helpers import (
+    MISSING_ID,
+    STATUSES,
+    create_field,
+    create_subscriber,
+    create_subscriber_in,
+    keep_operations_waiting,
+)
+from .import_jobs import upload
 
 KEYS = {
     "id",
@@ -412,37 +420,48 @@ def test_operation_whose_filter_is_no_longer_valid_changes_nobody_and_says_why(
 
     assert (failed["state"], failed["processed"]) == ("FAILED", 0)
     assert failed["failed"] == [{"reason": "VALIDATION_ERROR", "total": 1, "examples": []}]
+    assert failed["error"]["reason"] == "VALIDATION_ERROR"
+    assert [each["field"] for each in failed["error"]["details"]] == ["filter"]
     assert account.ok("ListSubscribers")["total"] == 1
 
 
 @pytest.fixture
 def waiting(account: Account) -> Callable[..., dict[str, Any]]:
-    """Starts an operation that waits for others on 900 subscribers with a tag and a value."""
+    """Starts an operation that waits for another one. A subscriber has two tags and a value."""
     create_field(account, "Plan", "TEXT")
-    fields = {"tags": ["customer"], "customFields": {"plan": "pro"}, "isConfirmed": True}
-    people = [{"email": f"p{number}@example.com", **fields} for number in range(900)]
-    for first in range(0, 900, 100):
-        account.ok("BulkCreateSubscribers", subscribers=people[first : first + 100])
+    fields = {"tags": ["customer", "vip"], "customFields": {"plan": "pro"}}
+    account.ok("CreateSubscriber", email="ada@example.com", **fields)
 
     def waits(**request: Any) -> dict[str, Any]:
-        for tag in ("first", "second"):
-            start(account, filter=ALL, action={"addTags": [tag]})
+        keep_operations_waiting(account)
         return start(account, **request)
 
     return waits
 
 
 @pytest.mark.parametrize(
-    ("text", "change"),
+    ("text", "change", "why"),
     {
-        "prefix": ('NOT tags:"cust*"', "tag"),
-        "presence": ("NOT tags:*", "tags"),
-        "field": ("NOT customFields.plan:*", "field"),
-        "segment": ("NOT tags:customer", "segment"),
+        "prefix": (
+            'NOT tags:"cust*"',
+            "tag",
+            "The filter names the tag customer, which was deleted.",
+        ),
+        "presence": ("NOT tags:*", "tags", "The filter names the tag customer, which was deleted."),
+        "field": (
+            "NOT customFields.plan:*",
+            "field",
+            "The filter names the custom field plan, which was deleted.",
+        ),
+        "segment": ("NOT tags:customer", "segment", "The segment was deleted."),
     }.values(),
 )
-def test_waiting_operation_ends_if_what_its_filter_names_is_deleted(
-    account: Account, waiting: Callable[..., dict[str, Any]], text: str, change: str
+def test_waiting_operation_ends_if_what_its_filter_names_is_deleted_and_says_why(
+    account: Account,
+    waiting: Callable[..., dict[str, Any]],
+    text: str,
+    change: str,
+    why: str,
 ) -> None:
     if change == "segment":
         segment = account.ok("CreateSegment", name="Others", filter=text)["segment"]["id"]
@@ -464,7 +483,32 @@ def test_waiting_operation_ends_if_what_its_filter_names_is_deleted(
 
     assert {"type": "OPERATION", "id": operation["id"]} in listed["usedBy"]
     assert (operation["state"], operation["processed"]) == ("FAILED", 0)
-    assert account.ok("ListSubscribers")["total"] == 900
+    kinds = {"field": "CUSTOM_FIELD", "segment": "SEGMENT"}
+    path = "segmentId" if change == "segment" else "filter"
+    error = operation["error"]
+    assert (error["reason"], error["message"]) == (f"{kinds.get(change, 'TAG')}_NOT_FOUND", why)
+    assert [each["field"] for each in error["details"]] == [path]
+    assert account.ok("ListSubscribers")["total"] == 1
+
+
+def test_waiting_export_and_import_say_why_they_failed(account: Account) -> None:
+    tag = account.ok("CreateTag", name="vip")["tag"]
+    job = upload(account, b"email,tags\nada@example.com,vip\n", options={"filter": "tags:vip"})
+    keep_operations_waiting(account)
+    export = account.ok("CreateExport", filter="NOT tags:vip")["export"]
+    account.ok("StartImport", id=job["id"])
+
+    account.ok("DeleteTag", id=tag["id"])
+
+    failed = [
+        account.ok("GetExport", id=export["id"])["export"],
+        account.ok("GetImport", id=job["id"])["import"],
+    ]
+    message = "The filter names the tag vip, which was deleted."
+    for each_failed in failed:
+        error = each_failed["error"]
+        assert (each_failed["state"], error["reason"]) == ("FAILED", "TAG_NOT_FOUND")
+        assert (error["message"], error["details"][0]["field"]) == (message, "filter")
 
 
 VIP = {"addTags": ["vip"]}

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from ..behavior.helpers import keep_operations_waiting
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver
 from ..processes import PATIENCE
@@ -96,6 +97,24 @@ def test_operation_is_in_words(person: Person) -> None:
     page.get_by_role("link", name="Add tags").click()
     expect(page.get_by_text("3 of 3")).to_be_visible()
     expect(page.locator("code")).to_contain_text("UNCONFIRMED")
+
+
+def test_failed_operation_says_why(person: Person) -> None:
+    page, account = person.page, person.account
+    create_people(account, 1)
+    tag = account.ok("CreateTag", name=HOSTILE)["tag"]["id"]
+    keep_operations_waiting(account)
+    account.ok("CreateExport", filter="NOT tags:*")
+    account.ok("DeleteTag", id=tag)
+    why = f"The filter names the tag {HOSTILE}, which was deleted."
+    person.sign_in()
+
+    person.open("/activity")
+
+    row = page.locator("tbody tr").filter(has_text="Ended early")
+    expect(row).to_contain_text(why)
+    row.get_by_role("link").click()
+    expect(page.locator(".error")).to_contain_text(f"{why} Changes that were made are kept.")
 
 
 def test_progress_is_shown_while_an_operation_runs(person: Person, receiver: Receiver) -> None:
@@ -257,13 +276,15 @@ def test_readers_see_no_actions(person: Person) -> None:
     page, account = person.page, person.account
     create_people(account, 1)
     operation = run(account, filter=ALL, action={"addTags": ["vip"]})
+    keep_operations_waiting(account)
+    export = account.ok("CreateExport")["export"]
     person.sign_in(scope="read")
 
-    person.open(f"/activity/{operation['id']}")
-
-    expect(page.locator(".result")).to_have_text("1 changed")
-    for name in ("Undo", "Repeat", "Stop"):
-        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    for id, result in ((export["id"], "0 people"), (operation["id"], "1 changed")):
+        person.open(f"/activity/{id}")
+        expect(page.locator(".result")).to_have_text(result)
+        for name in ("Undo", "Repeat", "Stop"):
+            expect(page.get_by_role("button", name=name)).to_have_count(0)
 
 
 def test_activity_is_accessible(person: Person, receiver: Receiver) -> None:

@@ -52,7 +52,7 @@ def before_call(_context: HookContext, case: Case, _kwargs: dict[str, Any]) -> N
         case.path_parameters["id"] = "another"
     if case.path == "/api/session":
         case.headers["Sec-Fetch-Site"] = "same-origin"
-    for name in ("Range", "If-Range"):
+    for name in ("Range", "If-Range", "If-None-Match"):
         value = str(dict(case.headers or ()).get(name, ""))
         if value != value.strip() or not value.isprintable():
             case.headers[name] = "x"  # The client of schemathesis cannot send it.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from rich.markup import escape
+
 from ...serving.console import CommandError, ExitCode, console, errors, pluralized
 from .output import print_json
 from .progress import RowProgress
@@ -69,6 +71,8 @@ def _print(operation: dict[str, Any], *, as_json: bool) -> None:
         such = f", such as {examples}" if examples else ""
         text = f"roster: {count} {failed}: {failure['reason']}{such}."
         errors.print(text, soft_wrap=True)
+    if "error" in operation:
+        errors.print(f"roster: {escape(operation['error']['message'])}", soft_wrap=True)
     processed = pluralized(operation["processed"], "subscriber")
     if is_dry_run:
         changes = f"{operation['wouldChange']:,} would change"

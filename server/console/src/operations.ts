@@ -5,7 +5,7 @@ import { announce, notify } from "./announce.ts";
 import { ApiError, call, ConnectionError, url } from "./api/client.ts";
 import type { Operation } from "./api/types.ts";
 import { doneText } from "./components/operation_words.ts";
-import { session } from "./session.ts";
+import { canWrite, session } from "./session.ts";
 import { errorText } from "./texts.ts";
 
 const FIRST_WAIT = 100;
@@ -69,7 +69,13 @@ export function save(operation: Operation): void {
   if (fileUrl(operation)) link.click();
 }
 
-/** Cancels an operation, or says why not. Every session may cancel an export. */
+/** Whether this session may cancel an operation: with the scope read, an export of its own only. */
+export function canCancel(operation: Operation): boolean {
+  const isOwn = isExport(operation) && operation.actor?.id === session.value?.session?.id;
+  return !operation.done && (canWrite.value || isOwn);
+}
+
+/** Cancels an operation, or says why not. */
 export async function cancel(operation: Operation): Promise<void> {
   const request = { path: { id: operation.id } };
   try {

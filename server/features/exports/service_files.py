@@ -20,11 +20,12 @@ from ...rpc.caller import Caller, account_id, current
 from ...rpc.errors import (
     ExportNotFound,
     ExportNotReady,
+    Forbidden,
     RangeNotSatisfiable,
     Unavailable,
     invalid,
 )
-from ...rpc.etags import check_change, with_etag
+from ...rpc.etags import check_change, check_etag, has_etag, with_etag
 from ...rpc.messages import Context, check_bom, check_page
 from ...rpc.paging import page_in
 from ...rpc.ranges import range_of
@@ -118,8 +119,7 @@ class ExportService(WatchMethods, ExportServiceServicer):
             check_credential(account, credential, tx)
             state = store.create(account, job_request, total, tx)
             if texts and name_revision(account, tx) != names_before:
-                # The filter could match other subscribers than those that were counted.
-                ended = operations.end(account, state.operation, State.FAILED, tx)
+                ended = operations.fail_changed(account, state.operation, tx)
                 state = state._replace(operation=ended)
             return with_etag(pb.CreateExportResponse(export=export(state)))
 
@@ -145,10 +145,11 @@ class ExportService(WatchMethods, ExportServiceServicer):
     async def CancelExport(
         self, request: pb.CancelExportRequest, _context: Context
     ) -> pb.CancelExportResponse:
-        account, export_id = account_id(), checked_id(request.id, ExportNotFound)
+        caller, export_id = current(), checked_id(request.id, ExportNotFound)
+        account = caller.account_id
 
         def cancel(tx: Transaction) -> pb.CancelExportResponse:
-            check_change(request, export(store.find(account, export_id, tx)), tx)
+            check_change(request, export(_find_own(caller, export_id, tx)), tx)
             state = store.cancel(account, export_id, tx)
             return with_etag(pb.CancelExportResponse(export=export(state)))
 
@@ -159,10 +160,11 @@ class ExportService(WatchMethods, ExportServiceServicer):
     async def DeleteExport(
         self, request: pb.DeleteExportRequest, _context: Context
     ) -> pb.DeleteExportResponse:
-        account, export_id = account_id(), checked_id(request.id, ExportNotFound)
+        caller, export_id = current(), checked_id(request.id, ExportNotFound)
+        account = caller.account_id
 
         def delete(tx: Transaction) -> pb.DeleteExportResponse:
-            check_change(request, export(store.find(account, export_id, tx)), tx)
+            check_change(request, export(_find_own(caller, export_id, tx)), tx)
             store.delete(account, export_id, tx)
             return pb.DeleteExportResponse()
 
@@ -192,6 +194,15 @@ class ExportService(WatchMethods, ExportServiceServicer):
             raise ExportNotReady
         digest, size = state.row.sha256, state.size
         etag = f'"{digest[:32]}"'
+        check_etag(request, lambda: etag)
+        metadata = [
+            ("accept-ranges", "bytes"),
+            ("etag", etag),
+            ("cache-control", "private, no-store"),
+        ]
+        if has_etag(request.if_none_match, etag):
+            await accept(context, *metadata)
+            return
         try:
             part = None
             if request.range and request.if_range in ("", etag):
@@ -215,12 +226,9 @@ class ExportService(WatchMethods, ExportServiceServicer):
                 find_name = partial(segment_name, caller.account_id, segment)
                 words = await self._database.read(find_name)
             sha256 = base64.b64encode(bytes.fromhex(digest)).decode()
-            metadata = [
-                ("accept-ranges", "bytes"),
-                ("etag", etag),
+            metadata += [
                 ("content-disposition", disposition(words, _ending(state))),
                 ("repr-digest", f"sha-256=:{sha256}:"),
-                ("cache-control", "private, no-store"),
                 ("x-content-length", str(end - start)),
             ]
             if part is not None:
@@ -244,6 +252,16 @@ class ExportService(WatchMethods, ExportServiceServicer):
     async def _find(self, text: str) -> store.ExportState:
         export_id = checked_id(text, ExportNotFound)
         return await self._database.read(partial(store.find, account_id(), export_id))
+
+
+def _find_own(caller: Caller, export_id: str, tx: Transaction) -> store.ExportState:
+    """Returns an export that the caller may delete. Raises Forbidden for another one."""
+    state = store.find(caller.account_id, export_id, tx)
+    actor = state.operation.content.actor
+    is_own = actor is not None and actor.id == caller.actor.id
+    if caller.scope == "read" and not is_own:
+        raise Forbidden("write", caller.scope)
+    return state
 
 
 def _find_for(caller: Caller, export_id: str, tx: Transaction) -> store.ExportState:

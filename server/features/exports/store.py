@@ -21,6 +21,7 @@ from .models import SubscriberExport
 MAX_EXPORTS = 20
 # How long a file is kept after the last progress of its export.
 RETENTION_MILLISECONDS = 24 * 3600 * 1000
+_ERASED = "The export was deleted, because the data of a person was erased. Start another one."
 
 
 class ExportRow(NamedTuple):
@@ -50,7 +51,7 @@ class ExportState(NamedTuple):
         operation = self.operation.as_json()
         names = ("id", "state", "done", "filter", "segmentId", "q", "total", "processed")
         export = {name: operation[name] for name in (*names, "failed", "createdAt")}
-        for name in ("endedAt", "actor"):
+        for name in ("endedAt", "actor", "error"):
             if name in operation:
                 export[name] = operation[name]
         return {
@@ -156,7 +157,7 @@ def delete_all(account_id: str, tx: Transaction) -> None:
     for operation in operations.running(account_id, tx):
         content = operation.content
         if isinstance(content, JobRequest) and content.type == Type.SUBSCRIBERS_EXPORT:
-            operations.end(account_id, operation, State.FAILED, tx)
+            operations.fail(account_id, operation, ExportNotFound.reason, _ERASED, tx)
 
 
 def has_expired(account_id: str, tx: Transaction) -> bool:

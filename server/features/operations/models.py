@@ -29,6 +29,7 @@ class Operation(Model):
     unchanged = BigIntegerField(null=True)
     undone_by = TextField(null=True)
     deleted = BigIntegerField(null=True)
+    error = TextField(null=True)
 
     class Meta:
         table_name = "operation"

@@ -260,7 +260,7 @@ class OperationRunner:
             if is_temporary and not isinstance(error, FileQuotaExceeded):
                 raise
             log.warning("job failed: %s", error.reason, extra={"accountId": account_id})
-            fail = partial(self._steps.fail_job, account_id, row.id, error.reason, self._runner)
+            fail = partial(self._steps.fail_job, account_id, row.id, error, self._runner)
             outcome = await self._database.write(fail)
         self.seconds += time.monotonic() - started
         self.processed += outcome.processed

@@ -33,7 +33,7 @@ from ..subscribers.query.request import FilterExpressions
 from ..subscribers.query.syntax import parse
 from . import store, store_lists
 from .messages import check_excluded, operation
-from .rules import BatchRequest, State, selection_differs
+from .rules import BatchRequest, selection_differs
 from .store_actions import ACTIONS
 from .store_filters import name_revision
 from .store_steps import count_selected
@@ -102,8 +102,7 @@ class OperationService(WatchMethods, OperationServiceServicer):
                 check(account, value, tx)
             row = store.create(account, batch, ids, total, tx)
             if texts and name_revision(account, tx) != names_before:
-                # The filter could match other subscribers than those that were counted.
-                row = store.end(account, row, State.FAILED, tx)
+                row = store.fail_changed(account, row, tx)
             return with_etag(pb.BatchChangeSubscribersResponse(operation=operation(row)))
 
         reply = await self._database.write(create)

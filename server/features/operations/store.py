@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 import orjson
 from peewee import SQL, fn
 
-from ...rpc.errors import OperationLimitReached, OperationNotFound
+from ...rpc.errors import (
+    Detail,
+    OperationLimitReached,
+    OperationNotFound,
+    SelectionChanged,
+)
 from ...storage.resource import Resource
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
@@ -39,11 +44,11 @@ RETENTION_MILLISECONDS = 30 * 24 * 3600 * 1000
 class OperationRow(NamedTuple):
     """A stored operation.
 
-    `request` and `failed` are JSON: a `Request`, and the subscribers that could
-    not be changed, by reason with the IDs of the first ones. `changed` subscribers were changed, or
-    would be without the dry run, and `unchanged` ones already were as the action leaves them; None
-    if an earlier version started the operation. Of the undo of an import, `deleted` of the changed
-    ones were deleted. Subscribers up to the ID `after_id` are processed.
+    `request`, `failed` and `error` are JSON: a `Request`, the subscribers that could not be
+    changed, by reason with the IDs of the first ones, and Operation.Failure. `changed` subscribers
+    were changed, or would be without the dry run, and `unchanged` ones already were as the action
+    leaves them; None if an earlier version started the operation. Of the undo of an import,
+    `deleted` of the changed ones were deleted. Subscribers up to the ID `after_id` are processed.
     Of a replay, `changed` is the number of deliveries, and `after_id` the last event that was
     processed, as `event_key`. `runner` is the process that runs it. Timestamps are in milliseconds.
 
@@ -66,6 +71,7 @@ class OperationRow(NamedTuple):
     unchanged: int | None
     undone_by: str | None = None
     deleted: int | None = None
+    error: str | None = None
 
     @property
     def is_running(self) -> bool:
@@ -134,6 +140,8 @@ class OperationRow(NamedTuple):
             operation["unchanged"] = self.unchanged
         if self.deleted is not None:
             operation["deleted"] = self.deleted
+        if self.error is not None:
+            operation["error"] = orjson.loads(self.error)
         if content.actor is not None:
             operation["actor"] = content.actor.as_json()
         return operation
@@ -177,6 +185,7 @@ _OPERATIONS = Resource(
         Operation.changed,
         Operation.unchanged,
         Operation.deleted,
+        Operation.error,
         Operation.after_id,
         Operation.runner,
         Operation.updated_at,
@@ -367,6 +376,34 @@ def end(account_id: str, row: OperationRow, state: State, tx: Transaction) -> Op
     if not content.dry_run:
         record(account_id, [created(EventType.OPERATION_COMPLETED, row)], tx)
     return row
+
+
+def fail(
+    account_id: str,
+    row: OperationRow,
+    reason: str,
+    message: str,
+    tx: Transaction,
+    *details: Detail,
+) -> OperationRow:
+    """Ends a running operation as FAILED, stores why, and returns it."""
+    row = row._replace(error=error_text(reason, message, details))
+    return end(account_id, row, State.FAILED, tx)
+
+
+def fail_changed(account_id: str, row: OperationRow, tx: Transaction) -> OperationRow:
+    """Ends an operation whose filter could match others than those that were counted."""
+    message = (
+        "A tag, custom field or segment was renamed, changed or deleted while the operation was"
+        " created. Start it again."
+    )
+    return fail(account_id, row, SelectionChanged.reason, message, tx)
+
+
+def error_text(reason: str, message: str, details: Sequence[Detail] = ()) -> str:
+    """Returns the JSON of Operation.Failure, which is also that of ImportJob.Failure."""
+    listed = [{"field": d.field, "code": d.code, "message": d.message} for d in details]
+    return orjson.dumps({"reason": reason, "message": message, "details": listed}).decode()
 
 
 def cancel(account_id: str, operation_id: str, tx: Transaction) -> OperationRow:

@@ -11,10 +11,19 @@ name revision of the account, which is compared when the operation is stored.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from peewee import EXCLUDED
 
+from ...rpc.errors import (
+    CustomFieldNotFound,
+    Detail,
+    RosterError,
+    SegmentNotFound,
+    SelectionChanged,
+    TagNotFound,
+)
 from ...rpc.uses import Use, UsesOf
 from ...storage.statements import Statement, param, params
 from ...storage.transaction import Transaction
@@ -27,7 +36,7 @@ from ..subscribers.query.syntax import parse
 from ..subscribers.query.tree import comparisons
 from . import store
 from .models import NameRevision, Operation
-from .rules import BatchRequest, JobRequest, State
+from .rules import BatchRequest, JobRequest
 from .store_actions import ACTIONS
 
 Part = TypeVar("Part")
@@ -82,7 +91,9 @@ class OperationFilters:
             is_name = names_tag(each, key) and not each.is_prefix
             return not is_name and names_tag(each, key) != names_tag(each, new_key)
 
-        _end(account_id, lambda batch: any(map(moves_into_or_out_of, _terms(batch))), tx)
+        path_of = partial(_path_of, lambda terms: any(map(moves_into_or_out_of, terms)))
+        message = f"selects other subscribers since the tag {before} was renamed to {name}"
+        _end(account_id, path_of, SelectionChanged, message, tx)
         for row in store.running_filtered(account_id, tx):
             changed = _with_renamed_tag(row.filtered, key, name)
             if changed != row.filtered:
@@ -97,12 +108,13 @@ class OperationFilters:
         The same filter can match other values with another type.
         """
 
-        def is_affected(batch: Filtered) -> bool:
-            return _with_converted_value(batch, key, data_type) is None or _name_custom_field(
-                _terms(batch), key
-            )
+        def path_of(batch: Filtered) -> str:
+            if _with_converted_value(batch, key, data_type) is None:
+                return f"action.setCustomFields.{key}"
+            return _path_of(partial(_name_custom_field, key=key), batch)
 
-        _end(account_id, is_affected, tx)
+        message = f"has a value of the custom field {key}, whose type was changed"
+        _end(account_id, path_of, SelectionChanged, message, tx)
         for row in store.running_filtered(account_id, tx):
             changed = _with_converted_value(row.filtered, key, data_type)
             if changed is not None and changed != row.filtered:
@@ -111,7 +123,8 @@ class OperationFilters:
 
     def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None:  # noqa: ARG002
         """Ends the operations that filter by a tag, also if by a prefix or its presence."""
-        _end(account_id, lambda batch: _name_tag(_terms(batch), name), tx)
+        path_of = partial(_path_of, partial(_name_tag, name=name))
+        _end(account_id, path_of, TagNotFound, f"names the tag {name}, which was deleted", tx)
 
     def release_custom_field(
         self,
@@ -122,7 +135,9 @@ class OperationFilters:
         force: bool,  # noqa: ARG002
     ) -> None:
         """Ends the operations that filter by a custom field."""
-        _end(account_id, lambda batch: _name_custom_field(_terms(batch), key), tx)
+        path_of = partial(_path_of, partial(_name_custom_field, key=key))
+        message = f"names the custom field {key}, which was deleted"
+        _end(account_id, path_of, CustomFieldNotFound, message, tx)
 
     def change_segment(self, account_id: str, tx: Transaction) -> None:
         """Counts a change of the filter of a segment. Running operations keep the filter."""
@@ -130,7 +145,11 @@ class OperationFilters:
 
     def release_segment(self, account_id: str, segment_id: str, tx: Transaction) -> None:
         """Ends the operations on a segment."""
-        _end(account_id, lambda batch: batch.segment_id == segment_id, tx)
+
+        def path_of(batch: Filtered) -> str:
+            return "segmentId" if batch.segment_id == segment_id else ""
+
+        _end(account_id, path_of, SegmentNotFound, "was deleted", tx)
 
 
 def _with_renamed_tag(batch: Filtered, key: str, name: str) -> Filtered:
@@ -157,6 +176,15 @@ def _with_converted_value(batch: Filtered, key: str, data_type: DataType) -> Fil
         return None
     action = {batch.action: {**values, key: value}}
     return batch._replace(message={**batch.message, "action": action})
+
+
+def _path_of(is_affected: Callable[[list[Any]], bool], batch: Filtered) -> str:
+    """Returns the JSON path of a filter whose terms are affected, or an empty text."""
+    paths = ["filter", "segmentId"] if batch.filter else ["segmentId"]
+    for path, text in zip(paths, batch.texts, strict=False):
+        if is_affected(list(comparisons(parse(text)))):
+            return path
+    return ""
 
 
 def _terms(batch: Filtered) -> list[Any]:
@@ -187,9 +215,21 @@ def _uses_of(
     return lambda name: [use for use, part in batches if is_named(part, name)]
 
 
-def _end(account_id: str, is_affected: Callable[[Filtered], bool], tx: Transaction) -> None:
-    """Ends the running operations that a change affects, and counts the change."""
+def _end(
+    account_id: str,
+    path_of: Callable[[Filtered], str],
+    error: type[RosterError],
+    message: str,
+    tx: Transaction,
+) -> None:
+    """Ends the running operations that a change affects, and counts the change.
+
+    `path_of` returns the JSON path of what the change affects, or an empty text. The message
+    follows it in a sentence.
+    """
     tx.run(_COUNT_CHANGE, account_id=account_id, revision=1)
     for row in store.running_filtered(account_id, tx):
-        if is_affected(row.filtered):
-            store.end(account_id, row, State.FAILED, tx)
+        if path := path_of(row.filtered):
+            detail = Detail(path, "INVALID_VALUE", message)
+            part = path.split(".")[0].removesuffix("Id")
+            store.fail(account_id, row, error.reason, f"The {part} {message}.", tx, detail)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ...rpc.errors import SubscriberNotFound
 from ...storage.statements import Statement
 from ...storage.transaction import Transaction
 from ...values.emails import json_without_addresses
 from . import store
 from .models import Operation
-from .rules import State
 from .store_filters import PUT_REQUEST
 
 _REQUESTS = Statement(
-    lambda _: Operation.select(Operation.id, Operation.request).where(store.IN_ACCOUNT)
+    lambda _: Operation.select(Operation.id, Operation.request, Operation.error).where(
+        store.IN_ACCOUNT
+    )
 )
+
+_ERASED = "The request contained the address of a person whose data was erased."
 
 
 def remove_from_operations(account_id: str, addresses: Collection[str], tx: Transaction) -> None:
@@ -23,11 +27,14 @@ def remove_from_operations(account_id: str, addresses: Collection[str], tx: Tran
     A running operation that contains one, or a part of it in its filter or search, ends, because it
     would select other subscribers.
     """
-    for operation_id, text in tx.all(_REQUESTS, account_id=account_id):
+    for operation_id, text, error in tx.all(_REQUESTS, account_id=account_id):
+        if error and (without := json_without_addresses(error, addresses)) != error:
+            row = store.find(account_id, operation_id, tx)
+            store.put(account_id, row._replace(error=without), tx)
         request = json_without_addresses(text, addresses)
         if request == text:
             continue
         tx.run(PUT_REQUEST, account_id=account_id, id=operation_id, request=request)
         row = store.find(account_id, operation_id, tx)
         if row.is_running:
-            store.end(account_id, row, State.FAILED, tx)
+            store.fail(account_id, row, SubscriberNotFound.reason, _ERASED, tx)

@@ -205,7 +205,7 @@ class Steps:
             else:
                 row = self._change(account_id, row, content, ids, tx)
         except (ValidationError, WebhookNotFound) as error:
-            _fail(account_id, row, error.reason, tx)
+            _fail(account_id, row, error, tx)
             return StepOutcome(StepResult.ENDED)
         row = row._replace(
             after_id=max(row.after_id, selection.up_to, *ids[-1:]),
@@ -246,14 +246,14 @@ class Steps:
         return StepOutcome(StepResult.CONTINUES, processed, row)
 
     def fail_job(
-        self, account_id: str, operation_id: str, reason: str, runner: str, tx: Transaction
+        self, account_id: str, operation_id: str, error: RosterError, runner: str, tx: Transaction
     ) -> StepOutcome:
         """Ends a job that cannot continue."""
         row = store.find(account_id, operation_id, tx)
         if (outcome := _not_run(row, runner, tx)) is not None:
             return outcome
         tx.actor = row.content.actor
-        _fail(account_id, row, reason, tx)
+        _fail(account_id, row, error, tx)
         return StepOutcome(StepResult.ENDED)
 
     def fail(self, account_id: str, runner: str, tx: Transaction) -> None:
@@ -261,7 +261,9 @@ class Steps:
         row = self._next_operation(account_id, runner, tx)
         if row is not None and not isinstance(row.content, ReplayRequest):
             tx.actor = row.content.actor
-            _fail(account_id, row, DeadlineExceeded.reason, tx)
+            error = DeadlineExceeded()
+            error.message = "The filter takes too long. Use a simpler one."
+            _fail(account_id, row, error, tx)
 
     def _next_operation(self, account_id: str, runner: str, tx: Transaction) -> OperationRow | None:
         """Returns the oldest operation that does not wait; None if another process runs it."""
@@ -358,12 +360,12 @@ def _with_counts(row: OperationRow, accepted: int, unchanged: int) -> OperationR
     return row._replace(changed=changed, unchanged=row.unchanged + unchanged)
 
 
-def _fail(account_id: str, row: OperationRow, reason: str, tx: Transaction) -> None:
+def _fail(account_id: str, row: OperationRow, error: RosterError, tx: Transaction) -> None:
     """Ends an operation, with a reason for the subscribers that are left."""
     failures = row.failures
-    failures.add_many(reason, max(row.total - row.processed, 0))
+    failures.add_many(error.reason, max(row.total - row.processed, 0))
     row = row._replace(failed=failures.as_text())
-    store.end(account_id, row, State.FAILED, tx)
+    store.fail(account_id, row, error.reason, error.message, tx, *error.details)
 
 
 def end_id_of(row: OperationRow) -> str:

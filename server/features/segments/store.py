@@ -194,7 +194,11 @@ class SegmentFilters:
             if _is_valid(segment, types, tx.now) and not _is_valid(segment, new_types, tx.now)
         ]
         if invalid:
-            raise UsedBySegments(invalid, "dataType")
+            hint = (
+                f", whose filter is not valid with {data_type.name}: remove the field from it, and"
+                " add it again after the change"
+            )
+            raise UsedBySegments(invalid, "dataType", hint)
 
     def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None:
         """Clears all filters that name a tag. Without `force`, raises UsedBySegments."""

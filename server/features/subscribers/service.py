@@ -304,6 +304,7 @@ class SubscriberService(HistoryMethods, MailabilityMethods, SubscriberServiceSer
             self._personal_data.remove(account, person, responses, first, tx)
 
         await self._database.write(erase)
+        await self._personal_data.remove_files(account)
 
 
 def _find_each(

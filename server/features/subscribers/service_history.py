@@ -46,6 +46,8 @@ class PersonalData(Protocol):
         self, account_id: str, person: Person, responses: set[str], first: int, tx: Transaction
     ) -> None: ...
 
+    async def remove_files(self, account_id: str) -> None: ...
+
 
 class HistoryMethods:
     """Returns the history and the personal data of subscribers of the caller's account."""

@@ -18,6 +18,7 @@ from ..events.store_subscriber import (
     remove_person,
 )
 from ..exports.store import delete_all as delete_all_exports
+from ..files.store_content import Files
 from ..imports.jobs.store_persons import remove_from_imports
 from ..operations.store_persons import remove_from_operations
 from ..subscribers.store_history import Person
@@ -39,8 +40,11 @@ class PersonalData:
     stored responses.
     """
 
-    def __init__(self, database: IdempotentDatabase, suppressions: Suppressions) -> None:
+    def __init__(
+        self, database: IdempotentDatabase, suppressions: Suppressions, files: Files
+    ) -> None:
         self._database = database
+        self._files = files
         self._suppressions = suppressions
 
     def read(
@@ -111,6 +115,10 @@ class PersonalData:
         _remove_from_events(account_id, person.id, first, None, tx)
         for row in remove_from_operation_events(account_id, addresses, tx):
             remove_requests_and_responses(account_id, row.sequence, tx)
+
+    async def remove_files(self, account_id: str) -> None:
+        """Removes the bytes of the files that `remove` deleted from the disk."""
+        await self._files.collect(account_id)
 
 
 def _remove_from_events(

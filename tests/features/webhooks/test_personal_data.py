@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rosterd.server.features.events.store import count_webhooks
+from rosterd.server.features.files.store_content import Files
 from rosterd.server.features.subscribers.store_changes import update_profiles
 from rosterd.server.features.subscribers.store_history import person_of
 from rosterd.server.features.suppressions.store import Suppressions
@@ -45,7 +46,8 @@ def test_person_with_many_events_is_erased_in_transactions_of_limited_size(
             update_profiles(OURS, [(email("ada"), {"first_name": f"Ada {number}"})], tx)
 
     async def scenario(database: Database) -> None:
-        data = PersonalData(IdempotentDatabase(database, ENCRYPTION), Suppressions(ENCRYPTION))
+        idempotent, files = IdempotentDatabase(database, ENCRYPTION), Files(database, ENCRYPTION)
+        data = PersonalData(idempotent, Suppressions(ENCRYPTION), files)
         await database.write(fill)
         person = await database.read(partial(person_of, OURS, email("ada")))
         write = database.write

@@ -65,7 +65,9 @@ type SubscriberExport struct {
 	// Time at which the export is deleted: 24 hours after its last progress.
 	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	// Who started the export, with the name at that time.
-	Actor         *Actor `protobuf:"bytes,18,opt,name=actor,proto3" json:"actor,omitempty"`
+	Actor *Actor `protobuf:"bytes,18,opt,name=actor,proto3" json:"actor,omitempty"`
+	// Why the export ended early, as in Operation.
+	Error         *Operation_Failure `protobuf:"bytes,19,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -226,6 +228,13 @@ func (x *SubscriberExport) GetActor() *Actor {
 	return nil
 }
 
+func (x *SubscriberExport) GetError() *Operation_Failure {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 // Request message for CreateExport.
 type CreateExportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -252,7 +261,8 @@ type CreateExportRequest struct {
 	// segment_id or q. Those that do not exist are ignored.
 	Ids []string `protobuf:"bytes,9,rep,name=ids,proto3" json:"ids,omitempty"`
 	// Identifiers of subscribers that are not exported: at most 1,000. Not accepted with ids. Those
-	// that do not match are ignored.
+	// that do not match, or do not exist, are ignored; a text that is no identifier, such as an
+	// address, is rejected.
 	ExcludeIds []string `protobuf:"bytes,10,rep,name=exclude_ids,json=excludeIds,proto3" json:"exclude_ids,omitempty"`
 	// Delimiter of CSV. Ignored if the format is NDJSON. Default: COMMA.
 	Delimiter     Export_Delimiter `protobuf:"varint,11,opt,name=delimiter,proto3,enum=roster.v1.Export_Delimiter" json:"delimiter,omitempty"`
@@ -889,7 +899,14 @@ type DownloadExportRequest struct {
 	Range string `protobuf:"bytes,2,opt,name=range,proto3" json:"range,omitempty"`
 	// Entity tag of the file. If it is another one, range is ignored. HTTP reads it from the header
 	// If-Range. Default: no condition.
-	IfRange       string `protobuf:"bytes,3,opt,name=if_range,json=ifRange,proto3" json:"if_range,omitempty"`
+	IfRange string `protobuf:"bytes,3,opt,name=if_range,json=ifRange,proto3" json:"if_range,omitempty"`
+	// Makes the download conditional: it fails with PRECONDITION_FAILED unless the file has one of
+	// these entity tags. They are in quotes and separated by commas; * stands for any. HTTP reads it
+	// from the header If-Match (RFC 9110). Default: no condition.
+	Etag *string `protobuf:"bytes,4,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
+	// Entity tags of files that the client has, as in etag. If one of them is that of the file,
+	// nothing is sent. HTTP reads it from the header If-None-Match. Default: no condition.
+	IfNoneMatch   string `protobuf:"bytes,5,opt,name=if_none_match,json=ifNoneMatch,proto3" json:"if_none_match,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -941,6 +958,20 @@ func (x *DownloadExportRequest) GetRange() string {
 func (x *DownloadExportRequest) GetIfRange() string {
 	if x != nil {
 		return x.IfRange
+	}
+	return ""
+}
+
+func (x *DownloadExportRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
+func (x *DownloadExportRequest) GetIfNoneMatch() string {
+	if x != nil {
+		return x.IfNoneMatch
 	}
 	return ""
 }
@@ -1043,7 +1074,7 @@ var File_roster_v1_exports_proto protoreflect.FileDescriptor
 
 const file_roster_v1_exports_proto_rawDesc = "" +
 	"\n" +
-	"\x17roster/v1/exports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x1aroster/v1/operations.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xa1\b\n" +
+	"\x17roster/v1/exports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x1aroster/v1/operations.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xe4\b\n" +
 	"\x10SubscriberExport\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12?\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1a.roster.v1.Operation.StateB\r\xaa\xb5\x18\tSUCCEEDEDR\x05state\x12\x1c\n" +
@@ -1066,7 +1097,9 @@ const file_roster_v1_exports_proto_rawDesc = "" +
 	"\bended_at\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-21T03:33:17.247ZR\aendedAt\x12]\n" +
 	"\n" +
 	"expires_at\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x03\xc8\x01\x01\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\texpiresAt\x12&\n" +
-	"\x05actor\x18\x12 \x01(\v2\x10.roster.v1.ActorR\x05actor\"\xfc\x04\n" +
+	"\x05actor\x18\x12 \x01(\v2\x10.roster.v1.ActorR\x05actor\x127\n" +
+	"\x05error\x18\x13 \x01(\v2\x1c.roster.v1.Operation.FailureH\x00R\x05error\x88\x01\x01B\b\n" +
+	"\x06_error\"\xfc\x04\n" +
 	"\x13CreateExportRequest\x12E\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x18.roster.v1.Export.FormatB\x13\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x03CSV\xe0\xb5\x18\x01R\x06format\x12:\n" +
 	"\x06filter\x18\x02 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
@@ -1113,11 +1146,14 @@ const file_roster_v1_exports_proto_rawDesc = "" +
 	"\x12WatchExportRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\"R\n" +
 	"\x13WatchExportResponse\x12;\n" +
-	"\x06export\x18\x01 \x01(\v2\x1b.roster.v1.SubscriberExportB\x06\xbaH\x03\xc8\x01\x01R\x06export\"\xc7\x01\n" +
+	"\x06export\x18\x01 \x01(\v2\x1b.roster.v1.SubscriberExportB\x06\xbaH\x03\xc8\x01\x01R\x06export\"\x91\x03\n" +
 	"\x15DownloadExportRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x127\n" +
-	"\x05range\x18\x02 \x01(\tB!\xbaH\x05r\x03\x18\xc8\x01\xaa\xb5\x18\fbytes=0-1023\xa2\xb6\x18\x05RangeR\x05range\x12E\n" +
-	"\bif_range\x18\x03 \x01(\tB*\xbaH\x05r\x03\x18\xc8\x01\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-RangeR\aifRange\"\xba\x01\n" +
+	"\x05range\x18\x02 \x01(\tB!\xbaH\x05r\x03\x18\x80@\xaa\xb5\x18\fbytes=0-1023\xa2\xb6\x18\x05RangeR\x05range\x12E\n" +
+	"\bif_range\x18\x03 \x01(\tB*\xbaH\x05r\x03\x18\x80@\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-RangeR\aifRange\x12j\n" +
+	"\x04etag\x18\x04 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01\x12S\n" +
+	"\rif_none_match\x18\x05 \x01(\tB/\xbaH\x05r\x03\x18\x80@\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\rIf-None-MatchR\vifNoneMatchB\a\n" +
+	"\x05_etag\"\xba\x01\n" +
 	"\x13DeleteExportRequest\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12j\n" +
 	"\x04etag\x18\x02 \x01(\tBQ\xbaH,r*\x18\xe8\a2%^([*]|(W/\"[!#-~]*\"|\"[!#-~]*\"|[ ,])+)$\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\bIf-MatchH\x00R\x04etag\x88\x01\x01B\a\n" +
@@ -1177,8 +1213,9 @@ var file_roster_v1_exports_proto_goTypes = []any{
 	(*ReasonCount)(nil),           // 17: roster.v1.ReasonCount
 	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
 	(*Actor)(nil),                 // 19: roster.v1.Actor
-	(Export_Delimiter)(0),         // 20: roster.v1.Export.Delimiter
-	(*httpbody.HttpBody)(nil),     // 21: google.api.HttpBody
+	(*Operation_Failure)(nil),     // 20: roster.v1.Operation.Failure
+	(Export_Delimiter)(0),         // 21: roster.v1.Export.Delimiter
+	(*httpbody.HttpBody)(nil),     // 22: google.api.HttpBody
 }
 var file_roster_v1_exports_proto_depIdxs = []int32{
 	14, // 0: roster.v1.SubscriberExport.state:type_name -> roster.v1.Operation.State
@@ -1189,33 +1226,34 @@ var file_roster_v1_exports_proto_depIdxs = []int32{
 	18, // 5: roster.v1.SubscriberExport.ended_at:type_name -> google.protobuf.Timestamp
 	18, // 6: roster.v1.SubscriberExport.expires_at:type_name -> google.protobuf.Timestamp
 	19, // 7: roster.v1.SubscriberExport.actor:type_name -> roster.v1.Actor
-	15, // 8: roster.v1.CreateExportRequest.format:type_name -> roster.v1.Export.Format
-	16, // 9: roster.v1.CreateExportRequest.view:type_name -> roster.v1.Subscriber.View
-	20, // 10: roster.v1.CreateExportRequest.delimiter:type_name -> roster.v1.Export.Delimiter
-	0,  // 11: roster.v1.CreateExportResponse.export:type_name -> roster.v1.SubscriberExport
-	0,  // 12: roster.v1.ListExportsResponse.exports:type_name -> roster.v1.SubscriberExport
-	0,  // 13: roster.v1.GetExportResponse.export:type_name -> roster.v1.SubscriberExport
-	0,  // 14: roster.v1.CancelExportResponse.export:type_name -> roster.v1.SubscriberExport
-	0,  // 15: roster.v1.WatchExportResponse.export:type_name -> roster.v1.SubscriberExport
-	1,  // 16: roster.v1.ExportService.CreateExport:input_type -> roster.v1.CreateExportRequest
-	3,  // 17: roster.v1.ExportService.ListExports:input_type -> roster.v1.ListExportsRequest
-	5,  // 18: roster.v1.ExportService.GetExport:input_type -> roster.v1.GetExportRequest
-	7,  // 19: roster.v1.ExportService.CancelExport:input_type -> roster.v1.CancelExportRequest
-	9,  // 20: roster.v1.ExportService.WatchExport:input_type -> roster.v1.WatchExportRequest
-	11, // 21: roster.v1.ExportService.DownloadExport:input_type -> roster.v1.DownloadExportRequest
-	12, // 22: roster.v1.ExportService.DeleteExport:input_type -> roster.v1.DeleteExportRequest
-	2,  // 23: roster.v1.ExportService.CreateExport:output_type -> roster.v1.CreateExportResponse
-	4,  // 24: roster.v1.ExportService.ListExports:output_type -> roster.v1.ListExportsResponse
-	6,  // 25: roster.v1.ExportService.GetExport:output_type -> roster.v1.GetExportResponse
-	8,  // 26: roster.v1.ExportService.CancelExport:output_type -> roster.v1.CancelExportResponse
-	10, // 27: roster.v1.ExportService.WatchExport:output_type -> roster.v1.WatchExportResponse
-	21, // 28: roster.v1.ExportService.DownloadExport:output_type -> google.api.HttpBody
-	13, // 29: roster.v1.ExportService.DeleteExport:output_type -> roster.v1.DeleteExportResponse
-	23, // [23:30] is the sub-list for method output_type
-	16, // [16:23] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	20, // 8: roster.v1.SubscriberExport.error:type_name -> roster.v1.Operation.Failure
+	15, // 9: roster.v1.CreateExportRequest.format:type_name -> roster.v1.Export.Format
+	16, // 10: roster.v1.CreateExportRequest.view:type_name -> roster.v1.Subscriber.View
+	21, // 11: roster.v1.CreateExportRequest.delimiter:type_name -> roster.v1.Export.Delimiter
+	0,  // 12: roster.v1.CreateExportResponse.export:type_name -> roster.v1.SubscriberExport
+	0,  // 13: roster.v1.ListExportsResponse.exports:type_name -> roster.v1.SubscriberExport
+	0,  // 14: roster.v1.GetExportResponse.export:type_name -> roster.v1.SubscriberExport
+	0,  // 15: roster.v1.CancelExportResponse.export:type_name -> roster.v1.SubscriberExport
+	0,  // 16: roster.v1.WatchExportResponse.export:type_name -> roster.v1.SubscriberExport
+	1,  // 17: roster.v1.ExportService.CreateExport:input_type -> roster.v1.CreateExportRequest
+	3,  // 18: roster.v1.ExportService.ListExports:input_type -> roster.v1.ListExportsRequest
+	5,  // 19: roster.v1.ExportService.GetExport:input_type -> roster.v1.GetExportRequest
+	7,  // 20: roster.v1.ExportService.CancelExport:input_type -> roster.v1.CancelExportRequest
+	9,  // 21: roster.v1.ExportService.WatchExport:input_type -> roster.v1.WatchExportRequest
+	11, // 22: roster.v1.ExportService.DownloadExport:input_type -> roster.v1.DownloadExportRequest
+	12, // 23: roster.v1.ExportService.DeleteExport:input_type -> roster.v1.DeleteExportRequest
+	2,  // 24: roster.v1.ExportService.CreateExport:output_type -> roster.v1.CreateExportResponse
+	4,  // 25: roster.v1.ExportService.ListExports:output_type -> roster.v1.ListExportsResponse
+	6,  // 26: roster.v1.ExportService.GetExport:output_type -> roster.v1.GetExportResponse
+	8,  // 27: roster.v1.ExportService.CancelExport:output_type -> roster.v1.CancelExportResponse
+	10, // 28: roster.v1.ExportService.WatchExport:output_type -> roster.v1.WatchExportResponse
+	22, // 29: roster.v1.ExportService.DownloadExport:output_type -> google.api.HttpBody
+	13, // 30: roster.v1.ExportService.DeleteExport:output_type -> roster.v1.DeleteExportResponse
+	24, // [24:31] is the sub-list for method output_type
+	17, // [17:24] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_exports_proto_init() }
@@ -1228,9 +1266,11 @@ func file_roster_v1_exports_proto_init() {
 	file_roster_v1_operations_proto_init()
 	file_roster_v1_rows_proto_init()
 	file_roster_v1_subscribers_proto_init()
+	file_roster_v1_exports_proto_msgTypes[0].OneofWrappers = []any{}
 	file_roster_v1_exports_proto_msgTypes[1].OneofWrappers = []any{}
 	file_roster_v1_exports_proto_msgTypes[4].OneofWrappers = []any{}
 	file_roster_v1_exports_proto_msgTypes[7].OneofWrappers = []any{}
+	file_roster_v1_exports_proto_msgTypes[11].OneofWrappers = []any{}
 	file_roster_v1_exports_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

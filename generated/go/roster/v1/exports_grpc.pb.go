@@ -60,7 +60,8 @@ type ExportServiceClient interface {
 	// Returns one export. Fails with EXPORT_NOT_FOUND.
 	GetExport(ctx context.Context, in *GetExportRequest, opts ...grpc.CallOption) (*GetExportResponse, error)
 	// Cancels an export and deletes what was written. An export that has ended is returned
-	// unchanged. Fails with EXPORT_NOT_FOUND.
+	// unchanged. A caller with the scope read can cancel only exports that the same API key or session
+	// started. Fails with EXPORT_NOT_FOUND.
 	CancelExport(ctx context.Context, in *CancelExportRequest, opts ...grpc.CallOption) (*CancelExportResponse, error)
 	// Streams the export, first its current state, then each change about twice a second, until it
 	// has ended. Over HTTP the response is NDJSON, or Server-Sent Events for browsers. Fails with
@@ -70,12 +71,15 @@ type ExportServiceClient interface {
 	// has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
 	// the time of the start), ETag, and Repr-Digest with the SHA-256 of
 	// the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-	// 9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
-	// headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was
+	// 9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
+	// 304 without a body. On gRPC each message has at most 1 MiB, and the
+	// headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
+	// also if the file was
 	// deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
 	// RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
 	DownloadExport(ctx context.Context, in *DownloadExportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[httpbody.HttpBody], error)
-	// Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND.
+	// Deletes an export with its file. A running one is canceled. A caller with the scope read can
+	// delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
 	DeleteExport(ctx context.Context, in *DeleteExportRequest, opts ...grpc.CallOption) (*DeleteExportResponse, error)
 }
 
@@ -204,7 +208,8 @@ type ExportServiceServer interface {
 	// Returns one export. Fails with EXPORT_NOT_FOUND.
 	GetExport(context.Context, *GetExportRequest) (*GetExportResponse, error)
 	// Cancels an export and deletes what was written. An export that has ended is returned
-	// unchanged. Fails with EXPORT_NOT_FOUND.
+	// unchanged. A caller with the scope read can cancel only exports that the same API key or session
+	// started. Fails with EXPORT_NOT_FOUND.
 	CancelExport(context.Context, *CancelExportRequest) (*CancelExportResponse, error)
 	// Streams the export, first its current state, then each change about twice a second, until it
 	// has ended. Over HTTP the response is NDJSON, or Server-Sent Events for browsers. Fails with
@@ -214,12 +219,15 @@ type ExportServiceServer interface {
 	// has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
 	// the time of the start), ETag, and Repr-Digest with the SHA-256 of
 	// the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-	// 9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
-	// headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was
+	// 9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
+	// 304 without a body. On gRPC each message has at most 1 MiB, and the
+	// headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
+	// also if the file was
 	// deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
 	// RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
 	DownloadExport(*DownloadExportRequest, grpc.ServerStreamingServer[httpbody.HttpBody]) error
-	// Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND.
+	// Deletes an export with its file. A running one is canceled. A caller with the scope read can
+	// delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
 	DeleteExport(context.Context, *DeleteExportRequest) (*DeleteExportResponse, error)
 	mustEmbedUnimplementedExportServiceServer()
 }

@@ -344,7 +344,10 @@ type Operation struct {
 	ImportId *string `protobuf:"bytes,31,opt,name=import_id,json=importId,proto3,oneof" json:"import_id,omitempty"`
 	// Number of the changed subscribers that the undo of an import deleted, or would have deleted. The
 	// others got their values from before. Absent for other operations.
-	Deleted       *int32 `protobuf:"varint,32,opt,name=deleted,proto3,oneof" json:"deleted,omitempty"`
+	Deleted *int32 `protobuf:"varint,32,opt,name=deleted,proto3,oneof" json:"deleted,omitempty"`
+	// Why the operation ended early. Present if the state is FAILED, unless an earlier version ended
+	// it.
+	Error         *Operation_Failure `protobuf:"bytes,33,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -561,6 +564,13 @@ func (x *Operation) GetDeleted() int32 {
 	return 0
 }
 
+func (x *Operation) GetError() *Operation_Failure {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 // Request message for BatchChangeSubscribers.
 type BatchChangeSubscribersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -585,7 +595,8 @@ type BatchChangeSubscribersRequest struct {
 	// more than 10, the call fails with SELECTION_CHANGED and starts nothing. Default: any number.
 	ExpectedTotal *int32 `protobuf:"varint,7,opt,name=expected_total,json=expectedTotal,proto3,oneof" json:"expected_total,omitempty"`
 	// Identifiers of subscribers that are not selected and never changed: at most 1,000. Accepted
-	// with filter, segment_id and q. Those that do not match are ignored.
+	// with filter, segment_id and q. Those that do not match, or do not exist, are ignored; a text
+	// that is no identifier, such as an address, is rejected.
 	ExcludeIds    []string `protobuf:"bytes,8,rep,name=exclude_ids,json=excludeIds,proto3" json:"exclude_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1505,11 +1516,78 @@ func (x *Operation_Replay) GetDeliveries() int32 {
 	return 0
 }
 
+// Why an operation ended early.
+type Operation_Failure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Reason of the error, such as TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND or SEGMENT_NOT_FOUND if
+	// the filter names something that was deleted, SELECTION_CHANGED if a tag was renamed, a custom
+	// field got another type, or one of them changed while the operation was created, and
+	// SUBSCRIBER_NOT_FOUND if the request has the address of a person whose data was erased.
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What is wrong, as a sentence for people.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// Parts of the request that are wrong, by their JSON paths.
+	Details       []*Error_Detail `protobuf:"bytes,3,rep,name=details,proto3" json:"details,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operation_Failure) Reset() {
+	*x = Operation_Failure{}
+	mi := &file_roster_v1_operations_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operation_Failure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operation_Failure) ProtoMessage() {}
+
+func (x *Operation_Failure) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_operations_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operation_Failure.ProtoReflect.Descriptor instead.
+func (*Operation_Failure) Descriptor() ([]byte, []int) {
+	return file_roster_v1_operations_proto_rawDescGZIP(), []int{1, 2}
+}
+
+func (x *Operation_Failure) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Operation_Failure) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Operation_Failure) GetDetails() []*Error_Detail {
+	if x != nil {
+		return x.Details
+	}
+	return nil
+}
+
 var File_roster_v1_operations_proto protoreflect.FileDescriptor
 
 const file_roster_v1_operations_proto_rawDesc = "" +
 	"\n" +
-	"\x1aroster/v1/operations.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\x86\x03\n" +
+	"\x1aroster/v1/operations.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\x86\x03\n" +
 	"\vBatchAction\x12:\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x1f\xbaH\r\x92\x01\n" +
 	"\x10d\"\x06r\x04\x10\x01\x18d\x90\xb5\x18\x01\xaa\xb5\x18\a[\"vip\"]R\aaddTags\x125\n" +
@@ -1521,7 +1599,7 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\x06delete\x18\x05 \x01(\bH\x01R\x06delete\x88\x01\x01\x123\n" +
 	"\x0econsent_source\x18\x06 \x01(\tB\f\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01R\rconsentSourceB\x10\n" +
 	"\x0e_change_statusB\t\n" +
-	"\a_delete\"\xf3\x12\n" +
+	"\a_delete\"\xf0\x14\n" +
 	"\tOperation\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12D\n" +
 	"\x04type\x18\x12 \x01(\x0e2\x19.roster.v1.Operation.TypeB\x15\xaa\xb5\x18\x11SUBSCRIBERS_BATCHR\x04type\x123\n" +
@@ -1551,7 +1629,8 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\tundone_by\x18\x17 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5MH\x05R\bundoneBy\x88\x01\x01\x12`\n" +
 	"\x0fundo_expires_at\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampB\x1c\xaa\xb5\x18\x182026-11-22T03:33:17.247ZR\rundoExpiresAt\x12 \n" +
 	"\timport_id\x18\x1f \x01(\tH\x06R\bimportId\x88\x01\x01\x12%\n" +
-	"\adeleted\x18  \x01(\x05B\x06\xaa\xb5\x18\x0212H\aR\adeleted\x88\x01\x01\x1a\xdd\x02\n" +
+	"\adeleted\x18  \x01(\x05B\x06\xaa\xb5\x18\x0212H\aR\adeleted\x88\x01\x01\x127\n" +
+	"\x05error\x18! \x01(\v2\x1c.roster.v1.Operation.FailureH\bR\x05error\x88\x01\x01\x1a\xdd\x02\n" +
 	"\x06Action\x12*\n" +
 	"\badd_tags\x18\x01 \x03(\tB\x0f\xaa\xb5\x18\a[\"vip\"]\x80\xb6\x18\x01R\aaddTags\x12%\n" +
 	"\vremove_tags\x18\x02 \x03(\tB\x04\x80\xb6\x18\x01R\n" +
@@ -1574,7 +1653,11 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"onlyFailed\x12&\n" +
 	"\n" +
 	"deliveries\x18\x06 \x01(\x05B\x06\xaa\xb5\x18\x0212R\n" +
-	"deliveries\"\xa4\x01\n" +
+	"deliveries\x1a\xb7\x01\n" +
+	"\aFailure\x12)\n" +
+	"\x06reason\x18\x01 \x01(\tB\x11\xaa\xb5\x18\rTAG_NOT_FOUNDR\x06reason\x12N\n" +
+	"\amessage\x18\x02 \x01(\tB4\xaa\xb5\x180The filter names the tag vip, which was deleted.R\amessage\x121\n" +
+	"\adetails\x18\x03 \x03(\v2\x17.roster.v1.Error.DetailR\adetails\"\xa4\x01\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SUBSCRIBERS_BATCH\x10\x01\x12\x12\n" +
@@ -1603,7 +1686,8 @@ const file_roster_v1_operations_proto_rawDesc = "" +
 	"\n" +
 	"_import_idB\n" +
 	"\n" +
-	"\b_deleted\"\x93\x03\n" +
+	"\b_deletedB\b\n" +
+	"\x06_error\"\x93\x03\n" +
 	"\x1dBatchChangeSubscribersRequest\x12:\n" +
 	"\x06filter\x18\x01 \x01(\tB\"\xbaH\x05r\x03\x18\xa0\x1f\x90\xb5\x18\x01\xaa\xb5\x18\x12status = CONFIRMEDR\x06filter\x12\x1d\n" +
 	"\n" +
@@ -1687,7 +1771,7 @@ func file_roster_v1_operations_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_operations_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_roster_v1_operations_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_roster_v1_operations_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_roster_v1_operations_proto_goTypes = []any{
 	(Operation_Type)(0),                    // 0: roster.v1.Operation.Type
 	(Operation_State)(0),                   // 1: roster.v1.Operation.State
@@ -1707,54 +1791,58 @@ var file_roster_v1_operations_proto_goTypes = []any{
 	(*WatchOperationResponse)(nil),         // 15: roster.v1.WatchOperationResponse
 	(*Operation_Action)(nil),               // 16: roster.v1.Operation.Action
 	(*Operation_Replay)(nil),               // 17: roster.v1.Operation.Replay
-	(*structpb.Struct)(nil),                // 18: google.protobuf.Struct
-	(Subscriber_Status)(0),                 // 19: roster.v1.Subscriber.Status
-	(*ReasonCount)(nil),                    // 20: roster.v1.ReasonCount
-	(*timestamppb.Timestamp)(nil),          // 21: google.protobuf.Timestamp
-	(*Actor)(nil),                          // 22: roster.v1.Actor
+	(*Operation_Failure)(nil),              // 18: roster.v1.Operation.Failure
+	(*structpb.Struct)(nil),                // 19: google.protobuf.Struct
+	(Subscriber_Status)(0),                 // 20: roster.v1.Subscriber.Status
+	(*ReasonCount)(nil),                    // 21: roster.v1.ReasonCount
+	(*timestamppb.Timestamp)(nil),          // 22: google.protobuf.Timestamp
+	(*Actor)(nil),                          // 23: roster.v1.Actor
+	(*Error_Detail)(nil),                   // 24: roster.v1.Error.Detail
 }
 var file_roster_v1_operations_proto_depIdxs = []int32{
-	18, // 0: roster.v1.BatchAction.set_custom_fields:type_name -> google.protobuf.Struct
-	19, // 1: roster.v1.BatchAction.change_status:type_name -> roster.v1.Subscriber.Status
+	19, // 0: roster.v1.BatchAction.set_custom_fields:type_name -> google.protobuf.Struct
+	20, // 1: roster.v1.BatchAction.change_status:type_name -> roster.v1.Subscriber.Status
 	0,  // 2: roster.v1.Operation.type:type_name -> roster.v1.Operation.Type
 	16, // 3: roster.v1.Operation.action:type_name -> roster.v1.Operation.Action
 	17, // 4: roster.v1.Operation.replay:type_name -> roster.v1.Operation.Replay
 	1,  // 5: roster.v1.Operation.state:type_name -> roster.v1.Operation.State
-	20, // 6: roster.v1.Operation.failed:type_name -> roster.v1.ReasonCount
-	21, // 7: roster.v1.Operation.created_at:type_name -> google.protobuf.Timestamp
-	21, // 8: roster.v1.Operation.ended_at:type_name -> google.protobuf.Timestamp
-	22, // 9: roster.v1.Operation.actor:type_name -> roster.v1.Actor
-	21, // 10: roster.v1.Operation.undo_expires_at:type_name -> google.protobuf.Timestamp
-	2,  // 11: roster.v1.BatchChangeSubscribersRequest.action:type_name -> roster.v1.BatchAction
-	3,  // 12: roster.v1.BatchChangeSubscribersResponse.operation:type_name -> roster.v1.Operation
-	1,  // 13: roster.v1.ListOperationsRequest.state:type_name -> roster.v1.Operation.State
-	0,  // 14: roster.v1.ListOperationsRequest.type:type_name -> roster.v1.Operation.Type
-	3,  // 15: roster.v1.ListOperationsResponse.operations:type_name -> roster.v1.Operation
-	3,  // 16: roster.v1.GetOperationResponse.operation:type_name -> roster.v1.Operation
-	3,  // 17: roster.v1.CancelOperationResponse.operation:type_name -> roster.v1.Operation
-	3,  // 18: roster.v1.UndoOperationResponse.operation:type_name -> roster.v1.Operation
-	3,  // 19: roster.v1.WatchOperationResponse.operation:type_name -> roster.v1.Operation
-	18, // 20: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
-	19, // 21: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
-	21, // 22: roster.v1.Operation.Replay.since:type_name -> google.protobuf.Timestamp
-	21, // 23: roster.v1.Operation.Replay.until:type_name -> google.protobuf.Timestamp
-	4,  // 24: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
-	6,  // 25: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
-	8,  // 26: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
-	10, // 27: roster.v1.OperationService.CancelOperation:input_type -> roster.v1.CancelOperationRequest
-	12, // 28: roster.v1.OperationService.UndoOperation:input_type -> roster.v1.UndoOperationRequest
-	14, // 29: roster.v1.OperationService.WatchOperation:input_type -> roster.v1.WatchOperationRequest
-	5,  // 30: roster.v1.OperationService.BatchChangeSubscribers:output_type -> roster.v1.BatchChangeSubscribersResponse
-	7,  // 31: roster.v1.OperationService.ListOperations:output_type -> roster.v1.ListOperationsResponse
-	9,  // 32: roster.v1.OperationService.GetOperation:output_type -> roster.v1.GetOperationResponse
-	11, // 33: roster.v1.OperationService.CancelOperation:output_type -> roster.v1.CancelOperationResponse
-	13, // 34: roster.v1.OperationService.UndoOperation:output_type -> roster.v1.UndoOperationResponse
-	15, // 35: roster.v1.OperationService.WatchOperation:output_type -> roster.v1.WatchOperationResponse
-	30, // [30:36] is the sub-list for method output_type
-	24, // [24:30] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	21, // 6: roster.v1.Operation.failed:type_name -> roster.v1.ReasonCount
+	22, // 7: roster.v1.Operation.created_at:type_name -> google.protobuf.Timestamp
+	22, // 8: roster.v1.Operation.ended_at:type_name -> google.protobuf.Timestamp
+	23, // 9: roster.v1.Operation.actor:type_name -> roster.v1.Actor
+	22, // 10: roster.v1.Operation.undo_expires_at:type_name -> google.protobuf.Timestamp
+	18, // 11: roster.v1.Operation.error:type_name -> roster.v1.Operation.Failure
+	2,  // 12: roster.v1.BatchChangeSubscribersRequest.action:type_name -> roster.v1.BatchAction
+	3,  // 13: roster.v1.BatchChangeSubscribersResponse.operation:type_name -> roster.v1.Operation
+	1,  // 14: roster.v1.ListOperationsRequest.state:type_name -> roster.v1.Operation.State
+	0,  // 15: roster.v1.ListOperationsRequest.type:type_name -> roster.v1.Operation.Type
+	3,  // 16: roster.v1.ListOperationsResponse.operations:type_name -> roster.v1.Operation
+	3,  // 17: roster.v1.GetOperationResponse.operation:type_name -> roster.v1.Operation
+	3,  // 18: roster.v1.CancelOperationResponse.operation:type_name -> roster.v1.Operation
+	3,  // 19: roster.v1.UndoOperationResponse.operation:type_name -> roster.v1.Operation
+	3,  // 20: roster.v1.WatchOperationResponse.operation:type_name -> roster.v1.Operation
+	19, // 21: roster.v1.Operation.Action.set_custom_fields:type_name -> google.protobuf.Struct
+	20, // 22: roster.v1.Operation.Action.change_status:type_name -> roster.v1.Subscriber.Status
+	22, // 23: roster.v1.Operation.Replay.since:type_name -> google.protobuf.Timestamp
+	22, // 24: roster.v1.Operation.Replay.until:type_name -> google.protobuf.Timestamp
+	24, // 25: roster.v1.Operation.Failure.details:type_name -> roster.v1.Error.Detail
+	4,  // 26: roster.v1.OperationService.BatchChangeSubscribers:input_type -> roster.v1.BatchChangeSubscribersRequest
+	6,  // 27: roster.v1.OperationService.ListOperations:input_type -> roster.v1.ListOperationsRequest
+	8,  // 28: roster.v1.OperationService.GetOperation:input_type -> roster.v1.GetOperationRequest
+	10, // 29: roster.v1.OperationService.CancelOperation:input_type -> roster.v1.CancelOperationRequest
+	12, // 30: roster.v1.OperationService.UndoOperation:input_type -> roster.v1.UndoOperationRequest
+	14, // 31: roster.v1.OperationService.WatchOperation:input_type -> roster.v1.WatchOperationRequest
+	5,  // 32: roster.v1.OperationService.BatchChangeSubscribers:output_type -> roster.v1.BatchChangeSubscribersResponse
+	7,  // 33: roster.v1.OperationService.ListOperations:output_type -> roster.v1.ListOperationsResponse
+	9,  // 34: roster.v1.OperationService.GetOperation:output_type -> roster.v1.GetOperationResponse
+	11, // 35: roster.v1.OperationService.CancelOperation:output_type -> roster.v1.CancelOperationResponse
+	13, // 36: roster.v1.OperationService.UndoOperation:output_type -> roster.v1.UndoOperationResponse
+	15, // 37: roster.v1.OperationService.WatchOperation:output_type -> roster.v1.WatchOperationResponse
+	32, // [32:38] is the sub-list for method output_type
+	26, // [26:32] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_operations_proto_init() }
@@ -1763,6 +1851,7 @@ func file_roster_v1_operations_proto_init() {
 		return
 	}
 	file_roster_v1_actors_proto_init()
+	file_roster_v1_errors_proto_init()
 	file_roster_v1_http_proto_init()
 	file_roster_v1_rows_proto_init()
 	file_roster_v1_subscribers_proto_init()
@@ -1778,7 +1867,7 @@ func file_roster_v1_operations_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_operations_proto_rawDesc), len(file_roster_v1_operations_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

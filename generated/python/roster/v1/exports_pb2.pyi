@@ -47,6 +47,7 @@ class SubscriberExport(_message.Message):
     ENDED_AT_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters. Also that of the operation that writes the file."""
     state: _operations_pb2.Operation.State.ValueType
@@ -95,6 +96,10 @@ class SubscriberExport(_message.Message):
     def actor(self) -> _actors_pb2.Actor:
         """Who started the export, with the name at that time."""
 
+    @_builtins.property
+    def error(self) -> _operations_pb2.Operation.Failure:
+        """Why the export ended early, as in Operation."""
+
     def __init__(
         self,
         *,
@@ -116,12 +121,15 @@ class SubscriberExport(_message.Message):
         ended_at: _timestamp_pb2.Timestamp | None = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
         actor: _actors_pb2.Actor | None = ...,
+        error: _operations_pb2.Operation.Failure | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "created_at", b"created_at", "ended_at", b"ended_at", "expires_at", b"expires_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "actor", b"actor", "created_at", b"created_at", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "columns", b"columns", "created_at", b"created_at", "done", b"done", "ended_at", b"ended_at", "expires_at", b"expires_at", "failed", b"failed", "filter", b"filter", "format", b"format", "id", b"id", "processed", b"processed", "q", b"q", "segment_id", b"segment_id", "sha256", b"sha256", "size", b"size", "state", b"state", "total", b"total", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_error", b"_error", "actor", b"actor", "columns", b"columns", "created_at", b"created_at", "done", b"done", "ended_at", b"ended_at", "error", b"error", "expires_at", b"expires_at", "failed", b"failed", "filter", b"filter", "format", b"format", "id", b"id", "processed", b"processed", "q", b"q", "segment_id", b"segment_id", "sha256", b"sha256", "size", b"size", "state", b"state", "total", b"total", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__error: _TypeAlias = _typing.Literal["error"]  # noqa: Y015
+    _WhichOneofArgType__error: _TypeAlias = _typing.Literal["_error", b"_error"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
 
 Global___SubscriberExport: _TypeAlias = SubscriberExport  # noqa: Y015
 
@@ -177,7 +185,8 @@ class CreateExportRequest(_message.Message):
     @_builtins.property
     def exclude_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Identifiers of subscribers that are not exported: at most 1,000. Not accepted with ids. Those
-        that do not match are ignored.
+        that do not match, or do not exist, are ignored; a text that is no identifier, such as an
+        address, is rejected.
         """
 
     def __init__(
@@ -479,6 +488,8 @@ class DownloadExportRequest(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     RANGE_FIELD_NUMBER: _builtins.int
     IF_RANGE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    IF_NONE_MATCH_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the export."""
     range: _builtins.str
@@ -490,18 +501,31 @@ class DownloadExportRequest(_message.Message):
     """Entity tag of the file. If it is another one, range is ignored. HTTP reads it from the header
     If-Range. Default: no condition.
     """
+    etag: _builtins.str
+    """Makes the download conditional: it fails with PRECONDITION_FAILED unless the file has one of
+    these entity tags. They are in quotes and separated by commas; * stands for any. HTTP reads it
+    from the header If-Match (RFC 9110). Default: no condition.
+    """
+    if_none_match: _builtins.str
+    """Entity tags of files that the client has, as in etag. If one of them is that of the file,
+    nothing is sent. HTTP reads it from the header If-None-Match. Default: no condition.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         range: _builtins.str = ...,
         if_range: _builtins.str = ...,
+        etag: _builtins.str | None = ...,
+        if_none_match: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "if_range", b"if_range", "range", b"range"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_etag", b"_etag", "etag", b"etag", "id", b"id", "if_none_match", b"if_none_match", "if_range", b"if_range", "range", b"range"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
 
 Global___DownloadExportRequest: _TypeAlias = DownloadExportRequest  # noqa: Y015
 

@@ -128,7 +128,8 @@ class ExportServiceServicer:
 
     def CancelExport(self, request, context):
         """Cancels an export and deletes what was written. An export that has ended is returned
-        unchanged. Fails with EXPORT_NOT_FOUND.
+        unchanged. A caller with the scope read can cancel only exports that the same API key or session
+        started. Fails with EXPORT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -148,8 +149,10 @@ class ExportServiceServicer:
         has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
         the time of the start), ETag, and Repr-Digest with the SHA-256 of
         the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-        9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
-        headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was
+        9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
+        304 without a body. On gRPC each message has at most 1 MiB, and the
+        headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
+        also if the file was
         deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
         RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
         """
@@ -158,7 +161,8 @@ class ExportServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteExport(self, request, context):
-        """Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND.
+        """Deletes an export with its file. A running one is canceled. A caller with the scope read can
+        delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

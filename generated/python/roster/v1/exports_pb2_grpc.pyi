@@ -60,7 +60,8 @@ class ExportServiceStub:
     """Returns one export. Fails with EXPORT_NOT_FOUND."""
     CancelExport: _grpc.UnaryUnaryMultiCallable[_exports_pb2.CancelExportRequest, _exports_pb2.CancelExportResponse]
     """Cancels an export and deletes what was written. An export that has ended is returned
-    unchanged. Fails with EXPORT_NOT_FOUND.
+    unchanged. A caller with the scope read can cancel only exports that the same API key or session
+    started. Fails with EXPORT_NOT_FOUND.
     """
     WatchExport: _grpc.UnaryStreamMultiCallable[_exports_pb2.WatchExportRequest, _exports_pb2.WatchExportResponse]
     """Streams the export, first its current state, then each change about twice a second, until it
@@ -72,13 +73,17 @@ class ExportServiceStub:
     has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
     the time of the start), ETag, and Repr-Digest with the SHA-256 of
     the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-    9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
-    headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was
+    9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
+    304 without a body. On gRPC each message has at most 1 MiB, and the
+    headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
+    also if the file was
     deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
     RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
     """
     DeleteExport: _grpc.UnaryUnaryMultiCallable[_exports_pb2.DeleteExportRequest, _exports_pb2.DeleteExportResponse]
-    """Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND."""
+    """Deletes an export with its file. A running one is canceled. A caller with the scope read can
+    delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
+    """
 
 @_typing.type_check_only
 class ExportServiceAsyncStub(ExportServiceStub):
@@ -111,7 +116,8 @@ class ExportServiceAsyncStub(ExportServiceStub):
     """Returns one export. Fails with EXPORT_NOT_FOUND."""
     CancelExport: _aio.UnaryUnaryMultiCallable[_exports_pb2.CancelExportRequest, _exports_pb2.CancelExportResponse]  # type: ignore[assignment]
     """Cancels an export and deletes what was written. An export that has ended is returned
-    unchanged. Fails with EXPORT_NOT_FOUND.
+    unchanged. A caller with the scope read can cancel only exports that the same API key or session
+    started. Fails with EXPORT_NOT_FOUND.
     """
     WatchExport: _aio.UnaryStreamMultiCallable[_exports_pb2.WatchExportRequest, _exports_pb2.WatchExportResponse]  # type: ignore[assignment]
     """Streams the export, first its current state, then each change about twice a second, until it
@@ -123,13 +129,17 @@ class ExportServiceAsyncStub(ExportServiceStub):
     has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
     the time of the start), ETag, and Repr-Digest with the SHA-256 of
     the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-    9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
-    headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was
+    9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
+    304 without a body. On gRPC each message has at most 1 MiB, and the
+    headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
+    also if the file was
     deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
     RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
     """
     DeleteExport: _aio.UnaryUnaryMultiCallable[_exports_pb2.DeleteExportRequest, _exports_pb2.DeleteExportResponse]  # type: ignore[assignment]
-    """Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND."""
+    """Deletes an export with its file. A running one is canceled. A caller with the scope read can
+    delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
+    """
 
 class ExportServiceServicer(metaclass=_abc_1.ABCMeta):
     """Manages the exports of the authenticated account: files with subscribers, which an operation of
@@ -183,7 +193,8 @@ class ExportServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_exports_pb2.CancelExportResponse, _abc.Awaitable[_exports_pb2.CancelExportResponse]]:
         """Cancels an export and deletes what was written. An export that has ended is returned
-        unchanged. Fails with EXPORT_NOT_FOUND.
+        unchanged. A caller with the scope read can cancel only exports that the same API key or session
+        started. Fails with EXPORT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -207,8 +218,10 @@ class ExportServiceServicer(metaclass=_abc_1.ABCMeta):
         has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
         the time of the start), ETag, and Repr-Digest with the SHA-256 of
         the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-        9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
-        headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was
+        9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
+        304 without a body. On gRPC each message has at most 1 MiB, and the
+        headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
+        also if the file was
         deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
         RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
         """
@@ -219,6 +232,8 @@ class ExportServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _exports_pb2.DeleteExportRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_exports_pb2.DeleteExportResponse, _abc.Awaitable[_exports_pb2.DeleteExportResponse]]:
-        """Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND."""
+        """Deletes an export with its file. A running one is canceled. A caller with the scope read can
+        delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
+        """
 
 def add_ExportServiceServicer_to_server(servicer: ExportServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -11,6 +11,7 @@ from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from roster.v1 import actors_pb2 as _actors_pb2
+from roster.v1 import errors_pb2 as _errors_pb2
 from roster.v1 import rows_pb2 as _rows_pb2
 from roster.v1 import subscribers_pb2 as _subscribers_pb2
 import builtins as _builtins
@@ -288,6 +289,40 @@ class Operation(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class Failure(_message.Message):
+        """Why an operation ended early."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        REASON_FIELD_NUMBER: _builtins.int
+        MESSAGE_FIELD_NUMBER: _builtins.int
+        DETAILS_FIELD_NUMBER: _builtins.int
+        reason: _builtins.str
+        """Reason of the error, such as TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND or SEGMENT_NOT_FOUND if
+        the filter names something that was deleted, SELECTION_CHANGED if a tag was renamed, a custom
+        field got another type, or one of them changed while the operation was created, and
+        SUBSCRIBER_NOT_FOUND if the request has the address of a person whose data was erased.
+        """
+        message: _builtins.str
+        """What is wrong, as a sentence for people."""
+        @_builtins.property
+        def details(self) -> _containers.RepeatedCompositeFieldContainer[_errors_pb2.Error.Detail]:
+            """Parts of the request that are wrong, by their JSON paths."""
+
+        def __init__(
+            self,
+            *,
+            reason: _builtins.str = ...,
+            message: _builtins.str = ...,
+            details: _abc.Iterable[_errors_pb2.Error.Detail] | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["details", b"details", "message", b"message", "reason", b"reason"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ID_FIELD_NUMBER: _builtins.int
     TYPE_FIELD_NUMBER: _builtins.int
     ACTION_FIELD_NUMBER: _builtins.int
@@ -314,6 +349,7 @@ class Operation(_message.Message):
     UNDO_EXPIRES_AT_FIELD_NUMBER: _builtins.int
     IMPORT_ID_FIELD_NUMBER: _builtins.int
     DELETED_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier: a ULID, 26 characters."""
     type: Global___Operation.Type.ValueType
@@ -423,6 +459,12 @@ class Operation(_message.Message):
         is running, and if it can never be undone or is undone.
         """
 
+    @_builtins.property
+    def error(self) -> Global___Operation.Failure:
+        """Why the operation ended early. Present if the state is FAILED, unless an earlier version ended
+        it.
+        """
+
     def __init__(
         self,
         *,
@@ -452,15 +494,18 @@ class Operation(_message.Message):
         undo_expires_at: _timestamp_pb2.Timestamp | None = ...,
         import_id: _builtins.str | None = ...,
         deleted: _builtins.int | None = ...,
+        error: Global___Operation.Failure | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_deleted", b"_deleted", "_excluded", b"_excluded", "_import_id", b"_import_id", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "deleted", b"deleted", "ended_at", b"ended_at", "excluded", b"excluded", "import_id", b"import_id", "replay", b"replay", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_deleted", b"_deleted", "_error", b"_error", "_excluded", b"_excluded", "_import_id", b"_import_id", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "deleted", b"deleted", "ended_at", b"ended_at", "error", b"error", "excluded", b"excluded", "import_id", b"import_id", "replay", b"replay", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_deleted", b"_deleted", "_excluded", b"_excluded", "_import_id", b"_import_id", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "deleted", b"deleted", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "excluded", b"excluded", "failed", b"failed", "filter", b"filter", "id", b"id", "import_id", b"import_id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_changed", b"_changed", "_deleted", b"_deleted", "_error", b"_error", "_excluded", b"_excluded", "_import_id", b"_import_id", "_unchanged", b"_unchanged", "_undo_of", b"_undo_of", "_undone_by", b"_undone_by", "_would_change", b"_would_change", "action", b"action", "actor", b"actor", "changed", b"changed", "created_at", b"created_at", "deleted", b"deleted", "done", b"done", "dry_run", b"dry_run", "ended_at", b"ended_at", "error", b"error", "excluded", b"excluded", "failed", b"failed", "filter", b"filter", "id", b"id", "import_id", b"import_id", "processed", b"processed", "q", b"q", "rate", b"rate", "replay", b"replay", "segment_id", b"segment_id", "state", b"state", "total", b"total", "type", b"type", "unchanged", b"unchanged", "undo_expires_at", b"undo_expires_at", "undo_of", b"undo_of", "undone_by", b"undone_by", "would_change", b"would_change"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__changed: _TypeAlias = _typing.Literal["changed"]  # noqa: Y015
     _WhichOneofArgType__changed: _TypeAlias = _typing.Literal["_changed", b"_changed"]  # noqa: Y015
     _WhichOneofReturnType__deleted: _TypeAlias = _typing.Literal["deleted"]  # noqa: Y015
     _WhichOneofArgType__deleted: _TypeAlias = _typing.Literal["_deleted", b"_deleted"]  # noqa: Y015
+    _WhichOneofReturnType__error: _TypeAlias = _typing.Literal["error"]  # noqa: Y015
+    _WhichOneofArgType__error: _TypeAlias = _typing.Literal["_error", b"_error"]  # noqa: Y015
     _WhichOneofReturnType__excluded: _TypeAlias = _typing.Literal["excluded"]  # noqa: Y015
     _WhichOneofArgType__excluded: _TypeAlias = _typing.Literal["_excluded", b"_excluded"]  # noqa: Y015
     _WhichOneofReturnType__import_id: _TypeAlias = _typing.Literal["import_id"]  # noqa: Y015
@@ -477,6 +522,8 @@ class Operation(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__changed) -> _WhichOneofReturnType__changed | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__deleted) -> _WhichOneofReturnType__deleted | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error) -> _WhichOneofReturnType__error | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__excluded) -> _WhichOneofReturnType__excluded | None: ...
     @_typing.overload
@@ -537,7 +584,8 @@ class BatchChangeSubscribersRequest(_message.Message):
     @_builtins.property
     def exclude_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Identifiers of subscribers that are not selected and never changed: at most 1,000. Accepted
-        with filter, segment_id and q. Those that do not match are ignored.
+        with filter, segment_id and q. Those that do not match, or do not exist, are ignored; a text
+        that is no identifier, such as an address, is rejected.
         """
 
     def __init__(

@@ -42,7 +42,7 @@ class OperationServiceStub:
     selected, also if the import states an earlier time of creation. The filter is that of the
     segment at the start, and daysAgo is the time before the start. It gets the new names of tags
     that it names. If a tag, custom field or
-    segment that it names is deleted, the operation ends as FAILED.
+    segment that it names is deleted, the operation ends as FAILED, and error has the reason.
 
     A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
     earlier operations of the account, as any operation does.
@@ -103,7 +103,7 @@ class OperationServiceServicer:
     selected, also if the import states an earlier time of creation. The filter is that of the
     segment at the start, and daysAgo is the time before the start. It gets the new names of tags
     that it names. If a tag, custom field or
-    segment that it names is deleted, the operation ends as FAILED.
+    segment that it names is deleted, the operation ends as FAILED, and error has the reason.
 
     A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
     earlier operations of the account, as any operation does.
@@ -233,7 +233,7 @@ class OperationService:
     selected, also if the import states an earlier time of creation. The filter is that of the
     segment at the start, and daysAgo is the time before the start. It gets the new names of tags
     that it names. If a tag, custom field or
-    segment that it names is deleted, the operation ends as FAILED.
+    segment that it names is deleted, the operation ends as FAILED, and error has the reason.
 
     A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
     earlier operations of the account, as any operation does.

@@ -43,7 +43,7 @@ class OperationServiceStub:
     selected, also if the import states an earlier time of creation. The filter is that of the
     segment at the start, and daysAgo is the time before the start. It gets the new names of tags
     that it names. If a tag, custom field or
-    segment that it names is deleted, the operation ends as FAILED.
+    segment that it names is deleted, the operation ends as FAILED, and error has the reason.
 
     A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
     earlier operations of the account, as any operation does.
@@ -113,7 +113,7 @@ class OperationServiceAsyncStub(OperationServiceStub):
     selected, also if the import states an earlier time of creation. The filter is that of the
     segment at the start, and daysAgo is the time before the start. It gets the new names of tags
     that it names. If a tag, custom field or
-    segment that it names is deleted, the operation ends as FAILED.
+    segment that it names is deleted, the operation ends as FAILED, and error has the reason.
 
     A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
     earlier operations of the account, as any operation does.
@@ -179,7 +179,7 @@ class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
     selected, also if the import states an earlier time of creation. The filter is that of the
     segment at the start, and daysAgo is the time before the start. It gets the new names of tags
     that it names. If a tag, custom field or
-    segment that it names is deleted, the operation ends as FAILED.
+    segment that it names is deleted, the operation ends as FAILED, and error has the reason.
 
     A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
     earlier operations of the account, as any operation does.

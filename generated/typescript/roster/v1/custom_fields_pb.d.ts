@@ -653,7 +653,8 @@ export declare const CustomFieldService: GenService<{
    * Another change back returns the values as they were stored. Entries of the history and events
    * keep values as they were recorded. Filters, merge tags, exports and responses have the values
    * with the new type at once. If segments have filters that the type makes invalid, the update
-   * fails with USED_BY_SEGMENTS. Running operations that filter by the custom field end as FAILED,
+   * fails with USED_BY_SEGMENTS, whose details name them: remove the field from their filters, and
+   * add it again after the change. Running operations that filter by the custom field end as FAILED,
    * because their filters could select other subscribers; a value that an operation sets is
    * converted, and the operation ends as FAILED if that is not exact.
    *

@@ -6,7 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { Operation_State } from "./operations_pb.js";
+import type { Operation_Failure, Operation_State } from "./operations_pb.js";
 import type { Export_Delimiter, Export_Format, ReasonCount } from "./rows_pb.js";
 import type { Subscriber_View } from "./subscribers_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
@@ -149,6 +149,13 @@ export declare type SubscriberExport = Message<"roster.v1.SubscriberExport"> & {
    * @generated from field: roster.v1.Actor actor = 18;
    */
   actor?: Actor | undefined;
+
+  /**
+   * Why the export ended early, as in Operation.
+   *
+   * @generated from field: optional roster.v1.Operation.Failure error = 19;
+   */
+  error?: Operation_Failure | undefined;
 };
 
 /**
@@ -232,7 +239,8 @@ export declare type CreateExportRequest = Message<"roster.v1.CreateExportRequest
 
   /**
    * Identifiers of subscribers that are not exported: at most 1,000. Not accepted with ids. Those
-   * that do not match are ignored.
+   * that do not match, or do not exist, are ignored; a text that is no identifier, such as an
+   * address, is rejected.
    *
    * @generated from field: repeated string exclude_ids = 10;
    */
@@ -538,6 +546,23 @@ export declare type DownloadExportRequest = Message<"roster.v1.DownloadExportReq
    * @generated from field: string if_range = 3;
    */
   ifRange: string;
+
+  /**
+   * Makes the download conditional: it fails with PRECONDITION_FAILED unless the file has one of
+   * these entity tags. They are in quotes and separated by commas; * stands for any. HTTP reads it
+   * from the header If-Match (RFC 9110). Default: no condition.
+   *
+   * @generated from field: optional string etag = 4;
+   */
+  etag?: string | undefined;
+
+  /**
+   * Entity tags of files that the client has, as in etag. If one of them is that of the file,
+   * nothing is sent. HTTP reads it from the header If-None-Match. Default: no condition.
+   *
+   * @generated from field: string if_none_match = 5;
+   */
+  ifNoneMatch: string;
 };
 
 /**
@@ -643,7 +668,8 @@ export declare const ExportService: GenService<{
   },
   /**
    * Cancels an export and deletes what was written. An export that has ended is returned
-   * unchanged. Fails with EXPORT_NOT_FOUND.
+   * unchanged. A caller with the scope read can cancel only exports that the same API key or session
+   * started. Fails with EXPORT_NOT_FOUND.
    *
    * @generated from rpc roster.v1.ExportService.CancelExport
    */
@@ -669,8 +695,10 @@ export declare const ExportService: GenService<{
    * has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
    * the time of the start), ETag, and Repr-Digest with the SHA-256 of
    * the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-   * 9110), so that a download can be resumed. On gRPC each message has at most 1 MiB, and the
-   * headers are initial metadata. Fails with EXPORT_NOT_FOUND, also if the file was
+   * 9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
+   * 304 without a body. On gRPC each message has at most 1 MiB, and the
+   * headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
+   * also if the file was
    * deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
    * RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
    *
@@ -682,7 +710,8 @@ export declare const ExportService: GenService<{
     output: typeof HttpBodySchema;
   },
   /**
-   * Deletes an export with its file. A running one is canceled. Fails with EXPORT_NOT_FOUND.
+   * Deletes an export with its file. A running one is canceled. A caller with the scope read can
+   * delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
    *
    * @generated from rpc roster.v1.ExportService.DeleteExport
    */

@@ -10,6 +10,7 @@ import type { Subscriber_Status } from "./subscribers_pb.js";
 import type { ReasonCount } from "./rows_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { Actor } from "./actors_pb.js";
+import type { Error_Detail } from "./errors_pb.js";
 
 /**
  * Describes the file roster/v1/operations.proto.
@@ -290,6 +291,14 @@ export declare type Operation = Message<"roster.v1.Operation"> & {
    * @generated from field: optional int32 deleted = 32;
    */
   deleted?: number | undefined;
+
+  /**
+   * Why the operation ended early. Present if the state is FAILED, unless an earlier version ended
+   * it.
+   *
+   * @generated from field: optional roster.v1.Operation.Failure error = 33;
+   */
+  error?: Operation_Failure | undefined;
 };
 
 /**
@@ -409,6 +418,43 @@ export declare type Operation_Replay = Message<"roster.v1.Operation.Replay"> & {
  * Use `create(Operation_ReplaySchema)` to create a new message.
  */
 export declare const Operation_ReplaySchema: GenMessage<Operation_Replay>;
+
+/**
+ * Why an operation ended early.
+ *
+ * @generated from message roster.v1.Operation.Failure
+ */
+export declare type Operation_Failure = Message<"roster.v1.Operation.Failure"> & {
+  /**
+   * Reason of the error, such as TAG_NOT_FOUND, CUSTOM_FIELD_NOT_FOUND or SEGMENT_NOT_FOUND if
+   * the filter names something that was deleted, SELECTION_CHANGED if a tag was renamed, a custom
+   * field got another type, or one of them changed while the operation was created, and
+   * SUBSCRIBER_NOT_FOUND if the request has the address of a person whose data was erased.
+   *
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+
+  /**
+   * What is wrong, as a sentence for people.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * Parts of the request that are wrong, by their JSON paths.
+   *
+   * @generated from field: repeated roster.v1.Error.Detail details = 3;
+   */
+  details: Error_Detail[];
+};
+
+/**
+ * Describes the message roster.v1.Operation.Failure.
+ * Use `create(Operation_FailureSchema)` to create a new message.
+ */
+export declare const Operation_FailureSchema: GenMessage<Operation_Failure>;
 
 /**
  * What an operation does.
@@ -591,7 +637,8 @@ export declare type BatchChangeSubscribersRequest = Message<"roster.v1.BatchChan
 
   /**
    * Identifiers of subscribers that are not selected and never changed: at most 1,000. Accepted
-   * with filter, segment_id and q. Those that do not match are ignored.
+   * with filter, segment_id and q. Those that do not match, or do not exist, are ignored; a text
+   * that is no identifier, such as an address, is rejected.
    *
    * @generated from field: repeated string exclude_ids = 8;
    */
@@ -951,7 +998,7 @@ export declare const WatchOperationResponseSchema: GenMessage<WatchOperationResp
  * selected, also if the import states an earlier time of creation. The filter is that of the
  * segment at the start, and daysAgo is the time before the start. It gets the new names of tags
  * that it names. If a tag, custom field or
- * segment that it names is deleted, the operation ends as FAILED.
+ * segment that it names is deleted, the operation ends as FAILED, and error has the reason.
  *
  * A dry run evaluates the same rules for each subscriber and changes nothing. It waits for
  * earlier operations of the account, as any operation does.

@@ -507,6 +507,7 @@ export interface Operation {
   undoExpiresAt?: string;
   importId?: string;
   deleted?: number;
+  error?: OperationFailure;
 }
 
 export interface OperationAction {
@@ -525,6 +526,12 @@ export interface OperationReplay {
   eventTypes: string[];
   onlyFailed: boolean;
   deliveries: number;
+}
+
+export interface OperationFailure {
+  reason: string;
+  message: string;
+  details: ErrorDetail[];
 }
 
 export interface WatchImportResponse {
@@ -680,6 +687,7 @@ export interface SubscriberExport {
   endedAt?: string;
   expiresAt: string;
   actor?: Actor;
+  error?: OperationFailure;
 }
 
 export interface ListExportsResponse {

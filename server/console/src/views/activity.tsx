@@ -10,10 +10,9 @@ import { More, usePaged } from "../components/paged.tsx";
 import { Time } from "../components/time.tsx";
 import { canUndo, UndoDialog } from "../components/undo_dialog.tsx";
 import { useLoaded } from "../load.ts";
-import { cancel, isExport } from "../operations.ts";
+import { canCancel, cancel } from "../operations.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
-import { canWrite } from "../session.ts";
 import { t } from "../texts.ts";
 import { OperationDetail } from "./activity/operation.tsx";
 
@@ -87,6 +86,9 @@ function OperationList() {
                     </td>
                     <td>
                       {operation.done ? result(operation) : <Progress operation={operation} />}
+                      <small class="below lines" dir="auto">
+                        {operation.error?.message}
+                      </small>
                     </td>
                     <td class="wide name">
                       <ActorName actor={operation.actor} />
@@ -95,7 +97,7 @@ function OperationList() {
                       <Time value={operation.createdAt} as="ago" />
                     </td>
                     <td class="end">
-                      {(canWrite.value || isExport(operation)) && !operation.done && (
+                      {canCancel(operation) && (
                         <button type="button" class="plain" onClick={() => void cancel(operation).then(paged.reload)}>
                           {t("operation.cancel")}
                         </button>

@@ -26,7 +26,7 @@ from ....values.emails import Email, addresses_in, parse_email, text_key
 from ...files.store import FileMissing
 from ...files.store_content import Files
 from ...operations.rules import JobRequest
-from ...operations.store import OperationRow
+from ...operations.store import OperationRow, error_text
 from ...operations.store_jobs import JobStep, Pause
 from ...operations.store_steps import tree_of
 from ...subscribers.query.tree import EVERYONE
@@ -128,7 +128,7 @@ class ImportRunner:
 
         def put(tx: Transaction) -> None:
             job = store.find(account_id, import_id, tx)
-            text = store.error_text(error.reason, error.message, error.details)
+            text = error_text(error.reason, error.message, error.details)
             store.put(account_id, job._replace(error=text), tx)
 
         await self._database.write(put)

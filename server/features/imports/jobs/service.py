@@ -227,7 +227,9 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
             store.put(account, row, tx)
             return with_etag(pb.CancelImportResponse(import_job=_changed(account, row, tx)))
 
-        return await self._database.write(cancel)
+        reply = await self._database.write(cancel)
+        await self._files.collect(account)
+        return reply
 
     async def UndoImport(
         self, request: pb.UndoImportRequest, _context: Context
@@ -303,7 +305,9 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
             store.delete(account, row, tx)
             return pb.DeleteImportResponse()
 
-        return await self._database.write(delete)
+        reply = await self._database.write(delete)
+        await self._files.collect(account)
+        return reply
 
 
 def _changed(account: str, row: ImportRow, tx: Transaction) -> pb.ImportJob:

@@ -16,7 +16,7 @@ from ....values.reason_counts import ReasonCounts
 from ...files import store as files
 from ...operations import store as operations
 from ...operations.rules import State as OperationState
-from ...operations.store import OperationRow
+from ...operations.store import OperationRow, error_text
 from ..models import ImportFailure, ImportJob
 from .rules import ACTIVE, MAX_OPEN, OPEN, RETENTION_MILLISECONDS, Progress, State
 
@@ -185,8 +185,9 @@ def _current(account_id: str, row: ImportRow, tx: Transaction) -> ImportRow:
         if is_dry_run:
             return before_run(row)
         return row._replace(state=State.CANCELLED, ended_at=ended_at)
-    error = row.error
+    error = row.error or (operation.error if operation is not None else None)
     if not error:
+        # An earlier version ended the operation.
         failures = operation.failures if operation is not None else ReasonCounts()
         reasons = [each["reason"] for each in failures.as_json()]
         error = error_text(reasons[-1] if reasons else "INTERNAL", "The import ended early.")
@@ -196,12 +197,6 @@ def _current(account_id: str, row: ImportRow, tx: Transaction) -> ImportRow:
 def before_run(row: ImportRow) -> ImportRow:
     """Returns an import as READY, without the results of a dry run that was canceled."""
     return row._replace(state=State.READY, progress="", started_at=None)
-
-
-def error_text(reason: str, message: str, details: Sequence[Any] = ()) -> str:
-    """Returns the JSON of a Failure."""
-    listed = [{"field": d.field, "code": d.code, "message": d.message} for d in details]
-    return orjson.dumps({"reason": reason, "message": message, "details": listed}).decode()
 
 
 def check_state(row: ImportRow, *allowed: State) -> None:

@@ -50,7 +50,7 @@ def remove_from_imports(
             if row.state in ACTIVE:
                 operations.cancel(account_id, row.operation_id, tx)
             if row.state in OPEN:
-                error = store.error_text("IMPORT_STATE_CONFLICT", _ERASED)
+                error = operations.error_text("IMPORT_STATE_CONFLICT", _ERASED)
                 row = row._replace(state=State.FAILED, ended_at=tx.now, error=error)
         store.put(account_id, row, tx)
 

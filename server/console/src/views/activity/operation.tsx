@@ -12,7 +12,7 @@ import { canUndo, UndoDialog } from "../../components/undo_dialog.tsx";
 import { copy } from "../../copying.ts";
 import { useShortcuts } from "../../keys.ts";
 import { useLoaded } from "../../load.ts";
-import { cancel, isExport } from "../../operations.ts";
+import { canCancel, cancel } from "../../operations.ts";
 import { go, href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { number, plural, t } from "../../texts.ts";
@@ -59,7 +59,7 @@ export function OperationDetail({ id }: { id: string }) {
                 <OperationLabel operation={operation} />
                 {operation.dryRun && <span class="state idle">{t("operation.trial")}</span>}
                 <span class="space" />
-                {(canWrite.value || isExport(operation)) && !operation.done && (
+                {canCancel(operation) && (
                   <button type="button" onClick={() => void cancel(operation).then(loaded.reload)}>
                     {t("operation.cancel")}
                   </button>
@@ -81,7 +81,11 @@ export function OperationDetail({ id }: { id: string }) {
               </header>
               <Progress operation={operation} />
               <p class="result">{result(operation)}</p>
-              {operation.state === "FAILED" && <p class="error">{t("operation.endedEarly")}</p>}
+              {operation.state === "FAILED" && (
+                <p class="error">
+                  <bdi dir="auto">{operation.error?.message}</bdi> {t("operation.endedEarly")}
+                </p>
+              )}
               {operation.importId ? <Reasons reasons={operation.failed} /> : <Failures failed={operation.failed} />}
               {operation.importId && known.has(operation.importId) && (
                 <a href={href(`/import/${operation.importId}`)}>{t("import.open")}</a>
