@@ -118,6 +118,19 @@ _STATES = re.compile(
     r"|membershiptype|(?:e?mail)?result|estado|stato|etat|état|zustand|stan|tila|toestand"
 )
 
+# Of the files that services export, such as suppression_bounces.csv, and of own lists.
+_FILES = re.compile(
+    r"unsub|opt(?:ed)?out|suppress|bounce|complain|spam|blacklist|blocklist|denylist|archived"
+    r"|donot(?:e?mail|contact|send)|invalide?mail|abgemeldet|abmeld|austrag|sperrliste|robinson"
+    r"|d[eé]sinscri|d[eé]sabonn|bajas|desuscri|disiscri|afgemeld|uitgeschreven|afmeld|descadastr"
+    r"|wypisan|odhl[aá][sš]|avregistr|отпис|退订|配信停止|수신거부"
+)
+
+
+def names_opt_outs(column_key: str) -> bool:
+    """Whether a file, given by the `column_key` of its name, seems to list people who opted out."""
+    return _FILES.search(column_key) is not None
+
 
 def is_other_channel(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, is about another channel than mail."""
