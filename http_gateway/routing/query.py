@@ -66,6 +66,8 @@ class QueryReader:
 
     def read(self, query: str, message: Any) -> None:
         """Sets the fields in the query. Raises RequestError, a VALIDATION_ERROR."""
+        if self._ignores_unknown and not self._top_level:
+            return
         violations = Violations()
         pairs = parse_pairs(query, violations, "query string", "parameters")
         self.fill(message, pairs, violations, "is not a query parameter of this operation")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from google.protobuf.descriptor import ServiceDescriptor
 
@@ -97,8 +97,16 @@ class Routes:
         """Returns the binding for a method and a percent-encoded path, or None.
 
         HEAD falls back to GET. A binding for all methods matches those without a binding of
-        their own at the same template, except OPTIONS.
+        their own at the same template, except OPTIONS. Mail programs change the links of pages, so
+        further slashes and characters that are not UTF-8 do not matter there.
         """
+        found = self._match(http_method, path)
+        if found is None and (cleaned := _cleaned(path)) != path:
+            found = self._match(http_method, cleaned)
+            return found if found is not None and found.binding.returns_http_body else None
+        return found
+
+    def _match(self, http_method: str, path: str) -> Match | None:
         raw = path.split("/")[1:]
         segments = decode_segments(raw) if "%" in path or not path.isascii() else raw
         if not segments or "" in raw or (self._verbs and ":" in path):
@@ -147,6 +155,12 @@ class Routes:
         if with_verb is not None:
             yield from _parse_segments(with_verb, [*raw[:-1], last])
         yield from _parse_segments(self._root, raw)
+
+
+def _cleaned(path: str) -> str:
+    """Returns a path without empty segments, with U+FFFD for what is not UTF-8."""
+    segments = (quote(unquote(raw), safe="", errors="replace") for raw in path.split("/") if raw)
+    return "/" + "/".join(segments)
 
 
 def _parse_segments(root: _Node, raw: list[str]) -> Iterator[_ParsedPath]:

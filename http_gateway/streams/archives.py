@@ -45,8 +45,11 @@ def may_be_archive(start: bytes) -> bool:
     return len(start) < MAGIC_BYTES and any(magic.startswith(start) for magic in MAGIC)
 
 
-def content(file: IO[bytes]) -> Iterator[bytes]:
-    """Yields the content of the data file in an archive. Raises ArchiveError."""
+def content(file: IO[bytes], names: list[str] | None = None) -> Iterator[bytes]:
+    """Yields the content of the data file in an archive, whose name it adds to `names`.
+
+    Raises ArchiveError.
+    """
     size = file.seek(0, io.SEEK_END)
     try:
         with zipfile.ZipFile(_LimitedReads(file)) as archive:
@@ -56,6 +59,8 @@ def content(file: IO[bytes]) -> Iterator[bytes]:
                     f"is a ZIP archive that unpacks to more than {MAX_RATIO} times its size or"
                     f" more than {MAX_BYTES >> 30} GiB: {_listed([entry])}. Unpack it first."
                 )
+            if names is not None:
+                names.append(entry.filename)
             # No more than the size in the list is unpacked, and the checksum is compared.
             with archive.open(entry) as unpacked:
                 chunk = unpacked.read(CHUNK_BYTES)

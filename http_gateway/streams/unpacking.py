@@ -34,6 +34,8 @@ class Unpacking:
     def __init__(self, body: AsyncGenerator[bytes, None]) -> None:
         self._body = body
         self._start = b""
+        # The name of the file in the archive, once it is read.
+        self.names: list[str] = []
 
     async def is_archive(self) -> bool:
         """Reads the first bytes and returns whether the body is an archive. Must be called once."""
@@ -57,7 +59,7 @@ class Unpacking:
                 if size > MAX_ARCHIVE_BYTES:
                     raise _too_large()
                 await asyncio.to_thread(_write, file, data)
-            chunks = content(file)
+            chunks = content(file, self.names)
             while chunk := await asyncio.to_thread(_next, chunks):
                 yield chunk
 

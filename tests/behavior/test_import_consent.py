@@ -147,6 +147,11 @@ def test_mark_that_is_a_null_token_states_nothing(account: Account) -> None:
 
 
 CONSENT_COLUMNS = (
+    *("Reason", "Removal reason", "ARCHIVED_TIME", "non_transactional", "Subscribe Type"),
+    *("Denylist", "Marketing Suspended", "email_quarantined", "Legal basis", "DND", "Disposition"),
+    *("smtp_error", "Delivery Status", "Validation Result", "Invalid email address", "Verified"),
+    *("Confirmation Status", "Pending", "Preferences", "deletion_requested_at", "Unregistered"),
+    *("Kontaktstatus", "Rückläufer", "Désactivé", "Estado del contacto", "Rejeitado", "Rimbalzato"),
     *(
         "subscribed",
         "opted_out",
@@ -197,7 +202,8 @@ OTHER_COLUMNS = (
         "Would you accept a discount code for your next order with us?",
         "登録日",
     ),
-    *("SMS opt-in", "Adopted pets", "push_subscribe"),
+    *("SMS opt-in", "Adopted pets", "push_subscribe", "Estado", "Type", "Event", "Code", "Level"),
+    *("Subscription end", "Reason for your interest", "Topics", "Registered", "Valid until"),
 )
 
 
@@ -206,7 +212,7 @@ def test_column_that_looks_like_consent_is_not_ignored(account: Account, name: s
     table = f"email,{name}\na@b.io,\n"
     is_known = name == "subscribed_to_emails"  # by the preset for Ghost
     for options in (
-        {"columnMap": [f"{name}=isConfirmed"]},
+        *([{"columnMap": [f"{name}=isConfirmed"]}] if name != "Verified" else []),
         *([] if is_known else [{"unknownColumns": "IGNORE"}, {"unknownColumns": "CREATE_FIELDS"}]),
     ):
         error = send_table(account, table, **options).error
@@ -379,6 +385,7 @@ def test_opt_out_in_a_column_without_a_name_for_it_counts(account: Account, acti
     table = (
         "email,State,Result,SMS,Zustand\na@b.io,Unsubscribed,,,\nb@b.io,,hard bounce,,\n"
         "c@b.io,CA,,unsubscribed,\nd@b.io,,,,abgemeldet\ne@b.io,cancelled,,,\n"
+        "k@b.io,Deleted,,,\nl@b.io,Bounced,,,\nm@b.io,,Removed,,\n"
     )
 
     streamed = send_table(account, table, unknownColumns=action, ignoreColumns=["Zustand"])
@@ -407,4 +414,5 @@ def test_opt_out_in_a_column_without_a_name_for_it_counts(account: Account, acti
     assert stored.items() >= {"a": "UNSUBSCRIBED", "b": "BOUNCED", "g": "UNSUBSCRIBED"}.items()
     assert stored.items() >= {"i": "UNSUBSCRIBED", "j": "UNSUBSCRIBED"}.items()
     assert {name: status for name, status in stored.items() if name in "cdeh"} == mailable
+    assert [stored[name] for name in "klm"] == ["UNSUBSCRIBED", "BOUNCED", "UNSUBSCRIBED"]
     assert stored.get("f") != "UNCONFIRMED"

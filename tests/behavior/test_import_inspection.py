@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import Any
@@ -120,6 +122,36 @@ def test_problems_of_the_options_are_reported_and_can_be_corrected(account: Acco
     assert (job["problems"], job["statuses"]) == ([], [{"status": "UNSUBSCRIBED", "rows": 1}])
     assert job["sample"][0]["status"] == "UNSUBSCRIBED"
     assert run(account, job)["summary"]["statuses"] == {"UNSUBSCRIBED": 1}
+
+
+def zipped(name: str, content: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("suppression_global_unsubscribes.csv", b"email,createdAt\na@b.io,2024-01-01\n"),
+        ("mg.example.com-bounces.csv", b"email\na@b.io\n"),
+        ("Abmeldungen 2024.csv", b"email\na@b.io\n"),
+        ("export.zip", zipped("lists/archived_members.csv", b"email\na@b.io\n")),
+    ],
+)
+def test_list_of_opt_outs_by_its_name_is_not_imported_as_subscribers(
+    account: Account, name: str, content: bytes
+) -> None:
+    job = upload(account, content, name=name, options={"isConfirmed": True})
+
+    assert [(each["field"], each["code"]) for each in job["problems"]] == [
+        ("name", "INVALID_VALUE")
+    ]
+    refused = account.call("StartImport", id=job["id"])
+    assert refused.violations == [("name", "INVALID_VALUE")]
+    for table in (b"email,status\na@b.io,bounced\nb@b.io,active\n", b"email\n"):
+        assert upload(account, table, name=name)["problems"] == []
 
 
 def test_filter_and_segment_that_cannot_be_used_are_problems(account: Account) -> None:

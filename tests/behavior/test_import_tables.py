@@ -118,7 +118,7 @@ def test_malformed_row_fails_alone_and_suppresses_its_address(
         {"number": 4, "cells": ["c@b.io", '"open'], "malformed": True},
         {"number": 5, "cells": ["d@b.io", ""]},
     ]
-    options = {"unknownColumns": "IGNORE"} if rpc is IMPORT else {}
+    options = {"ignoreColumns": ["reason"]} if rpc is IMPORT else {}
 
     streamed = send_lines(account, text, lines, rpc, **options)
 

@@ -31,6 +31,11 @@ from .helpers import (
 
 ADA = "ada@example.com"
 ONE_CLICK = b"List-Unsubscribe=One-Click"
+ONE_CLICKS = [
+    ONE_CLICK,
+    b"list%2Dunsubscribe=one-click&x=",
+    b'--a\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--a--\r\n',
+]
 UNDO = b"action=undo"
 FORM = "application/x-www-form-urlencoded"
 # Headers or metadata that differ between two responses.
@@ -112,6 +117,19 @@ def test_submitting_the_page_unsubscribes(account: Account, body: bytes) -> None
     assert status_of(account) == "UNSUBSCRIBED"
     again = open_page(account, link, body)
     assert again.html == submitted.html
+
+
+@pytest.mark.parametrize("body", ONE_CLICKS)
+def test_one_click_never_gives_consent(account: Account, body: bytes) -> None:
+    create_subscriber(account)
+    link = unsubscribe_link(account, ADA)
+
+    # Some senders mistake one link for the other.
+    submitted = open_page(account, confirm_link(account, ADA), body)
+    again = open_page(account, link, body + b"&action=undo")
+
+    assert [each.title for each in (submitted, again)] == ["You are unsubscribed"] * 2
+    assert status_of(account) == "UNSUBSCRIBED"
 
 
 def test_the_page_undoes_that_a_person_unsubscribed(account: Account) -> None:
@@ -283,17 +301,21 @@ def test_tokens_that_do_not_work_have_equal_responses(
 
 @over_http
 def test_characters_that_mail_programs_add_to_urls_are_ignored(account: Account) -> None:
-    for number, added in enumerate([".", ")", "%29", ">", "%3E", ",", "%2C", "%20", "%253E", ">."]):
+    added = [".", ")", "%29", ">", "%3E", ",", "%2C", "%20", "%253E", ">.", "/", "//", "%A0"]
+    added += ["?utm_source=a&amp;utm_source=b", "?name=%E9&token=x&form=%", "?a" + "&a" * 99]
+    for number, after in enumerate(added):
         person = f"{number}@example.com"
         create_subscriber(account, person, isConfirmed=True)
-        link = f"{unsubscribe_link(account, person)}{added}"
+        links = [f"{new(account, person)}{after}" for new in (unsubscribe_link, confirm_link)]
+        if after == "/":
+            links = [link.replace("/", "//") for link in links]
 
-        pages = [open_page(account, link, body) for body in (None, ONE_CLICK, UNDO)]
-        confirmed = open_page(account, f"{confirm_link(account, person)}{added}", b"")
+        pages = [open_page(account, links[0], body) for body in (None, ONE_CLICK, UNDO)]
+        confirmed = open_page(account, links[1], b"")
 
         assert [page.title for page in (*pages, confirmed)] == [
             "Unsubscribe",
             "You are unsubscribed",
             "You are subscribed again",
             "Your subscription is confirmed",
-        ], added
+        ], after

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +18,8 @@ from .helpers import (
     stored,
     unsubscribe_token,
 )
-from .streams import export, import_table, send_export
+from .streams import export, import_rows, import_table, send_export
+from .test_operations import run
 
 ADA = "ada@example.com"
 
@@ -105,6 +107,7 @@ def test_unsubscribing_can_be_undone(account: Account, before: str) -> None:
 
     link = follow(account, token)
     assert "undoUntil" in link
+    assert follow(account, token) == link
     undone = [follow(account, token, undo=True) for _ in range(2)]
 
     assert undone[0] == undone[1]
@@ -113,6 +116,44 @@ def test_unsubscribing_can_be_undone(account: Account, before: str) -> None:
     after = "subscriber.confirmed" if before == "CONFIRMED" else "subscriber.updated"
     types = [event["type"] for event in subscriber_events(account)]
     assert types == ["subscriber.unsubscribed", after]
+
+
+def state_by_file(account: Account, conflict: str) -> None:
+    import_rows(account, [{"email": ADA, "status": "UNSUBSCRIBED"}], onConflict=conflict)
+
+
+def state_by_call(account: Account) -> None:
+    account.ok("ChangeSubscriberStatus", id=ADA, status="UNSUBSCRIBED")
+
+
+def state_by_suppression(account: Account) -> None:
+    account.ok("AddSuppressions", emails=[ADA], reason="UNSUBSCRIBED")
+    account.ok("DeleteSuppression", id=ADA)
+
+
+def state_by_operation(account: Account) -> None:
+    run(account, filter=f"email = {ADA}", action={"changeStatus": "UNSUBSCRIBED"})
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        *(partial(state_by_file, conflict=each) for each in ("UPDATE", "SKIP", "FAIL")),
+        state_by_call,
+        state_by_suppression,
+        state_by_operation,
+    ],
+)
+def test_undo_keeps_an_opt_out_that_was_stated_again(account: Account, state: Any) -> None:
+    create_subscriber(account, isConfirmed=True)
+    token = unsubscribe_token(account, ADA)
+    follow(account, token)
+
+    state(account)
+
+    links = [follow(account, token, undo=undo) for undo in (True, False, True)]
+    assert [link["status"] for link in links] == ["UNSUBSCRIBED"] * 3
+    assert not any("undoUntil" in link for link in links)
 
 
 @pytest.mark.parametrize("before", ["UNSUBSCRIBED", "BOUNCED", "COMPLAINED"])

@@ -17,10 +17,12 @@ from rosterd.server.features.operations.store_steps import (
     StepResult,
     Steps,
 )
+from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.models import Subscriber
 from rosterd.server.features.subscribers.query.conditions import conditions_of
 from rosterd.server.features.subscribers.query.syntax import parse
 from rosterd.server.features.subscribers.rules import ConsentRecord
+from rosterd.server.features.subscribers.store_changes import change_status
 from rosterd.server.features.subscribers.store_reading import IN_ACCOUNT, find
 from rosterd.server.features.webhooks.delivery.store_replays import ReplayStore
 from rosterd.server.rpc.errors import OperationLimitReached, ValidationError
@@ -75,6 +77,26 @@ def test_a_step_changes_only_subscribers_that_still_match(tx: Transaction) -> No
     assert names_with(tx, "vip", "ada", "eve") == ["ada"]
     row = store.find(OURS, operation.id, tx)
     assert (row.state, row.processed) == (State.SUCCEEDED, 1)
+
+
+def test_an_operation_does_not_end_an_opt_out_after_its_start(tx: Transaction) -> None:
+    for name in ("ada", "bob", "eve"):
+        SUBSCRIBERS.create(OURS, new(name), tx)
+    change_status(OURS, email("bob"), Status.UNSUBSCRIBED, tx, by_admin=False)
+    message = {"action": {"changeStatus": "CONFIRMED"}, "filter": "email:*"}
+    batch = BatchRequest(message, ["email:*"], by_admin=True)
+    operation = store.create(OURS, batch, None, 0, tx)
+    for name, status in (("ada", Status.COMPLAINED), ("eve", Status.UNSUBSCRIBED)):
+        change_status(OURS, email(name), status, tx, by_admin=False)
+
+    STEPS.run(OURS, select(tx), ONE, tx)
+
+    statuses = [find(OURS, email(name), tx).status for name in ("ada", "bob", "eve")]
+    assert statuses == [Status.COMPLAINED, Status.CONFIRMED, Status.UNSUBSCRIBED]
+    reasons = store.find(OURS, operation.id, tx).failures.as_json()
+    assert [(each["reason"], each["total"]) for each in reasons] == [
+        ("INVALID_STATUS_TRANSITION", 2)
+    ]
 
 
 def imported(name: str, tx: Transaction) -> str:

@@ -21,7 +21,7 @@ from ..custom_fields.store import ColumnField
 from ..subscribers.csv_format import CUSTOM_FIELDS
 from ..subscribers.rules import Failure
 from .cells import FIELD_NAMES, OPTED_IN, OPTED_OUT_FLAG, REVERSED_NAME
-from .consent_columns import is_other_channel, states_consent
+from .consent_columns import is_generic, is_other_channel, states_confirmation, states_consent
 from .presets import Preset, detect
 
 # The maximum length of the list of unknown columns in an error. The size of gRPC metadata is
@@ -234,7 +234,9 @@ class Columns:
             if states_consent(name)
             and index not in ignored
             and (index in mapped or name not in preset_names)
-            and _CONSENT.isdisjoint(fields.get(index, ()))
+            and _CONSENT.isdisjoint(targets := fields.get(index, ()))
+            and not (states_confirmation(name) and "isConfirmed" in targets)
+            and not (is_generic(name) and any(map(_is_custom, targets)))
             and not cell.lower().startswith(CUSTOM_FIELDS.lower())
         }
 

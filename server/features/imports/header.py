@@ -25,6 +25,7 @@ from .cells import (
     value_parser,
 )
 from .columns import Column, ColumnOptions, Columns, is_without_failure
+from .consent_columns import can_state_status
 from .csv_row import CsvRow
 from .evidence import stated_status
 from .presets import Preset
@@ -105,6 +106,9 @@ class Header:
         self._marks = _marks(self.columns.known, cells, preset)
         self._opt_ins = [each.position for each in self._parsers if each.field == OPTED_IN]
         self._not_chosen = [] if self._is_own_export else self.columns.not_chosen
+        self._of_states = {
+            index for index in self._not_chosen if can_state_status(column_key(cells[index]))
+        }
         self._states_consent = bool(self._marks.columns) or any(
             each.field in _STATING for each in self._parsers
         )
@@ -144,7 +148,8 @@ class Header:
             except CellError as error:
                 self._reject(row, index, field, cell, error.hint)
         for index in self._not_chosen:
-            if (opt_out := stated_opt_out(cells[index])) is not None:
+            opt_out = stated_opt_out(cells[index], of_state=index in self._of_states)
+            if opt_out is not None:
                 row.opt_out = strictest(row.opt_out, opt_out)
                 self.unrecognized.add(column_name(self.cells, index), cells[index], STATED_HINT)
         if row.name or row.display_name:

@@ -23,7 +23,7 @@ _COMMON = {
     " abbestellt widerrufen gelöscht désabonné desabonne désinscrit desinscrit inactivo desuscrito"
     " baja dadodebaja cancelado desinscrito descadastrado bloqueado inattivo disiscritto afgemeld"
     " uitgeschreven geblokkeerd wypisany zablokowany odhlášen avregistrerad avmeldt afmeldt"
-    " unsubscribedfromall отписан 配信停止 退会 退订 수신거부",
+    " unsubscribedfromall nontransactional отписан 配信停止 退会 退订 수신거부",
     Status.BOUNCED: "cleaned bounce hardbounce hardbounced undeliverable invalid invalidemail"
     " unzustellbar rebotado",
     Status.COMPLAINED: "complaint spam junk abuse spamcomplaint reportedspam markedasspam",
@@ -39,10 +39,13 @@ _UNAMBIGUOUS = {
     " usersuppressed blocklisted blacklisted abgemeldet abbestellt désabonné désinscrit desuscrito"
     " dadodebaja disiscritto afgemeld uitgeschreven descadastrado wypisany avregistrerad 配信停止"
     " 退订 отписан",
-    Status.BOUNCED: "hardbounce hardbounced emailbounced",
-    Status.COMPLAINED: "spamcomplaint reportedspam markedasspam",
+    Status.BOUNCED: "bounced hardbounce hardbounced emailbounced",
+    Status.COMPLAINED: "complained spamcomplaint reportedspam markedasspam",
 }
 _STATED = {word: status for status, words in _UNAMBIGUOUS.items() for word in words.split()}
+# Of an order too, in a column such as State.
+_OF_ORDERS = ("cancelled", "canceled", "cancelado")
+_OF_STATES = {word: each for word, each in OPT_OUT_WORDS.items() if word not in _OF_ORDERS}
 _MAX_WORD_LENGTH = 20
 STATED_HINT = (
     "This opt-out counts. Map the column to status or optedOut, or list it in ignoreColumns if it"
@@ -59,8 +62,10 @@ def _starts(word: str) -> set[str]:
 _STARTS = frozenset[str]().union(*map(_starts, _STATED))
 
 
-def stated_opt_out(text: str) -> Status | None:
-    """Returns the opt-out that a text states in any column, or None."""
+def stated_opt_out(text: str, *, of_state: bool = False) -> Status | None:
+    """Returns the opt-out that a text states in any column, or in one `of_state`, or None."""
+    if of_state and len(text) <= _MAX_WORD_LENGTH:
+        return _OF_STATES.get(column_key(text))
     # Column keys of all cells of 20 such columns take longer than the rest of their row.
     start = text[:2]
     if len(text) > _MAX_WORD_LENGTH or (start not in _STARTS and start.isalnum()):

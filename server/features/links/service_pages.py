@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote_to_bytes
 
 from google.api.httpbody_pb2 import HttpBody
 
@@ -69,7 +70,13 @@ class LinkPageService(LinkPageServiceServicer):
     async def SubmitConfirmPage(
         self, request: pb.SubmitConfirmPageRequest, context: Context
     ) -> HttpBody:
-        return await self._submit(Purpose.CONFIRM, request.token, context)
+        change = self._store.follow
+        if not _is_one_click(request.form):
+            return await self._submit(Purpose.CONFIRM, request.token, context, change)
+        opt_out = partial(change, opts_out=True)
+        return await self._submit(
+            Purpose.CONFIRM, request.token, context, opt_out, View.UNSUBSCRIBED
+        )
 
     async def GetUnsubscribePage(
         self, request: pb.GetUnsubscribePageRequest, context: Context
@@ -79,8 +86,10 @@ class LinkPageService(LinkPageServiceServicer):
     async def SubmitUnsubscribePage(
         self, request: pb.SubmitUnsubscribePageRequest, context: Context
     ) -> HttpBody:
-        is_undo = _action(request.form) == "undo"
-        return await self._submit(Purpose.UNSUBSCRIBE, request.token, context, is_undo=is_undo)
+        is_undo = _action(request.form) == "undo" and not _is_one_click(request.form)
+        change = self._store.undo if is_undo else self._store.follow
+        view = View.RESUBSCRIBED if is_undo else None
+        return await self._submit(Purpose.UNSUBSCRIBE, request.token, context, change, view)
 
     async def _show(self, purpose: Purpose, text: str, context: Context) -> HttpBody:
         started, language = response_times.now(), language_of(context)
@@ -96,16 +105,22 @@ class LinkPageService(LinkPageServiceServicer):
         return response(pages.page(language, content), context)
 
     async def _submit(
-        self, purpose: Purpose, text: str, context: Context, *, is_undo: bool = False
+        self,
+        purpose: Purpose,
+        text: str,
+        context: Context,
+        change: Callable[[Token | None, Transaction], FoundLink],
+        view: View | None = None,
     ) -> HttpBody:
+        """Returns the page after a change: `view`, unless the change could not undo anything."""
         started, language = response_times.now(), language_of(context)
         token = self._token(text, purpose)
-        change = self._store.undo if is_undo else self._store.follow
 
         def write(tx: Transaction) -> Content:
             link = change(token, tx)
             is_subscribed = link.is_current and link.status not in OPTED_OUT
-            return _content(link, tx, View.RESUBSCRIBED if is_undo and is_subscribed else None)
+            is_undone = view is not View.RESUBSCRIBED or is_subscribed
+            return _content(link, tx, view if is_undone else None)
 
         def read(tx: Transaction) -> Content:
             return _content(self._store.find(token, tx), tx, View.NOT_CONFIRMABLE)
@@ -170,6 +185,14 @@ def _view(link: FoundLink) -> View:
     if link.status is Status.COMPLAINED:
         return View.NOT_CONFIRMABLE
     return View.CONFIRMED if link.status is Status.CONFIRMED else View.CONFIRM
+
+
+def _is_one_click(form: HttpBody) -> bool:
+    """Whether a form of any media type is that of a one-click unsubscription (RFC 8058).
+
+    Mailbox providers and scanners submit it, and it never gives consent.
+    """
+    return b"list-unsubscribe" in unquote_to_bytes(form.data[:_MAX_FORM_BYTES]).lower()
 
 
 def _action(form: HttpBody) -> str:

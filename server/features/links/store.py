@@ -77,9 +77,10 @@ class LinkStore:
                 return self._found(token, key, row, tx)
         raise LinkNotFound
 
-    def follow(self, token: Token | None, tx: Transaction) -> FoundLink:
+    def follow(self, token: Token | None, tx: Transaction, *, opts_out: bool = False) -> FoundLink:
         """Confirms or unsubscribes, and returns the link after the change.
 
+        A link that confirms unsubscribes too if the person opts out with it.
         Raises LinkNotFound, InvalidStatusTransition or SubscriberSuppressed.
         """
         link = self.find(token, tx)
@@ -87,7 +88,7 @@ class LinkStore:
             suppression = NewSuppression(link.email_key, Reason.UNSUBSCRIBED)
             self._suppressions.add(link.token.account_id, [suppression], tx)
             return self.find(token, tx)
-        if link.token.purpose is Purpose.CONFIRM:
+        if link.token.purpose is Purpose.CONFIRM and not opts_out:
             status, is_done = Status.CONFIRMED, link.status is Status.CONFIRMED
         else:
             status, is_done = Status.UNSUBSCRIBED, link.status in DECIDED

@@ -29,12 +29,14 @@ from ..tags.rules import distinct
 class Scope(NamedTuple):
     """The account whose subscribers an action changes, and whether an admin requested it.
 
-    `consent_source` is how the people asked for a change of the status.
+    `consent_source` is how the people asked for a change of the status, and `revision` the last one
+    of the account at the start.
     """
 
     account_id: str
     by_admin: bool
     consent_source: str
+    revision: int
     suppressions: Suppressions
     tx: Transaction
 
@@ -125,6 +127,7 @@ def _plan_status(scope: Scope, rows: Sequence[SubscriberRow], name: Any) -> Sequ
         scope.tx,
         by_admin=scope.by_admin,
         suppressions=scope.suppressions,
+        decided_at=scope.revision,
     )
 
 
@@ -137,6 +140,7 @@ def _change_status(scope: Scope, rows: Sequence[SubscriberRow], name: Any) -> Se
         by_admin=scope.by_admin,
         consent_source=scope.consent_source,
         suppressions=scope.suppressions,
+        decided_at=scope.revision,
     )
 
 

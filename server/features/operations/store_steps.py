@@ -346,7 +346,14 @@ class Steps:
         """
         if not rows:
             return []
-        scope = Scope(account_id, batch.by_admin, batch.consent_source, self._suppressions, tx)
+        scope = Scope(
+            account_id,
+            batch.by_admin,
+            batch.consent_source,
+            batch.revision,
+            self._suppressions,
+            tx,
+        )
         action = ACTIONS[batch.action]
         apply = action.plan if batch.dry_run else action.change
         return apply(scope, rows, batch.value)

@@ -58,7 +58,7 @@ class EntryType(StrEnum):
     TAGS_CHANGED = "TAGS_CHANGED"
     STATUS_CHANGED = "STATUS_CHANGED"
     SUPPRESSION_LIFTED = "SUPPRESSION_LIFTED"
-    # An opt-out was stated again while an operation had already changed the status to one.
+    # An opt-out was stated again while the status was already one that can be undone.
     OPT_OUT_REPEATED = "OPT_OUT_REPEATED"
     # The person signed up, but an import had created the subscriber.
     SIGNED_UP_AGAIN = "SIGNED_UP_AGAIN"

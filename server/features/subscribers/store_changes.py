@@ -10,7 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ...rpc.errors import RosterError, SubscriberNotFound, SubscriberSuppressed, ValidationError
+from ...rpc.errors import (
+    InvalidStatusTransition,
+    RosterError,
+    SubscriberNotFound,
+    SubscriberSuppressed,
+    ValidationError,
+)
 from ...storage.statements import Statement, params
 from ...storage.transaction import Transaction
 from ...values.emails import unicode_key
@@ -72,6 +78,7 @@ def change_statuses(
     consent_record: ConsentRecord = NO_CONSENT_RECORD,
     consent_source: str = "",
     suppressions: Suppressions | None = None,
+    decided_at: int = 0,
 ) -> list[Outcome]:
     """Changes the status of subscribers. Returns each of them, or the error of `with_status`.
 
@@ -79,7 +86,14 @@ def change_statuses(
     for it.
     """
     planned = with_status(
-        account_id, rows, status, tx, source, by_admin=by_admin, suppressions=suppressions
+        account_id,
+        rows,
+        status,
+        tx,
+        source,
+        by_admin=by_admin,
+        suppressions=suppressions,
+        decided_at=decided_at,
     )
     kept = [
         before
@@ -112,10 +126,13 @@ def with_status(
     *,
     by_admin: bool,
     suppressions: Suppressions | None = None,
+    decided_at: int = 0,
 ) -> list[Outcome]:
     """Returns subscribers as they would be with a status, or the errors of the change.
 
-    `suppressions` are required for a status that is not an opt-out. The errors are
+    `suppressions` are required for a status that is not an opt-out. `decided_at` is the revision of
+    the account when the change was requested, if it waited since: it does not end an opt-out that
+    is later. The errors are
     InvalidStatusTransition and SubscriberSuppressed.
     """
     suppressed: Collection[str] = ()
@@ -128,6 +145,10 @@ def with_status(
         after_bounce = opted_out_after_bounce(account_id, ids, tx) if ids else ()
     outcomes: list[Outcome] = []
     for row in rows:
+        opted_out_since = row.status in OPTED_OUT and (row.status_revision or 0) > decided_at > 0
+        if opted_out_since and status not in OPTED_OUT:
+            outcomes.append(InvalidStatusTransition(Status(row.status).name, status.name))
+            continue
         try:
             check_transition(
                 Status(row.status),

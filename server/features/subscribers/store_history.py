@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 from peewee import SQL, Case, fn
 
+from ...security.links import UNDO_TIME
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ...values.actors import Actor
@@ -303,10 +304,11 @@ def record_repeated_opt_outs(
     source: Source,
     tx: Transaction,
 ) -> None:
-    """Adds an entry to subscribers whose opt-out, by an operation, is stated again by a status.
+    """Adds an entry to subscribers whose opt-out is stated again by a status, if it can be undone.
 
-    The undo of that operation would end it otherwise. No other status can be undone, so repeated
-    calls do not add entries. One statement if there is nothing to add, otherwise four.
+    It can be undone if an operation made it or, for some minutes, if the person did with a link.
+    The undo would end the opt-out otherwise. Further links of the person state nothing else.
+    Repeated calls do not add entries. One statement if there is nothing to add, otherwise four.
     """
     repeated = [row for row in rows if {status, row.status} <= OPTED_OUT]
     if not repeated:
@@ -314,16 +316,26 @@ def record_repeated_opt_outs(
     ids = [row.id for row in repeated]
     histories = entries_of_each(account_id, ids, (EntryType.STATUS_CHANGED,), tx)
     last = {id_: entries[-1] for id_, entries in histories.items()}
-    by_operation = {
+    # The clocks of processes differ.
+    can_be_undone_since = tx.now - 2 * UNDO_TIME
+    undoable = {
         id_: entry.changes
         for id_, entry in last.items()
-        if entry.operation_id and entry.type is EntryType.STATUS_CHANGED
+        if entry.type is EntryType.STATUS_CHANGED
+        and (
+            entry.operation_id
+            or (
+                entry.source is Source.SELF_SERVICE
+                and source is not Source.SELF_SERVICE
+                and entry.at > can_be_undone_since
+            )
+        )
     }
-    if by_operation:
+    if undoable:
         revision = last_revision(account_id, tx)
         entries = [
             (id_, [opt_out_repeated(changes, status, revision, source)])
-            for id_, changes in by_operation.items()
+            for id_, changes in undoable.items()
         ]
         add_history(account_id, entries, tx)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,6 +20,9 @@ from .consent_model import (
 )
 
 PURPOSES = ("CONFIRM", "UNSUBSCRIBE")
+# Over HTTP, its JSON is the form.
+_FORM = "List-Unsubscribe=One-Click"
+ONE_CLICK = {"form": {"contentType": _FORM, "data": b64encode(_FORM.encode()).decode()}}
 History = Sequence[Mapping[str, Any]]
 
 
@@ -66,15 +70,16 @@ class Links:
         if link.purpose == "UNSUBSCRIBE" and self._rng.random() < 0.2:
             request = {"token": link.token, "undo": True}
             return Click("FollowLink", request, self._undone(link, ids))
+        if self._rng.random() < 0.2:
+            return Click(
+                f"Submit{name}Page", ONE_CLICK | {"token": link.token}, _by_robot(link, ids)
+            )
         rpc = self._rng.choice(["FollowLink", f"Submit{name}Page"])
         return Click(rpc, {"token": link.token}, self._followed(link, ids))
 
     def _followed(self, link: Link, ids: Mapping[str, str]) -> Sequence[Change]:
-        holder = _holder(link, ids)
         if link.purpose == "UNSUBSCRIBE":
-            if holder is not None:
-                return [unsubscribed(holder)]
-            return [unchanged if link.is_signed else suppressed([link.address], "UNSUBSCRIBED")]
+            return _by_robot(link, ids)
         if ids.get(link.address) != link.subscriber_id:
             return [unchanged]
         if number_of_changes(self._history_of(link.subscriber_id)) != link.changes:
@@ -92,6 +97,17 @@ class Links:
         if last["source"] != "SELF_SERVICE" or before not in LEVELS:
             return [unchanged]
         return [unchanged, partial(_returned, holder, before)]
+
+
+def _by_robot(link: Link, ids: Mapping[str, str]) -> Sequence[Change]:
+    """Returns the changes of which one is expected if a program unsubscribes with a link."""
+    holder = _holder(link, ids)
+    if link.purpose == "CONFIRM":
+        # It has ended if the status was changed.
+        return [unchanged, *([unsubscribed(holder)] if holder == link.address else [])]
+    if holder is not None:
+        return [unsubscribed(holder)]
+    return [unchanged if link.is_signed else suppressed([link.address], "UNSUBSCRIBED")]
 
 
 def _returned(address: str, status: str, state: State) -> State:

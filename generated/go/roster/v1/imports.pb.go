@@ -587,7 +587,8 @@ func (x *ImportJob) GetCharset() string {
 // Request message for CreateImport.
 type CreateImportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the file: 1 to 255 characters.
+	// Name of the file: 1 to 255 characters. If it is that of a list of opt-outs, such as
+	// unsubscribed.csv, but no row states one, the import has a problem.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Size of the file in bytes: 1 to 2,147,483,648 (2 GiB).
 	Size float64 `protobuf:"fixed64,2,opt,name=size,proto3" json:"size,omitempty"`

@@ -473,8 +473,8 @@ type FollowLinkRequest struct {
 	// The last part of the URL of a link.
 	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
 	// Whether to undo an opt-out that the person made with a link in the last 10 minutes: the
-	// subscriber gets the status that it had before. If that is not possible, nothing
-	// changes.
+	// subscriber gets the status that it had before. If that is not possible, or if the opt-out was
+	// stated since by a call or a file, nothing changes.
 	Undo bool `protobuf:"varint,2,opt,name=undo,proto3" json:"undo,omitempty"`
 	// IP address of the person, which is recorded in the history. Default: none.
 	Ip            string `protobuf:"bytes,3,opt,name=ip,proto3" json:"ip,omitempty"`
@@ -630,7 +630,7 @@ type SubmitConfirmPageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The last part of the URL of a link.
 	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
-	// The submitted form. Its content is ignored.
+	// The submitted form. List-Unsubscribe=One-Click unsubscribes; any other content confirms.
 	Form          *httpbody.HttpBody `protobuf:"bytes,2,opt,name=form,proto3" json:"form,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -731,8 +731,8 @@ type SubmitUnsubscribePageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The last part of the URL of a link.
 	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
-	// The submitted form. action=undo undoes that the person unsubscribed; any other content
-	// unsubscribes.
+	// The submitted form. action=undo undoes that the person unsubscribed; any other content, and
+	// List-Unsubscribe=One-Click with it, unsubscribes.
 	Form          *httpbody.HttpBody `protobuf:"bytes,2,opt,name=form,proto3" json:"form,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

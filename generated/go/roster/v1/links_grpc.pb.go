@@ -43,8 +43,9 @@ const (
 // the address now, or else suppresses the address. Links of earlier versions, whose tokens are
 // signed, unsubscribe while their subscriber exists.
 //
-// Characters that mail programs add are ignored: punctuation and blanks before or after a token,
-// and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
+// Characters that mail programs add are ignored: punctuation, blanks and slashes before or after a
+// token, and line breaks, blanks and undecoded quoted-printable or percent encoding within it. So
+// are all query parameters of the URL.
 type LinkServiceClient interface {
 	// Creates the links of a subscriber. Nothing is stored, so links can be created again at
 	// any time. Fails with SUBSCRIBER_NOT_FOUND, or with PUBLIC_URL_NOT_SET if the
@@ -117,8 +118,9 @@ func (c *linkServiceClient) FollowLink(ctx context.Context, in *FollowLinkReques
 // the address now, or else suppresses the address. Links of earlier versions, whose tokens are
 // signed, unsubscribe while their subscriber exists.
 //
-// Characters that mail programs add are ignored: punctuation and blanks before or after a token,
-// and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
+// Characters that mail programs add are ignored: punctuation, blanks and slashes before or after a
+// token, and line breaks, blanks and undecoded quoted-printable or percent encoding within it. So
+// are all query parameters of the URL.
 type LinkServiceServer interface {
 	// Creates the links of a subscriber. Nothing is stored, so links can be created again at
 	// any time. Fails with SUBSCRIBER_NOT_FOUND, or with PUBLIC_URL_NOT_SET if the
@@ -273,7 +275,8 @@ const (
 type LinkPageServiceClient interface {
 	// Returns the page on which a person confirms. Changes nothing.
 	GetConfirmPage(ctx context.Context, in *GetConfirmPageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
-	// Confirms the subscription, and returns a page with the result.
+	// Confirms the subscription, and returns a page with the result. The body
+	// List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
 	SubmitConfirmPage(ctx context.Context, in *SubmitConfirmPageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
 	// Returns the page on which a person unsubscribes. Changes nothing.
 	GetUnsubscribePage(ctx context.Context, in *GetUnsubscribePageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
@@ -344,7 +347,8 @@ func (c *linkPageServiceClient) SubmitUnsubscribePage(ctx context.Context, in *S
 type LinkPageServiceServer interface {
 	// Returns the page on which a person confirms. Changes nothing.
 	GetConfirmPage(context.Context, *GetConfirmPageRequest) (*httpbody.HttpBody, error)
-	// Confirms the subscription, and returns a page with the result.
+	// Confirms the subscription, and returns a page with the result. The body
+	// List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
 	SubmitConfirmPage(context.Context, *SubmitConfirmPageRequest) (*httpbody.HttpBody, error)
 	// Returns the page on which a person unsubscribes. Changes nothing.
 	GetUnsubscribePage(context.Context, *GetUnsubscribePageRequest) (*httpbody.HttpBody, error)

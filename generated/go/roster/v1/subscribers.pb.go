@@ -221,8 +221,8 @@ const (
 	SubscriberHistoryEntry_STATUS_CHANGED SubscriberHistoryEntry_Type = 4
 	// The suppression of the address was lifted.
 	SubscriberHistoryEntry_SUPPRESSION_LIFTED SubscriberHistoryEntry_Type = 5
-	// An opt-out was stated, while the subscriber already had one by an operation. Nothing changed,
-	// but an undo of the operation does not end the opt-out.
+	// An opt-out was stated, while the subscriber already had one by an operation or by a link in
+	// the last minutes. Nothing changed, but an undo of these does not end the opt-out.
 	SubscriberHistoryEntry_OPT_OUT_REPEATED SubscriberHistoryEntry_Type = 6
 	// The person signed up, but was a subscriber already, by an import. Nothing changed, but an undo
 	// of the import does not delete the subscriber. Added once, if nothing else was changed.

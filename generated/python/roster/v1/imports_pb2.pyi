@@ -570,7 +570,9 @@ class CreateImportRequest(_message.Message):
     SHA256_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Name of the file: 1 to 255 characters."""
+    """Name of the file: 1 to 255 characters. If it is that of a list of opt-outs, such as
+    unsubscribed.csv, but no row states one, the import has a problem.
+    """
     size: _builtins.float
     """Size of the file in bytes: 1 to 2,147,483,648 (2 GiB)."""
     sha256: _builtins.str

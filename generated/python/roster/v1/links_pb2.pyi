@@ -282,8 +282,8 @@ class FollowLinkRequest(_message.Message):
     """The last part of the URL of a link."""
     undo: _builtins.bool
     """Whether to undo an opt-out that the person made with a link in the last 10 minutes: the
-    subscriber gets the status that it had before. If that is not possible, nothing
-    changes.
+    subscriber gets the status that it had before. If that is not possible, or if the opt-out was
+    stated since by a call or a file, nothing changes.
     """
     ip: _builtins.str
     """IP address of the person, which is recorded in the history. Default: none."""
@@ -360,7 +360,7 @@ class SubmitConfirmPageRequest(_message.Message):
     """The last part of the URL of a link."""
     @_builtins.property
     def form(self) -> _httpbody_pb2.HttpBody:
-        """The submitted form. Its content is ignored."""
+        """The submitted form. List-Unsubscribe=One-Click unsubscribes; any other content confirms."""
 
     def __init__(
         self,
@@ -410,8 +410,8 @@ class SubmitUnsubscribePageRequest(_message.Message):
     """The last part of the URL of a link."""
     @_builtins.property
     def form(self) -> _httpbody_pb2.HttpBody:
-        """The submitted form. action=undo undoes that the person unsubscribed; any other content
-        unsubscribes.
+        """The submitted form. action=undo undoes that the person unsubscribed; any other content, and
+        List-Unsubscribe=One-Click with it, unsubscribes.
         """
 
     def __init__(

@@ -39,8 +39,9 @@ class LinkServiceStub:
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    Characters that mail programs add are ignored: punctuation and blanks before or after a token,
-    and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
+    Characters that mail programs add are ignored: punctuation, blanks and slashes before or after a
+    token, and line breaks, blanks and undecoded quoted-printable or percent encoding within it. So
+    are all query parameters of the URL.
     """
 
     def __init__(self, channel):
@@ -79,8 +80,9 @@ class LinkServiceServicer:
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    Characters that mail programs add are ignored: punctuation and blanks before or after a token,
-    and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
+    Characters that mail programs add are ignored: punctuation, blanks and slashes before or after a
+    token, and line breaks, blanks and undecoded quoted-printable or percent encoding within it. So
+    are all query parameters of the URL.
     """
 
     def CreateSubscriberLinks(self, request, context):
@@ -152,8 +154,9 @@ class LinkService:
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    Characters that mail programs add are ignored: punctuation and blanks before or after a token,
-    and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
+    Characters that mail programs add are ignored: punctuation, blanks and slashes before or after a
+    token, and line breaks, blanks and undecoded quoted-printable or percent encoding within it. So
+    are all query parameters of the URL.
     """
 
     @staticmethod
@@ -292,7 +295,8 @@ class LinkPageServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SubmitConfirmPage(self, request, context):
-        """Confirms the subscription, and returns a page with the result.
+        """Confirms the subscription, and returns a page with the result. The body
+        List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

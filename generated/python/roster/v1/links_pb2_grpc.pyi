@@ -40,8 +40,9 @@ class LinkServiceStub:
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    Characters that mail programs add are ignored: punctuation and blanks before or after a token,
-    and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
+    Characters that mail programs add are ignored: punctuation, blanks and slashes before or after a
+    token, and line breaks, blanks and undecoded quoted-printable or percent encoding within it. So
+    are all query parameters of the URL.
     """
 
     @_typing.overload
@@ -81,8 +82,9 @@ class LinkServiceAsyncStub(LinkServiceStub):
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    Characters that mail programs add are ignored: punctuation and blanks before or after a token,
-    and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
+    Characters that mail programs add are ignored: punctuation, blanks and slashes before or after a
+    token, and line breaks, blanks and undecoded quoted-printable or percent encoding within it. So
+    are all query parameters of the URL.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -118,8 +120,9 @@ class LinkServiceServicer(metaclass=_abc_1.ABCMeta):
     the address now, or else suppresses the address. Links of earlier versions, whose tokens are
     signed, unsubscribe while their subscriber exists.
 
-    Characters that mail programs add are ignored: punctuation and blanks before or after a token,
-    and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
+    Characters that mail programs add are ignored: punctuation, blanks and slashes before or after a
+    token, and line breaks, blanks and undecoded quoted-printable or percent encoding within it. So
+    are all query parameters of the URL.
     """
 
     @_abc_1.abstractmethod
@@ -176,7 +179,9 @@ class LinkPageServiceStub:
     GetConfirmPage: _grpc.UnaryUnaryMultiCallable[_links_pb2.GetConfirmPageRequest, _httpbody_pb2.HttpBody]
     """Returns the page on which a person confirms. Changes nothing."""
     SubmitConfirmPage: _grpc.UnaryUnaryMultiCallable[_links_pb2.SubmitConfirmPageRequest, _httpbody_pb2.HttpBody]
-    """Confirms the subscription, and returns a page with the result."""
+    """Confirms the subscription, and returns a page with the result. The body
+    List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
+    """
     GetUnsubscribePage: _grpc.UnaryUnaryMultiCallable[_links_pb2.GetUnsubscribePageRequest, _httpbody_pb2.HttpBody]
     """Returns the page on which a person unsubscribes. Changes nothing."""
     SubmitUnsubscribePage: _grpc.UnaryUnaryMultiCallable[_links_pb2.SubmitUnsubscribePageRequest, _httpbody_pb2.HttpBody]
@@ -199,7 +204,9 @@ class LinkPageServiceAsyncStub(LinkPageServiceStub):
     GetConfirmPage: _aio.UnaryUnaryMultiCallable[_links_pb2.GetConfirmPageRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
     """Returns the page on which a person confirms. Changes nothing."""
     SubmitConfirmPage: _aio.UnaryUnaryMultiCallable[_links_pb2.SubmitConfirmPageRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
-    """Confirms the subscription, and returns a page with the result."""
+    """Confirms the subscription, and returns a page with the result. The body
+    List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
+    """
     GetUnsubscribePage: _aio.UnaryUnaryMultiCallable[_links_pb2.GetUnsubscribePageRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
     """Returns the page on which a person unsubscribes. Changes nothing."""
     SubmitUnsubscribePage: _aio.UnaryUnaryMultiCallable[_links_pb2.SubmitUnsubscribePageRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
@@ -231,7 +238,9 @@ class LinkPageServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _links_pb2.SubmitConfirmPageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
-        """Confirms the subscription, and returns a page with the result."""
+        """Confirms the subscription, and returns a page with the result. The body
+        List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
+        """
 
     @_abc_1.abstractmethod
     def GetUnsubscribePage(

@@ -1237,8 +1237,8 @@ class SubscriberHistoryEntry(_message.Message):
         SUPPRESSION_LIFTED: SubscriberHistoryEntry._Type.ValueType  # 5
         """The suppression of the address was lifted."""
         OPT_OUT_REPEATED: SubscriberHistoryEntry._Type.ValueType  # 6
-        """An opt-out was stated, while the subscriber already had one by an operation. Nothing changed,
-        but an undo of the operation does not end the opt-out.
+        """An opt-out was stated, while the subscriber already had one by an operation or by a link in
+        the last minutes. Nothing changed, but an undo of these does not end the opt-out.
         """
         SIGNED_UP_AGAIN: SubscriberHistoryEntry._Type.ValueType  # 7
         """The person signed up, but was a subscriber already, by an import. Nothing changed, but an undo
@@ -1261,8 +1261,8 @@ class SubscriberHistoryEntry(_message.Message):
     SUPPRESSION_LIFTED: SubscriberHistoryEntry.Type.ValueType  # 5
     """The suppression of the address was lifted."""
     OPT_OUT_REPEATED: SubscriberHistoryEntry.Type.ValueType  # 6
-    """An opt-out was stated, while the subscriber already had one by an operation. Nothing changed,
-    but an undo of the operation does not end the opt-out.
+    """An opt-out was stated, while the subscriber already had one by an operation or by a link in
+    the last minutes. Nothing changed, but an undo of these does not end the opt-out.
     """
     SIGNED_UP_AGAIN: SubscriberHistoryEntry.Type.ValueType  # 7
     """The person signed up, but was a subscriber already, by an import. Nothing changed, but an undo

@@ -648,7 +648,8 @@ export declare const ImportJob_StateSchema: GenEnum<ImportJob_State>;
  */
 export declare type CreateImportRequest = Message<"roster.v1.CreateImportRequest"> & {
   /**
-   * Name of the file: 1 to 255 characters.
+   * Name of the file: 1 to 255 characters. If it is that of a list of opt-outs, such as
+   * unsubscribed.csv, but no row states one, the import has a problem.
    *
    * @generated from field: string name = 1;
    */

@@ -266,8 +266,8 @@ export declare type FollowLinkRequest = Message<"roster.v1.FollowLinkRequest"> &
 
   /**
    * Whether to undo an opt-out that the person made with a link in the last 10 minutes: the
-   * subscriber gets the status that it had before. If that is not possible, nothing
-   * changes.
+   * subscriber gets the status that it had before. If that is not possible, or if the opt-out was
+   * stated since by a call or a file, nothing changes.
    *
    * @generated from field: bool undo = 2;
    */
@@ -341,7 +341,7 @@ export declare type SubmitConfirmPageRequest = Message<"roster.v1.SubmitConfirmP
   token: string;
 
   /**
-   * The submitted form. Its content is ignored.
+   * The submitted form. List-Unsubscribe=One-Click unsubscribes; any other content confirms.
    *
    * @generated from field: google.api.HttpBody form = 2;
    */
@@ -388,8 +388,8 @@ export declare type SubmitUnsubscribePageRequest = Message<"roster.v1.SubmitUnsu
   token: string;
 
   /**
-   * The submitted form. action=undo undoes that the person unsubscribed; any other content
-   * unsubscribes.
+   * The submitted form. action=undo undoes that the person unsubscribed; any other content, and
+   * List-Unsubscribe=One-Click with it, unsubscribes.
    *
    * @generated from field: google.api.HttpBody form = 2;
    */
@@ -415,8 +415,9 @@ export declare const SubmitUnsubscribePageRequestSchema: GenMessage<SubmitUnsubs
  * the address now, or else suppresses the address. Links of earlier versions, whose tokens are
  * signed, unsubscribe while their subscriber exists.
  *
- * Characters that mail programs add are ignored: punctuation and blanks before or after a token,
- * and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
+ * Characters that mail programs add are ignored: punctuation, blanks and slashes before or after a
+ * token, and line breaks, blanks and undecoded quoted-printable or percent encoding within it. So
+ * are all query parameters of the URL.
  *
  * @generated from service roster.v1.LinkService
  */
@@ -484,7 +485,8 @@ export declare const LinkPageService: GenService<{
     output: typeof HttpBodySchema;
   },
   /**
-   * Confirms the subscription, and returns a page with the result.
+   * Confirms the subscription, and returns a page with the result. The body
+   * List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
    *
    * @generated from rpc roster.v1.LinkPageService.SubmitConfirmPage
    */

@@ -129,8 +129,9 @@ export const SubmitUnsubscribePageRequestSchema = /*@__PURE__*/
  * the address now, or else suppresses the address. Links of earlier versions, whose tokens are
  * signed, unsubscribe while their subscriber exists.
  *
- * Characters that mail programs add are ignored: punctuation and blanks before or after a token,
- * and line breaks, blanks and undecoded quoted-printable or percent encoding within it.
+ * Characters that mail programs add are ignored: punctuation, blanks and slashes before or after a
+ * token, and line breaks, blanks and undecoded quoted-printable or percent encoding within it. So
+ * are all query parameters of the URL.
  *
  * @generated from service roster.v1.LinkService
  */

@@ -1500,8 +1500,8 @@ export enum SubscriberHistoryEntry_Type {
   SUPPRESSION_LIFTED = 5,
 
   /**
-   * An opt-out was stated, while the subscriber already had one by an operation. Nothing changed,
-   * but an undo of the operation does not end the opt-out.
+   * An opt-out was stated, while the subscriber already had one by an operation or by a link in
+   * the last minutes. Nothing changed, but an undo of these does not end the opt-out.
    *
    * @generated from enum value: OPT_OUT_REPEATED = 6;
    */

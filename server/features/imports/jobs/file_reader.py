@@ -80,6 +80,8 @@ class FileReader(Generic[Read]):
         self.max_rows = max_rows
         # The number of bytes of the file that were read.
         self.bytes = 0
+        # The name of the file in a ZIP archive, once it is read.
+        self.names: list[str] = []
         self._charset = charset
         self._converter = check_charset(charset)
         self._parser: CsvParser | NdjsonParser | None = None
@@ -142,6 +144,7 @@ class FileReader(Generic[Read]):
     async def _texts(self) -> AsyncGenerator[bytes, None]:
         """Yields the content in UTF-8."""
         unpacking = Unpacking(self._pieces())
+        self.names = unpacking.names
         is_archive = await unpacking.is_archive()
         pieces = unpacking.unpacked if is_archive else unpacking.pieces
         async with aclosing(pieces()) as chunks:

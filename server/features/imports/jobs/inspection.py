@@ -10,7 +10,7 @@ import orjson
 
 from roster.v1 import rows_pb2
 
-from ....rpc.errors import Detail, ValidationError
+from ....rpc.errors import Detail, ValidationError, invalid
 from ....rpc.file_columns import column_name
 from ....values.reason_counts import ReasonCounts
 from ....values.texts import column_key
@@ -18,10 +18,10 @@ from ...custom_fields.rules import DataType
 from ...custom_fields.store import ColumnField
 from ...subscribers.csv_format import CUSTOM_FIELDS
 from ...subscribers.fields import Status
-from ...subscribers.rules import NewSubscriber, Row, RowError, Validated
+from ...subscribers.rules import OPTED_OUT, NewSubscriber, Row, RowError, Validated
 from ..column_types import MAX_EXAMPLE_LENGTH, ColumnTypes
 from ..columns import FAILURE, ColumnOptions, UnknownColumns, ends_with_failure
-from ..consent_columns import states_consent
+from ..consent_columns import names_opt_outs, states_consent
 from ..header import Header
 from ..messages import Options
 from ..new_fields import NewFields
@@ -30,6 +30,10 @@ from .file_reader import FileMessage
 from .rules import MAX_COLUMNS, MAX_SAMPLES
 
 _MAX_EXAMPLES = 3
+_OPT_OUTS = (
+    "is the name of a list of opt-outs, but no row states one; import the file as suppressions, map"
+    " a column to status or optedOut, or rename the file if its people may be mailed"
+)
 
 
 class Inspection:
@@ -77,6 +81,12 @@ class Inspection:
         """Adds why the import cannot be started."""
         self.problems += error.details
         self._message = self._message or error.message
+
+    def check_name(self, *names: str) -> None:
+        """Adds a problem if the file has the name of a list of opt-outs, but no row states one."""
+        is_listed = any(map(names_opt_outs, map(column_key, names)))
+        if is_listed and self.rows and OPTED_OUT.isdisjoint(self._statuses):
+            self.add_problem(invalid("name", "INVALID_VALUE", _OPT_OUTS))
 
     def result(self, file_format: str, delimiter: str) -> dict[str, Any]:
         """Returns the fields of ImportJob that describe the file."""

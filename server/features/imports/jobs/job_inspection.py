@@ -113,6 +113,7 @@ class InspectionRun:
         files: Files,
     ) -> None:
         self.has_ended = False
+        self._name = job.name
         self._filter_problems = filter_problems
         self._problem: ValidationError | None = None
         request = request_of(job.options)
@@ -152,6 +153,7 @@ class InspectionRun:
     def result(self) -> dict[str, Any]:
         if self._problem is not None:
             self._inspection.add_problem(self._problem)
+        self._inspection.check_name(self._name, *self._reader.names)
         result = self._inspection.result(self._reader.format, self._reader.delimiter)
         # Stored separately, because StartImport checks the filter and the segment again.
         problems = as_details(self._filter_problems)
