@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import string
 from base64 import b64encode
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from google.api.httpbody_pb2 import HttpBody
 from grpc_status import rpc_status
 
 from roster.v1 import links_pb2
+from roster.v1.links_pb2 import GetPagePreviewRequest
 from rosterd.server.security.encryption import Encryption
 from rosterd.server.security.links import Links
 
@@ -38,6 +40,8 @@ ONE_CLICKS = [
 ]
 UNDO = b"action=undo"
 FORM = "application/x-www-form-urlencoded"
+# The page to which a button of a preview leads.
+NEXT = r'name="page" value="(\w+)"'
 # Headers or metadata that differ between two responses.
 UNIQUE = {"date", "x-request-id", "connection"}
 
@@ -199,6 +203,59 @@ def test_the_page_needs_nothing_else_and_is_not_stored(account: Account) -> None
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert "form-action 'self'" in policy
     assert "frame-ancestors 'none'" in policy
+
+
+def preview(account: Account, page: str, language: str) -> Opened:
+    """Opens the preview of a page with the key of the account."""
+    if isinstance(account.front, HttpFront):
+        path = f"/api/account/page-preview?page={page}&language={language}"
+        status, headers, html = account.front.exchange("GET", path, account.key)
+        return Opened(status, headers, html.decode())
+    assert isinstance(account.front, GrpcFront)
+    request = links_pb2.GetPagePreviewRequest(page=page, language=language)  # type: ignore[arg-type]
+    metadata = [("authorization", f"Bearer {account.key}")]
+    stub = account.front.stub("GetPagePreview")
+    reply, call = stub.with_call(request, metadata=metadata, timeout=20)
+    return Opened(200, dict(call.trailing_metadata()), reply.data.decode())
+
+
+def test_previews_are_the_pages_that_people_get_and_change_nothing(account: Account) -> None:
+    create_subscriber(account)
+    account.ok("UpdateAccount", displayName="<b>News</b> & more", color="#ffcc00")
+    real = {
+        "CONFIRM": open_page(account, confirm_link(account, ADA)),
+        "UNSUBSCRIBE": open_page(account, unsubscribe_link(account, ADA)),
+    }
+
+    pages = GetPagePreviewRequest.Page.keys()[1:]
+    previews = {name: preview(account, name, "en") for name in pages}
+
+    for name, opened in real.items():
+        card = opened.html.partition("<h1>")[2].partition("<form")[0]
+        assert card in previews[name].html
+    for name, opened in previews.items():
+        assert opened.status == 200
+        assert "This is a preview." in opened.html
+        assert 'method="post"' not in opened.html, name
+        assert "&lt;b&gt;News&lt;/b&gt; &amp; more" in opened.html
+        assert opened.headers["content-security-policy"].startswith("default-src 'none'")
+    follows = {name: re.findall(NEXT, opened.html) for name, opened in previews.items()}
+    assert {name: found for name, found in follows.items() if found} == {
+        "CONFIRM": ["CONFIRMED"],
+        "UNSUBSCRIBE": ["UNSUBSCRIBED"],
+        "UNSUBSCRIBED": ["RESUBSCRIBED"],
+    }
+    assert "This is a preview." not in real["CONFIRM"].html
+    assert status_of(account) == "UNCONFIRMED"
+
+
+def test_preview_is_in_the_chosen_language_and_leads_to_the_others(account: Account) -> None:
+    opened = preview(account, "UNSUBSCRIBE", "de")
+
+    assert opened.title == "Abmelden"
+    assert opened.headers["content-language"] == "de"
+    for language in ("en", "fr", "es"):
+        assert f'href="?page=UNSUBSCRIBE&amp;language={language}"' in opened.html
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from .actions import Actions
 from .conftest import Person
 from .people import add_people
 
@@ -40,6 +41,55 @@ def test_segment_is_opened_as_a_list(person: Person) -> None:
     page.get_by_role("link", name="Open as list").click()
     page.get_by_role("link", name="Show all people").click()
     expect(page.get_by_role("link", name="All 30", exact=True)).to_be_visible()
+
+
+def test_segment_is_chosen_at_the_side_in_one_action(person: Person) -> None:
+    page, actions = person.page, Actions(person.page)
+    add_people(person.account, 30)
+    create(person, "VIPs", 'tags:"vip"')
+    create(person, HOSTILE, "status = UNCONFIRMED")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    person.sign_in()
+    person.open("/subscribers?status=CONFIRMED&filter=status:*")
+    side = page.get_by_role("navigation", name="Segments")
+    expect(side.get_by_role("link")).to_have_count(3)
+
+    actions.click(side.get_by_role("link", name="VIPs"))
+
+    assert actions.count == 1
+    expect(side.get_by_role("link", name="VIPs")).to_have_attribute("aria-current", "true")
+    expect(page.get_by_role("link", name="All 10", exact=True)).to_have_attribute(
+        "aria-current", "true"
+    )
+    expect(page.get_by_role("grid")).to_have_attribute("aria-rowcount", "11")
+    person.check_accessibility()
+    page.locator("#row-2").click()
+    expect(page.get_by_role("complementary")).to_be_visible()
+    expect(side).to_be_hidden()
+    page.get_by_role("button", name="Segments").click()
+    page.get_by_role("link", name="All people", exact=True).click()
+    expect(page.get_by_role("link", name="All 30", exact=True)).to_be_visible()
+
+
+def test_saved_segment_appears_in_the_menu_of_a_phone(person: Person) -> None:
+    page, actions = person.page, Actions(person.page)
+    add_people(person.account, 30)
+    create(person, "Early", 'tags:"early"')
+    page.set_viewport_size({"width": 360, "height": 800})
+    person.sign_in()
+    person.open('/subscribers?filter=tags:"vip"')
+    page.get_by_role("button", name="Save").click()
+    page.keyboard.type("VIPs")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Saved as segment").first).to_be_visible()
+    person.open("/subscribers")
+
+    actions.click(page.get_by_role("main").get_by_role("button", name="Segments"))
+    actions.click(page.get_by_role("link", name="VIPs", exact=True))
+
+    assert actions.count == 2
+    expect(page.get_by_role("link", name="All 10", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Edit VIPs")).to_be_visible()
 
 
 def test_filter_shows_its_matches_and_errors_while_it_is_typed(person: Person) -> None:

@@ -8,6 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from ..browser import violations
 from .conftest import Person
 
 pytestmark = pytest.mark.verify
@@ -36,6 +37,31 @@ def test_account_is_changed_with_a_preview(person: Person) -> None:
     stored = account.ok("GetAccount")["account"]
     assert (stored["displayName"], stored["color"]) == (HOSTILE, "#ffee00")
     assert stored["logo"]
+
+
+@pytest.mark.parametrize("person", [{"locale": "de-AT"}], indirect=True)
+def test_public_pages_open_in_a_new_tab_and_change_nothing(person: Person) -> None:
+    page, account = person.page, person.account
+    account.ok("UpdateAccount", displayName=HOSTILE, color="#ffee00")
+    person.sign_in(scope="read")
+    person.open("/settings")
+
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Abmelden", exact=True).click()
+
+    public = opened.value
+    public.on("pageerror", lambda error: person.problems.append(str(error)))
+    expect(public.get_by_role("heading", name="Abmelden")).to_be_visible()
+    expect(public.get_by_text(HOSTILE)).to_be_visible()
+    public.reload()
+    assert violations(public, "html") == []
+    public.get_by_role("button", name="Abmelden").click()
+    expect(public.get_by_role("heading", name="Sie sind abgemeldet")).to_be_visible()
+    public.get_by_role("link", name="English").click()
+    public.get_by_role("button", name="Undo").click()
+    expect(public.get_by_role("heading", name="You are subscribed again")).to_be_visible()
+    expect(public.get_by_text("This is a preview.")).to_be_visible()
+    assert account.ok("ListSubscribers")["total"] == 0
 
 
 def test_change_of_another_person_is_not_overwritten(person: Person) -> None:

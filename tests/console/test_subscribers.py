@@ -434,3 +434,20 @@ def test_list_is_accessible(crowd: Person) -> None:
     search(crowd, "plam = 3")
     expect(crowd.page.get_by_role("alert")).to_be_visible()
     crowd.check_accessibility()
+
+
+@pytest.mark.parametrize("person", [{"locale": "de-AT"}], indirect=True)
+def test_legend_explains_statuses_and_who_may_be_mailed(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    person.open("/subscribers")
+    page.get_by_role("button", name="Was die Status bedeuten").click()
+
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Nur bestätigte Personen dürfen Mails erhalten.")
+    expect(dialog.get_by_role("term")).to_have_text(
+        ["Bestätigt", "Unbestätigt", "Abgemeldet", "Unzustellbar", "Beschwerde"]
+    )
+    person.check_accessibility()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Was die Status bedeuten")).to_be_focused()

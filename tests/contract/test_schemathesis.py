@@ -22,4 +22,4 @@ def test_schemathesis_finds_no_failure(http_account: Account, tmp_path: Path) ->
     result = run_schemathesis(http_account, tmp_path, EXAMPLES)
 
     assert result.code == 0, result.output
-    assert "Tested: 108" in result.output
+    assert "Tested: 109" in result.output

@@ -8,12 +8,10 @@ import { later } from "./components/later.tsx";
 import { UploadShare } from "./components/upload_share.tsx";
 import { match, type Parameters } from "./routes.ts";
 import type { Key } from "./texts.ts";
-import { Fields } from "./views/fields.tsx";
 import { Home } from "./views/home.tsx";
 import { Segments } from "./views/segments.tsx";
 import { Subscribers } from "./views/subscribers.tsx";
 import { Suppressions } from "./views/suppressions.tsx";
-import { Tags } from "./views/tags.tsx";
 
 export interface View {
   /** A pattern of paths below the console, such as /subscribers/:id?. */
@@ -62,8 +60,8 @@ export const VIEWS: View[] = [
     letter: "e",
     isFrequent: true,
   },
-  { path: "/tags", title: "attributes.title", component: Tags, icon: "tag", letter: "t" },
-  { path: "/fields", title: "fields.title", component: Fields, letter: "f", within: "/tags" },
+  { path: "/tags", title: "attributes.title", component: later("Tags"), icon: "tag", letter: "t" },
+  { path: "/fields", title: "fields.title", component: later("Fields"), letter: "f", within: "/tags" },
   {
     path: "/suppressions",
     title: "suppressions.title",

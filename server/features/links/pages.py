@@ -63,9 +63,13 @@ class Content(NamedTuple):
     email: str = ""
     branding: Branding | None = None
     can_undo: bool = False
+    # Whether the page is shown to the sender, and changes nothing.
+    is_preview: bool = False
 
 
 INVALID = Content(View.INVALID)
+# The page that a preview of a page with a button shows next.
+_NEXT = {View.CONFIRM: View.CONFIRMED, View.UNSUBSCRIBE: View.UNSUBSCRIBED}
 
 
 class Page(NamedTuple):
@@ -93,9 +97,22 @@ def page(language: str, content: Content) -> Page:
         text=escape(view["text"]).format(email=Markup("<bdi>{}</bdi>").format(content.email)),
         button=view.get("button", ""),
         undo=texts["undo"] if content.can_undo else {},
+        **_preview(content, texts),
     )
     headers = (("content-security-policy", _policy(style)), ("content-language", language))
     return Page(html.encode(), (*_HEADERS, *headers))
+
+
+def _preview(content: Content, texts: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what the template needs for a preview."""
+    if not content.is_preview:
+        return {"preview": None}
+    return {
+        "preview": texts["preview"],
+        "page": content.view.name,
+        "next": _NEXT.get(content.view, content.view).name,
+        "languages": {each: _texts(each)["preview"]["language"] for each in LANGUAGES},
+    }
 
 
 def language_of(header: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from google.api.httpbody_pb2 import HttpBody
+
 from roster.v1 import links_pb2 as pb
 from roster.v1 import subscribers_pb2
 from roster.v1.links_pb2_grpc import LinkServiceServicer
@@ -14,9 +16,16 @@ from ...security.links import CONFIRM_TIME, Links, Purpose, Token, masked
 from ...storage.database import Database
 from ...values.actors import person
 from ...values.clock import Clock
+from ..accounts.store import branding
 from ..subscribers.linked import urls_of
 from ..subscribers.store_reading import check_reference, find
+from . import pages
+from .page_responses import language_of, response
+from .pages import Content, View
 from .store import FoundLink, LinkStore
+
+# The address of a preview.
+_EXAMPLE = "ada@example.com"
 
 
 class LinkService(LinkServiceServicer):
@@ -68,6 +77,21 @@ class LinkService(LinkServiceServicer):
         return await self._database.write(
             lambda tx: pb.FollowLinkResponse(link=_link(act(token, tx)))
         )
+
+    async def GetPagePreview(self, request: pb.GetPagePreviewRequest, context: Context) -> HttpBody:
+        view = View[pb.GetPagePreviewRequest.Page.Name(request.page)]
+        design = await self._database.read(partial(branding, account_id()))
+        content = Content(
+            view,
+            # Only links have masked addresses.
+            _EXAMPLE if view is View.SIGNED_UP else masked(_EXAMPLE),
+            # The page of a link that does not work anymore has no logo.
+            design._replace(logo=b"") if view is View.ENDED else design,
+            can_undo=view is View.UNSUBSCRIBED,
+            is_preview=True,
+        )
+        language = request.language or language_of(context)
+        return response(pages.page(language, content), context)
 
     def _own_token(self, text: str) -> Token | None:
         """Returns a token of the caller's account, or None."""

@@ -80,6 +80,83 @@ func (Link_Purpose) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_links_proto_rawDescGZIP(), []int{3, 0}
 }
 
+// A page for people.
+type GetPagePreviewRequest_Page int32
+
+const (
+	// Not accepted.
+	GetPagePreviewRequest_PAGE_UNSPECIFIED GetPagePreviewRequest_Page = 0
+	// Asks the person to confirm the subscription.
+	GetPagePreviewRequest_CONFIRM GetPagePreviewRequest_Page = 1
+	// The subscription is confirmed.
+	GetPagePreviewRequest_CONFIRMED GetPagePreviewRequest_Page = 2
+	// The subscription cannot be confirmed, because the person reported mail as spam.
+	GetPagePreviewRequest_NOT_CONFIRMABLE GetPagePreviewRequest_Page = 3
+	// Asks the person whether to unsubscribe.
+	GetPagePreviewRequest_UNSUBSCRIBE GetPagePreviewRequest_Page = 4
+	// The person is unsubscribed, and can undo that.
+	GetPagePreviewRequest_UNSUBSCRIBED GetPagePreviewRequest_Page = 5
+	// The person has undone that.
+	GetPagePreviewRequest_RESUBSCRIBED GetPagePreviewRequest_Page = 6
+	// The link does not work anymore.
+	GetPagePreviewRequest_ENDED GetPagePreviewRequest_Page = 7
+	// The person has signed up with a form that has no page of its own for that.
+	GetPagePreviewRequest_SIGNED_UP GetPagePreviewRequest_Page = 8
+)
+
+// Enum value maps for GetPagePreviewRequest_Page.
+var (
+	GetPagePreviewRequest_Page_name = map[int32]string{
+		0: "PAGE_UNSPECIFIED",
+		1: "CONFIRM",
+		2: "CONFIRMED",
+		3: "NOT_CONFIRMABLE",
+		4: "UNSUBSCRIBE",
+		5: "UNSUBSCRIBED",
+		6: "RESUBSCRIBED",
+		7: "ENDED",
+		8: "SIGNED_UP",
+	}
+	GetPagePreviewRequest_Page_value = map[string]int32{
+		"PAGE_UNSPECIFIED": 0,
+		"CONFIRM":          1,
+		"CONFIRMED":        2,
+		"NOT_CONFIRMABLE":  3,
+		"UNSUBSCRIBE":      4,
+		"UNSUBSCRIBED":     5,
+		"RESUBSCRIBED":     6,
+		"ENDED":            7,
+		"SIGNED_UP":        8,
+	}
+)
+
+func (x GetPagePreviewRequest_Page) Enum() *GetPagePreviewRequest_Page {
+	p := new(GetPagePreviewRequest_Page)
+	*p = x
+	return p
+}
+
+func (x GetPagePreviewRequest_Page) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GetPagePreviewRequest_Page) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_links_proto_enumTypes[1].Descriptor()
+}
+
+func (GetPagePreviewRequest_Page) Type() protoreflect.EnumType {
+	return &file_roster_v1_links_proto_enumTypes[1]
+}
+
+func (x GetPagePreviewRequest_Page) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GetPagePreviewRequest_Page.Descriptor instead.
+func (GetPagePreviewRequest_Page) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{8, 0}
+}
+
 // Request message for CreateSubscriberLinks.
 type CreateSubscriberLinksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -579,6 +656,61 @@ func (x *FollowLinkResponse) GetLink() *Link {
 	return nil
 }
 
+// Request message for GetPagePreview.
+type GetPagePreviewRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The page.
+	Page GetPagePreviewRequest_Page `protobuf:"varint,1,opt,name=page,proto3,enum=roster.v1.GetPagePreviewRequest_Page" json:"page,omitempty"`
+	// Language of the page: "en", "de", "fr" or "es". Default: that of the Accept-Language header.
+	Language      string `protobuf:"bytes,2,opt,name=language,proto3" json:"language,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetPagePreviewRequest) Reset() {
+	*x = GetPagePreviewRequest{}
+	mi := &file_roster_v1_links_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetPagePreviewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetPagePreviewRequest) ProtoMessage() {}
+
+func (x *GetPagePreviewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_links_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetPagePreviewRequest.ProtoReflect.Descriptor instead.
+func (*GetPagePreviewRequest) Descriptor() ([]byte, []int) {
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *GetPagePreviewRequest) GetPage() GetPagePreviewRequest_Page {
+	if x != nil {
+		return x.Page
+	}
+	return GetPagePreviewRequest_PAGE_UNSPECIFIED
+}
+
+func (x *GetPagePreviewRequest) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
 // Request message for GetConfirmPage.
 type GetConfirmPageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -590,7 +722,7 @@ type GetConfirmPageRequest struct {
 
 func (x *GetConfirmPageRequest) Reset() {
 	*x = GetConfirmPageRequest{}
-	mi := &file_roster_v1_links_proto_msgTypes[8]
+	mi := &file_roster_v1_links_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +734,7 @@ func (x *GetConfirmPageRequest) String() string {
 func (*GetConfirmPageRequest) ProtoMessage() {}
 
 func (x *GetConfirmPageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[8]
+	mi := &file_roster_v1_links_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +747,7 @@ func (x *GetConfirmPageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConfirmPageRequest.ProtoReflect.Descriptor instead.
 func (*GetConfirmPageRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{8}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetConfirmPageRequest) GetToken() string {
@@ -638,7 +770,7 @@ type SubmitConfirmPageRequest struct {
 
 func (x *SubmitConfirmPageRequest) Reset() {
 	*x = SubmitConfirmPageRequest{}
-	mi := &file_roster_v1_links_proto_msgTypes[9]
+	mi := &file_roster_v1_links_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -650,7 +782,7 @@ func (x *SubmitConfirmPageRequest) String() string {
 func (*SubmitConfirmPageRequest) ProtoMessage() {}
 
 func (x *SubmitConfirmPageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[9]
+	mi := &file_roster_v1_links_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -663,7 +795,7 @@ func (x *SubmitConfirmPageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitConfirmPageRequest.ProtoReflect.Descriptor instead.
 func (*SubmitConfirmPageRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{9}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SubmitConfirmPageRequest) GetToken() string {
@@ -691,7 +823,7 @@ type GetUnsubscribePageRequest struct {
 
 func (x *GetUnsubscribePageRequest) Reset() {
 	*x = GetUnsubscribePageRequest{}
-	mi := &file_roster_v1_links_proto_msgTypes[10]
+	mi := &file_roster_v1_links_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -703,7 +835,7 @@ func (x *GetUnsubscribePageRequest) String() string {
 func (*GetUnsubscribePageRequest) ProtoMessage() {}
 
 func (x *GetUnsubscribePageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[10]
+	mi := &file_roster_v1_links_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -716,7 +848,7 @@ func (x *GetUnsubscribePageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUnsubscribePageRequest.ProtoReflect.Descriptor instead.
 func (*GetUnsubscribePageRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{10}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetUnsubscribePageRequest) GetToken() string {
@@ -740,7 +872,7 @@ type SubmitUnsubscribePageRequest struct {
 
 func (x *SubmitUnsubscribePageRequest) Reset() {
 	*x = SubmitUnsubscribePageRequest{}
-	mi := &file_roster_v1_links_proto_msgTypes[11]
+	mi := &file_roster_v1_links_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -752,7 +884,7 @@ func (x *SubmitUnsubscribePageRequest) String() string {
 func (*SubmitUnsubscribePageRequest) ProtoMessage() {}
 
 func (x *SubmitUnsubscribePageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_links_proto_msgTypes[11]
+	mi := &file_roster_v1_links_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -765,7 +897,7 @@ func (x *SubmitUnsubscribePageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitUnsubscribePageRequest.ProtoReflect.Descriptor instead.
 func (*SubmitUnsubscribePageRequest) Descriptor() ([]byte, []int) {
-	return file_roster_v1_links_proto_rawDescGZIP(), []int{11}
+	return file_roster_v1_links_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SubmitUnsubscribePageRequest) GetToken() string {
@@ -825,7 +957,20 @@ const file_roster_v1_links_proto_rawDesc = "" +
 	"\x04undo\x18\x02 \x01(\bB\t\xaa\xb5\x18\x05falseR\x04undo\x12\x1d\n" +
 	"\x02ip\x18\x03 \x01(\tB\r\xaa\xb5\x18\t192.0.2.1R\x02ip\"A\n" +
 	"\x12FollowLinkResponse\x12+\n" +
-	"\x04link\x18\x01 \x01(\v2\x0f.roster.v1.LinkB\x06\xbaH\x03\xc8\x01\x01R\x04link\"K\n" +
+	"\x04link\x18\x01 \x01(\v2\x0f.roster.v1.LinkB\x06\xbaH\x03\xc8\x01\x01R\x04link\"\xcc\x02\n" +
+	"\x15GetPagePreviewRequest\x12Y\n" +
+	"\x04page\x18\x01 \x01(\x0e2%.roster.v1.GetPagePreviewRequest.PageB\x1e\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01\xaa\xb5\x18\vUNSUBSCRIBE\xe0\xb5\x18\x01R\x04page\x129\n" +
+	"\blanguage\x18\x02 \x01(\tB\x1d\xbaH\x14r\x12R\x00R\x02enR\x02deR\x02frR\x02es\xaa\xb5\x18\x02deR\blanguage\"\x9c\x01\n" +
+	"\x04Page\x12\x14\n" +
+	"\x10PAGE_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aCONFIRM\x10\x01\x12\r\n" +
+	"\tCONFIRMED\x10\x02\x12\x13\n" +
+	"\x0fNOT_CONFIRMABLE\x10\x03\x12\x0f\n" +
+	"\vUNSUBSCRIBE\x10\x04\x12\x10\n" +
+	"\fUNSUBSCRIBED\x10\x05\x12\x10\n" +
+	"\fRESUBSCRIBED\x10\x06\x12\t\n" +
+	"\x05ENDED\x10\a\x12\r\n" +
+	"\tSIGNED_UP\x10\b\"K\n" +
 	"\x15GetConfirmPageRequest\x122\n" +
 	"\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18Ed4YkG7vLq2mWnR8sXbT5cZpR\x05token\"x\n" +
 	"\x18SubmitConfirmPageRequest\x122\n" +
@@ -835,7 +980,7 @@ const file_roster_v1_links_proto_rawDesc = "" +
 	"\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18EhQ3fJ9tVb6rKzP1wMxC7yNsR\x05token\"|\n" +
 	"\x1cSubmitUnsubscribePageRequest\x122\n" +
 	"\x05token\x18\x01 \x01(\tB\x1c\xaa\xb5\x18\x18EhQ3fJ9tVb6rKzP1wMxC7yNsR\x05token\x12(\n" +
-	"\x04form\x18\x02 \x01(\v2\x14.google.api.HttpBodyR\x04form2\x9f\x03\n" +
+	"\x04form\x18\x02 \x01(\v2\x14.google.api.HttpBodyR\x04form2\xa4\x04\n" +
 	"\vLinkService\x12\xa6\x01\n" +
 	"\x15CreateSubscriberLinks\x12'.roster.v1.CreateSubscriberLinksRequest\x1a(.roster.v1.CreateSubscriberLinksResponse\":\x92\xb5\x18\a\n" +
 	"\x05write\x9a\xb5\x18\x02\x05*\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/api/subscribers/{id}/links\x90\x02\x01\x12k\n" +
@@ -843,7 +988,9 @@ const file_roster_v1_links_proto_rawDesc = "" +
 	"\x04read\x9a\xb5\x18\x01)\x82\xd3\xe4\x93\x02\x14\x12\x12/api/links/{token}\x12z\n" +
 	"\n" +
 	"FollowLink\x12\x1c.roster.v1.FollowLinkRequest\x1a\x1d.roster.v1.FollowLinkResponse\"/\x92\xb5\x18\a\n" +
-	"\x05write\x9a\xb5\x18\x03)\x15\x16\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/api/links/{token}2\x9d\x04\n" +
+	"\x05write\x9a\xb5\x18\x03)\x15\x16\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/api/links/{token}\x12\x82\x01\n" +
+	"\x0eGetPagePreview\x12 .roster.v1.GetPagePreviewRequest\x1a\x14.google.api.HttpBody\"8\x92\xb5\x18\x06\n" +
+	"\x04read\xaa\xb5\x18\ttext/html\x82\xd3\xe4\x93\x02\x1b\x12\x19/api/account/page-preview2\x9d\x04\n" +
 	"\x0fLinkPageService\x12u\n" +
 	"\x0eGetConfirmPage\x12 .roster.v1.GetConfirmPageRequest\x1a\x14.google.api.HttpBody\"+\x92\xb5\x18\x02\x18\x01\x9a\xb5\x18\x02)6\xaa\xb5\x18\ttext/html\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/c/{token}\x12\x84\x01\n" +
@@ -866,59 +1013,64 @@ func file_roster_v1_links_proto_rawDescGZIP() []byte {
 	return file_roster_v1_links_proto_rawDescData
 }
 
-var file_roster_v1_links_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_roster_v1_links_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_roster_v1_links_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_roster_v1_links_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_roster_v1_links_proto_goTypes = []any{
 	(Link_Purpose)(0),                     // 0: roster.v1.Link.Purpose
-	(*CreateSubscriberLinksRequest)(nil),  // 1: roster.v1.CreateSubscriberLinksRequest
-	(*SubscriberLink)(nil),                // 2: roster.v1.SubscriberLink
-	(*CreateSubscriberLinksResponse)(nil), // 3: roster.v1.CreateSubscriberLinksResponse
-	(*Link)(nil),                          // 4: roster.v1.Link
-	(*GetLinkRequest)(nil),                // 5: roster.v1.GetLinkRequest
-	(*GetLinkResponse)(nil),               // 6: roster.v1.GetLinkResponse
-	(*FollowLinkRequest)(nil),             // 7: roster.v1.FollowLinkRequest
-	(*FollowLinkResponse)(nil),            // 8: roster.v1.FollowLinkResponse
-	(*GetConfirmPageRequest)(nil),         // 9: roster.v1.GetConfirmPageRequest
-	(*SubmitConfirmPageRequest)(nil),      // 10: roster.v1.SubmitConfirmPageRequest
-	(*GetUnsubscribePageRequest)(nil),     // 11: roster.v1.GetUnsubscribePageRequest
-	(*SubmitUnsubscribePageRequest)(nil),  // 12: roster.v1.SubmitUnsubscribePageRequest
-	(*timestamppb.Timestamp)(nil),         // 13: google.protobuf.Timestamp
-	(Subscriber_Status)(0),                // 14: roster.v1.Subscriber.Status
-	(*httpbody.HttpBody)(nil),             // 15: google.api.HttpBody
+	(GetPagePreviewRequest_Page)(0),       // 1: roster.v1.GetPagePreviewRequest.Page
+	(*CreateSubscriberLinksRequest)(nil),  // 2: roster.v1.CreateSubscriberLinksRequest
+	(*SubscriberLink)(nil),                // 3: roster.v1.SubscriberLink
+	(*CreateSubscriberLinksResponse)(nil), // 4: roster.v1.CreateSubscriberLinksResponse
+	(*Link)(nil),                          // 5: roster.v1.Link
+	(*GetLinkRequest)(nil),                // 6: roster.v1.GetLinkRequest
+	(*GetLinkResponse)(nil),               // 7: roster.v1.GetLinkResponse
+	(*FollowLinkRequest)(nil),             // 8: roster.v1.FollowLinkRequest
+	(*FollowLinkResponse)(nil),            // 9: roster.v1.FollowLinkResponse
+	(*GetPagePreviewRequest)(nil),         // 10: roster.v1.GetPagePreviewRequest
+	(*GetConfirmPageRequest)(nil),         // 11: roster.v1.GetConfirmPageRequest
+	(*SubmitConfirmPageRequest)(nil),      // 12: roster.v1.SubmitConfirmPageRequest
+	(*GetUnsubscribePageRequest)(nil),     // 13: roster.v1.GetUnsubscribePageRequest
+	(*SubmitUnsubscribePageRequest)(nil),  // 14: roster.v1.SubmitUnsubscribePageRequest
+	(*timestamppb.Timestamp)(nil),         // 15: google.protobuf.Timestamp
+	(Subscriber_Status)(0),                // 16: roster.v1.Subscriber.Status
+	(*httpbody.HttpBody)(nil),             // 17: google.api.HttpBody
 }
 var file_roster_v1_links_proto_depIdxs = []int32{
 	0,  // 0: roster.v1.CreateSubscriberLinksRequest.purposes:type_name -> roster.v1.Link.Purpose
 	0,  // 1: roster.v1.SubscriberLink.purpose:type_name -> roster.v1.Link.Purpose
-	13, // 2: roster.v1.SubscriberLink.expires_at:type_name -> google.protobuf.Timestamp
-	2,  // 3: roster.v1.CreateSubscriberLinksResponse.links:type_name -> roster.v1.SubscriberLink
-	13, // 4: roster.v1.CreateSubscriberLinksResponse.confirm_expires_at:type_name -> google.protobuf.Timestamp
+	15, // 2: roster.v1.SubscriberLink.expires_at:type_name -> google.protobuf.Timestamp
+	3,  // 3: roster.v1.CreateSubscriberLinksResponse.links:type_name -> roster.v1.SubscriberLink
+	15, // 4: roster.v1.CreateSubscriberLinksResponse.confirm_expires_at:type_name -> google.protobuf.Timestamp
 	0,  // 5: roster.v1.Link.purpose:type_name -> roster.v1.Link.Purpose
-	14, // 6: roster.v1.Link.status:type_name -> roster.v1.Subscriber.Status
-	13, // 7: roster.v1.Link.expires_at:type_name -> google.protobuf.Timestamp
-	13, // 8: roster.v1.Link.undo_until:type_name -> google.protobuf.Timestamp
-	4,  // 9: roster.v1.GetLinkResponse.link:type_name -> roster.v1.Link
-	4,  // 10: roster.v1.FollowLinkResponse.link:type_name -> roster.v1.Link
-	15, // 11: roster.v1.SubmitConfirmPageRequest.form:type_name -> google.api.HttpBody
-	15, // 12: roster.v1.SubmitUnsubscribePageRequest.form:type_name -> google.api.HttpBody
-	1,  // 13: roster.v1.LinkService.CreateSubscriberLinks:input_type -> roster.v1.CreateSubscriberLinksRequest
-	5,  // 14: roster.v1.LinkService.GetLink:input_type -> roster.v1.GetLinkRequest
-	7,  // 15: roster.v1.LinkService.FollowLink:input_type -> roster.v1.FollowLinkRequest
-	9,  // 16: roster.v1.LinkPageService.GetConfirmPage:input_type -> roster.v1.GetConfirmPageRequest
-	10, // 17: roster.v1.LinkPageService.SubmitConfirmPage:input_type -> roster.v1.SubmitConfirmPageRequest
-	11, // 18: roster.v1.LinkPageService.GetUnsubscribePage:input_type -> roster.v1.GetUnsubscribePageRequest
-	12, // 19: roster.v1.LinkPageService.SubmitUnsubscribePage:input_type -> roster.v1.SubmitUnsubscribePageRequest
-	3,  // 20: roster.v1.LinkService.CreateSubscriberLinks:output_type -> roster.v1.CreateSubscriberLinksResponse
-	6,  // 21: roster.v1.LinkService.GetLink:output_type -> roster.v1.GetLinkResponse
-	8,  // 22: roster.v1.LinkService.FollowLink:output_type -> roster.v1.FollowLinkResponse
-	15, // 23: roster.v1.LinkPageService.GetConfirmPage:output_type -> google.api.HttpBody
-	15, // 24: roster.v1.LinkPageService.SubmitConfirmPage:output_type -> google.api.HttpBody
-	15, // 25: roster.v1.LinkPageService.GetUnsubscribePage:output_type -> google.api.HttpBody
-	15, // 26: roster.v1.LinkPageService.SubmitUnsubscribePage:output_type -> google.api.HttpBody
-	20, // [20:27] is the sub-list for method output_type
-	13, // [13:20] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	16, // 6: roster.v1.Link.status:type_name -> roster.v1.Subscriber.Status
+	15, // 7: roster.v1.Link.expires_at:type_name -> google.protobuf.Timestamp
+	15, // 8: roster.v1.Link.undo_until:type_name -> google.protobuf.Timestamp
+	5,  // 9: roster.v1.GetLinkResponse.link:type_name -> roster.v1.Link
+	5,  // 10: roster.v1.FollowLinkResponse.link:type_name -> roster.v1.Link
+	1,  // 11: roster.v1.GetPagePreviewRequest.page:type_name -> roster.v1.GetPagePreviewRequest.Page
+	17, // 12: roster.v1.SubmitConfirmPageRequest.form:type_name -> google.api.HttpBody
+	17, // 13: roster.v1.SubmitUnsubscribePageRequest.form:type_name -> google.api.HttpBody
+	2,  // 14: roster.v1.LinkService.CreateSubscriberLinks:input_type -> roster.v1.CreateSubscriberLinksRequest
+	6,  // 15: roster.v1.LinkService.GetLink:input_type -> roster.v1.GetLinkRequest
+	8,  // 16: roster.v1.LinkService.FollowLink:input_type -> roster.v1.FollowLinkRequest
+	10, // 17: roster.v1.LinkService.GetPagePreview:input_type -> roster.v1.GetPagePreviewRequest
+	11, // 18: roster.v1.LinkPageService.GetConfirmPage:input_type -> roster.v1.GetConfirmPageRequest
+	12, // 19: roster.v1.LinkPageService.SubmitConfirmPage:input_type -> roster.v1.SubmitConfirmPageRequest
+	13, // 20: roster.v1.LinkPageService.GetUnsubscribePage:input_type -> roster.v1.GetUnsubscribePageRequest
+	14, // 21: roster.v1.LinkPageService.SubmitUnsubscribePage:input_type -> roster.v1.SubmitUnsubscribePageRequest
+	4,  // 22: roster.v1.LinkService.CreateSubscriberLinks:output_type -> roster.v1.CreateSubscriberLinksResponse
+	7,  // 23: roster.v1.LinkService.GetLink:output_type -> roster.v1.GetLinkResponse
+	9,  // 24: roster.v1.LinkService.FollowLink:output_type -> roster.v1.FollowLinkResponse
+	17, // 25: roster.v1.LinkService.GetPagePreview:output_type -> google.api.HttpBody
+	17, // 26: roster.v1.LinkPageService.GetConfirmPage:output_type -> google.api.HttpBody
+	17, // 27: roster.v1.LinkPageService.SubmitConfirmPage:output_type -> google.api.HttpBody
+	17, // 28: roster.v1.LinkPageService.GetUnsubscribePage:output_type -> google.api.HttpBody
+	17, // 29: roster.v1.LinkPageService.SubmitUnsubscribePage:output_type -> google.api.HttpBody
+	22, // [22:30] is the sub-list for method output_type
+	14, // [14:22] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_links_proto_init() }
@@ -934,8 +1086,8 @@ func file_roster_v1_links_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_links_proto_rawDesc), len(file_roster_v1_links_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   12,
+			NumEnums:      2,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -25,6 +25,7 @@ const (
 	LinkService_CreateSubscriberLinks_FullMethodName = "/roster.v1.LinkService/CreateSubscriberLinks"
 	LinkService_GetLink_FullMethodName               = "/roster.v1.LinkService/GetLink"
 	LinkService_FollowLink_FullMethodName            = "/roster.v1.LinkService/FollowLink"
+	LinkService_GetPagePreview_FullMethodName        = "/roster.v1.LinkService/GetPagePreview"
 )
 
 // LinkServiceClient is the client API for LinkService service.
@@ -62,6 +63,10 @@ type LinkServiceClient interface {
 	// person reported mail as spam and now confirms, and with SUBSCRIBER_SUPPRESSED if the
 	// address is on the suppression list.
 	FollowLink(ctx context.Context, in *FollowLinkRequest, opts ...grpc.CallOption) (*FollowLinkResponse, error)
+	// Returns a page as people see it, with the name, color and logo of the account and an example
+	// address. It says that it is a preview, its buttons show the page that follows, and nothing is
+	// changed.
+	GetPagePreview(ctx context.Context, in *GetPagePreviewRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
 }
 
 type linkServiceClient struct {
@@ -96,6 +101,16 @@ func (c *linkServiceClient) FollowLink(ctx context.Context, in *FollowLinkReques
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(FollowLinkResponse)
 	err := c.cc.Invoke(ctx, LinkService_FollowLink_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *linkServiceClient) GetPagePreview(ctx context.Context, in *GetPagePreviewRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(httpbody.HttpBody)
+	err := c.cc.Invoke(ctx, LinkService_GetPagePreview_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +152,10 @@ type LinkServiceServer interface {
 	// person reported mail as spam and now confirms, and with SUBSCRIBER_SUPPRESSED if the
 	// address is on the suppression list.
 	FollowLink(context.Context, *FollowLinkRequest) (*FollowLinkResponse, error)
+	// Returns a page as people see it, with the name, color and logo of the account and an example
+	// address. It says that it is a preview, its buttons show the page that follows, and nothing is
+	// changed.
+	GetPagePreview(context.Context, *GetPagePreviewRequest) (*httpbody.HttpBody, error)
 	mustEmbedUnimplementedLinkServiceServer()
 }
 
@@ -155,6 +174,9 @@ func (UnimplementedLinkServiceServer) GetLink(context.Context, *GetLinkRequest) 
 }
 func (UnimplementedLinkServiceServer) FollowLink(context.Context, *FollowLinkRequest) (*FollowLinkResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method FollowLink not implemented")
+}
+func (UnimplementedLinkServiceServer) GetPagePreview(context.Context, *GetPagePreviewRequest) (*httpbody.HttpBody, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetPagePreview not implemented")
 }
 func (UnimplementedLinkServiceServer) mustEmbedUnimplementedLinkServiceServer() {}
 func (UnimplementedLinkServiceServer) testEmbeddedByValue()                     {}
@@ -231,6 +253,24 @@ func _LinkService_FollowLink_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _LinkService_GetPagePreview_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetPagePreviewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LinkServiceServer).GetPagePreview(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LinkService_GetPagePreview_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LinkServiceServer).GetPagePreview(ctx, req.(*GetPagePreviewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // LinkService_ServiceDesc is the grpc.ServiceDesc for LinkService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -249,6 +289,10 @@ var LinkService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "FollowLink",
 			Handler:    _LinkService_FollowLink_Handler,
+		},
+		{
+			MethodName: "GetPagePreview",
+			Handler:    _LinkService_GetPagePreview_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

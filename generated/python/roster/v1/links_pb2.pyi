@@ -327,6 +327,79 @@ class FollowLinkResponse(_message.Message):
 Global___FollowLinkResponse: _TypeAlias = FollowLinkResponse  # noqa: Y015
 
 @_typing.final
+class GetPagePreviewRequest(_message.Message):
+    """Request message for GetPagePreview."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Page:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _PageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[GetPagePreviewRequest._Page.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        PAGE_UNSPECIFIED: GetPagePreviewRequest._Page.ValueType  # 0
+        """Not accepted."""
+        CONFIRM: GetPagePreviewRequest._Page.ValueType  # 1
+        """Asks the person to confirm the subscription."""
+        CONFIRMED: GetPagePreviewRequest._Page.ValueType  # 2
+        """The subscription is confirmed."""
+        NOT_CONFIRMABLE: GetPagePreviewRequest._Page.ValueType  # 3
+        """The subscription cannot be confirmed, because the person reported mail as spam."""
+        UNSUBSCRIBE: GetPagePreviewRequest._Page.ValueType  # 4
+        """Asks the person whether to unsubscribe."""
+        UNSUBSCRIBED: GetPagePreviewRequest._Page.ValueType  # 5
+        """The person is unsubscribed, and can undo that."""
+        RESUBSCRIBED: GetPagePreviewRequest._Page.ValueType  # 6
+        """The person has undone that."""
+        ENDED: GetPagePreviewRequest._Page.ValueType  # 7
+        """The link does not work anymore."""
+        SIGNED_UP: GetPagePreviewRequest._Page.ValueType  # 8
+        """The person has signed up with a form that has no page of its own for that."""
+
+    class Page(_Page, metaclass=_PageEnumTypeWrapper):
+        """A page for people."""
+
+    PAGE_UNSPECIFIED: GetPagePreviewRequest.Page.ValueType  # 0
+    """Not accepted."""
+    CONFIRM: GetPagePreviewRequest.Page.ValueType  # 1
+    """Asks the person to confirm the subscription."""
+    CONFIRMED: GetPagePreviewRequest.Page.ValueType  # 2
+    """The subscription is confirmed."""
+    NOT_CONFIRMABLE: GetPagePreviewRequest.Page.ValueType  # 3
+    """The subscription cannot be confirmed, because the person reported mail as spam."""
+    UNSUBSCRIBE: GetPagePreviewRequest.Page.ValueType  # 4
+    """Asks the person whether to unsubscribe."""
+    UNSUBSCRIBED: GetPagePreviewRequest.Page.ValueType  # 5
+    """The person is unsubscribed, and can undo that."""
+    RESUBSCRIBED: GetPagePreviewRequest.Page.ValueType  # 6
+    """The person has undone that."""
+    ENDED: GetPagePreviewRequest.Page.ValueType  # 7
+    """The link does not work anymore."""
+    SIGNED_UP: GetPagePreviewRequest.Page.ValueType  # 8
+    """The person has signed up with a form that has no page of its own for that."""
+
+    PAGE_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
+    page: Global___GetPagePreviewRequest.Page.ValueType
+    """The page."""
+    language: _builtins.str
+    """Language of the page: "en", "de", "fr" or "es". Default: that of the Accept-Language header."""
+    def __init__(
+        self,
+        *,
+        page: Global___GetPagePreviewRequest.Page.ValueType = ...,
+        language: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["language", b"language", "page", b"page"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPagePreviewRequest: _TypeAlias = GetPagePreviewRequest  # noqa: Y015
+
+@_typing.final
 class GetConfirmPageRequest(_message.Message):
     """Request message for GetConfirmPage."""
 

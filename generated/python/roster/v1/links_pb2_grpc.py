@@ -65,6 +65,11 @@ class LinkServiceStub:
                 request_serializer=roster_dot_v1_dot_links__pb2.FollowLinkRequest.SerializeToString,
                 response_deserializer=roster_dot_v1_dot_links__pb2.FollowLinkResponse.FromString,
                 _registered_method=True)
+        self.GetPagePreview = channel.unary_unary(
+                '/roster.v1.LinkService/GetPagePreview',
+                request_serializer=roster_dot_v1_dot_links__pb2.GetPagePreviewRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
 
 
 class LinkServiceServicer:
@@ -115,6 +120,15 @@ class LinkServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetPagePreview(self, request, context):
+        """Returns a page as people see it, with the name, color and logo of the account and an example
+        address. It says that it is a preview, its buttons show the page that follows, and nothing is
+        changed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_LinkServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -132,6 +146,11 @@ def add_LinkServiceServicer_to_server(servicer, server):
                     servicer.FollowLink,
                     request_deserializer=roster_dot_v1_dot_links__pb2.FollowLinkRequest.FromString,
                     response_serializer=roster_dot_v1_dot_links__pb2.FollowLinkResponse.SerializeToString,
+            ),
+            'GetPagePreview': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPagePreview,
+                    request_deserializer=roster_dot_v1_dot_links__pb2.GetPagePreviewRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -230,6 +249,33 @@ class LinkService:
             '/roster.v1.LinkService/FollowLink',
             roster_dot_v1_dot_links__pb2.FollowLinkRequest.SerializeToString,
             roster_dot_v1_dot_links__pb2.FollowLinkResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPagePreview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/roster.v1.LinkService/GetPagePreview',
+            roster_dot_v1_dot_links__pb2.GetPagePreviewRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
             options,
             channel_credentials,
             insecure,

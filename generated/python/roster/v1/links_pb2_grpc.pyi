@@ -67,6 +67,11 @@ class LinkServiceStub:
     person reported mail as spam and now confirms, and with SUBSCRIBER_SUPPRESSED if the
     address is on the suppression list.
     """
+    GetPagePreview: _grpc.UnaryUnaryMultiCallable[_links_pb2.GetPagePreviewRequest, _httpbody_pb2.HttpBody]
+    """Returns a page as people see it, with the name, color and logo of the account and an example
+    address. It says that it is a preview, its buttons show the page that follows, and nothing is
+    changed.
+    """
 
 @_typing.type_check_only
 class LinkServiceAsyncStub(LinkServiceStub):
@@ -105,6 +110,11 @@ class LinkServiceAsyncStub(LinkServiceStub):
     Fails with LINK_NOT_FOUND as GetLink does. Fails with INVALID_STATUS_TRANSITION if the
     person reported mail as spam and now confirms, and with SUBSCRIBER_SUPPRESSED if the
     address is on the suppression list.
+    """
+    GetPagePreview: _aio.UnaryUnaryMultiCallable[_links_pb2.GetPagePreviewRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """Returns a page as people see it, with the name, color and logo of the account and an example
+    address. It says that it is a preview, its buttons show the page that follows, and nothing is
+    changed.
     """
 
 class LinkServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -159,6 +169,17 @@ class LinkServiceServicer(metaclass=_abc_1.ABCMeta):
         Fails with LINK_NOT_FOUND as GetLink does. Fails with INVALID_STATUS_TRANSITION if the
         person reported mail as spam and now confirms, and with SUBSCRIBER_SUPPRESSED if the
         address is on the suppression list.
+        """
+
+    @_abc_1.abstractmethod
+    def GetPagePreview(
+        self,
+        request: _links_pb2.GetPagePreviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """Returns a page as people see it, with the name, color and logo of the account and an example
+        address. It says that it is a preview, its buttons show the page that follows, and nothing is
+        changed.
         """
 
 def add_LinkServiceServicer_to_server(servicer: LinkServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

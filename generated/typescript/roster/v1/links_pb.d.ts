@@ -308,6 +308,108 @@ export declare type FollowLinkResponse = Message<"roster.v1.FollowLinkResponse">
 export declare const FollowLinkResponseSchema: GenMessage<FollowLinkResponse>;
 
 /**
+ * Request message for GetPagePreview.
+ *
+ * @generated from message roster.v1.GetPagePreviewRequest
+ */
+export declare type GetPagePreviewRequest = Message<"roster.v1.GetPagePreviewRequest"> & {
+  /**
+   * The page.
+   *
+   * @generated from field: roster.v1.GetPagePreviewRequest.Page page = 1;
+   */
+  page: GetPagePreviewRequest_Page;
+
+  /**
+   * Language of the page: "en", "de", "fr" or "es". Default: that of the Accept-Language header.
+   *
+   * @generated from field: string language = 2;
+   */
+  language: string;
+};
+
+/**
+ * Describes the message roster.v1.GetPagePreviewRequest.
+ * Use `create(GetPagePreviewRequestSchema)` to create a new message.
+ */
+export declare const GetPagePreviewRequestSchema: GenMessage<GetPagePreviewRequest>;
+
+/**
+ * A page for people.
+ *
+ * @generated from enum roster.v1.GetPagePreviewRequest.Page
+ */
+export enum GetPagePreviewRequest_Page {
+  /**
+   * Not accepted.
+   *
+   * @generated from enum value: PAGE_UNSPECIFIED = 0;
+   */
+  PAGE_UNSPECIFIED = 0,
+
+  /**
+   * Asks the person to confirm the subscription.
+   *
+   * @generated from enum value: CONFIRM = 1;
+   */
+  CONFIRM = 1,
+
+  /**
+   * The subscription is confirmed.
+   *
+   * @generated from enum value: CONFIRMED = 2;
+   */
+  CONFIRMED = 2,
+
+  /**
+   * The subscription cannot be confirmed, because the person reported mail as spam.
+   *
+   * @generated from enum value: NOT_CONFIRMABLE = 3;
+   */
+  NOT_CONFIRMABLE = 3,
+
+  /**
+   * Asks the person whether to unsubscribe.
+   *
+   * @generated from enum value: UNSUBSCRIBE = 4;
+   */
+  UNSUBSCRIBE = 4,
+
+  /**
+   * The person is unsubscribed, and can undo that.
+   *
+   * @generated from enum value: UNSUBSCRIBED = 5;
+   */
+  UNSUBSCRIBED = 5,
+
+  /**
+   * The person has undone that.
+   *
+   * @generated from enum value: RESUBSCRIBED = 6;
+   */
+  RESUBSCRIBED = 6,
+
+  /**
+   * The link does not work anymore.
+   *
+   * @generated from enum value: ENDED = 7;
+   */
+  ENDED = 7,
+
+  /**
+   * The person has signed up with a form that has no page of its own for that.
+   *
+   * @generated from enum value: SIGNED_UP = 8;
+   */
+  SIGNED_UP = 8,
+}
+
+/**
+ * Describes the enum roster.v1.GetPagePreviewRequest.Page.
+ */
+export declare const GetPagePreviewRequest_PageSchema: GenEnum<GetPagePreviewRequest_Page>;
+
+/**
  * Request message for GetConfirmPage.
  *
  * @generated from message roster.v1.GetConfirmPageRequest
@@ -460,6 +562,18 @@ export declare const LinkService: GenService<{
     methodKind: "unary";
     input: typeof FollowLinkRequestSchema;
     output: typeof FollowLinkResponseSchema;
+  },
+  /**
+   * Returns a page as people see it, with the name, color and logo of the account and an example
+   * address. It says that it is a preview, its buttons show the page that follows, and nothing is
+   * changed.
+   *
+   * @generated from rpc roster.v1.LinkService.GetPagePreview
+   */
+  getPagePreview: {
+    methodKind: "unary";
+    input: typeof GetPagePreviewRequestSchema;
+    output: typeof HttpBodySchema;
   },
 }>;
 

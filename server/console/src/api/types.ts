@@ -1695,6 +1695,12 @@ export interface Operations {
     body: FollowLinkRequest;
     response: FollowLinkResponse;
   };
+  "GET /api/account/page-preview": {
+    path: {  };
+    query: { page: "CONFIRM" | "CONFIRMED" | "NOT_CONFIRMABLE" | "UNSUBSCRIBE" | "UNSUBSCRIBED" | "RESUBSCRIBED" | "ENDED" | "SIGNED_UP"; language?: "" | "en" | "de" | "fr" | "es"; };
+    body: undefined;
+    response: unknown;
+  };
   "POST /api/signup": {
     path: {  };
     query: {  };

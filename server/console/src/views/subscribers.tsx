@@ -1,7 +1,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../announce.ts";
-import { ConnectionError } from "../api/client.ts";
+import { call, ConnectionError } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
 import { AddPerson } from "../components/add_person.tsx";
 import { Icon } from "../components/icon.tsx";
@@ -9,6 +9,7 @@ import { copy } from "../copying.ts";
 import { restored } from "../connection.ts";
 import { filterable, loadFields } from "../filter_fields.ts";
 import { useShortcuts } from "../keys.ts";
+import { useLoaded } from "../load.ts";
 import { ended } from "../operations.ts";
 import { isPhone } from "../phone.ts";
 import { address, go, withQuery } from "../router.ts";
@@ -29,6 +30,7 @@ import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from 
 import { SearchActions } from "./subscribers/search_actions.tsx";
 import { SearchBox, searchText } from "./subscribers/search_box.tsx";
 import { SegmentBar } from "./subscribers/segment_bar.tsx";
+import { SegmentMenu, SegmentSide } from "./subscribers/segment_links.tsx";
 import { anywhere, isAddress, readSearch } from "./subscribers/search_text.ts";
 import { MOST_EXCEPTIONS, MOST_IN_RANGE, Selection } from "./subscribers/selection.ts";
 import { focusSelectionActions, SelectionBar } from "./subscribers/selection_bar.tsx";
@@ -36,6 +38,8 @@ import { StatusTabs } from "./subscribers/toolbar.tsx";
 
 /** Up to this number of people, the box offers to search anywhere in addresses and names. */
 const FEW = 5;
+/** How many segments are shown next to the list. */
+const SEGMENTS = 50;
 /** The columns for which there is room next to a person. */
 const NEXT_TO_PANEL = ["name", "status"];
 
@@ -70,6 +74,7 @@ export function Subscribers({ id = "" }: Parameters) {
   const reloads = useSignal(0);
   const text = wanted.filter || wanted.q;
   const edited = useFilterEditor();
+  const saved = useLoaded((signal) => call("GET /api/segments", { query: { limit: SEGMENTS }, signal }));
 
   // An expression in the box that is not searched for yet.
   const isTyped = useComputed(() => {
@@ -304,10 +309,13 @@ export function Subscribers({ id = "" }: Parameters) {
   const rows = list.value;
   const openId = id;
   const hasFew = (current()?.total ?? Infinity) <= FEW && anywhere(wanted) !== "";
+  const { segments = [], total = 0 } = saved.data ?? {};
+  const links = { segments, total, current: wanted.segmentId };
   const isDimmed = error.value !== null || isTyped.value || (isLoading.value && rows !== null);
   return (
     <div class={id ? "subscribers with-panel" : "subscribers"} style={{ "--panel": `${panelWidth.value}px` }}>
       <h1 class="unseen">{t("subscribers.title")}</h1>
+      {segments.length > 0 && <SegmentSide {...links} />}
       <section class="list" aria-label={t("subscribers.title")}>
         <StatusTabs counts={rows?.counts.value} status={wanted.status} />
         <div class="toolbar">
@@ -320,8 +328,16 @@ export function Subscribers({ id = "" }: Parameters) {
             onLeave={() => move(Math.max(0, active.value))}
             onAnywhere={hasFew ? searchAnywhere : undefined}
           />
+          {segments.length > 0 && <SegmentMenu {...links} />}
           <AddFilter edited={edited} />
-          <SearchActions key={key} list={current()} query={wanted} fields={fields.value} columns={chosenColumns()} />
+          <SearchActions
+            key={key}
+            list={current()}
+            query={wanted}
+            fields={fields.value}
+            columns={chosenColumns()}
+            onSaved={saved.reload}
+          />
           {canWrite.value && (
             <button
               type="button"

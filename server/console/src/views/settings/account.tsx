@@ -1,16 +1,17 @@
 import { useSignal } from "@preact/signals";
 import { announce } from "../../announce.ts";
-import { callTagged } from "../../api/client.ts";
+import { callTagged, url } from "../../api/client.ts";
 import type { Account } from "../../api/types.ts";
 import { Problem } from "../../components/form_dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { useLoaded } from "../../load.ts";
 import { isAdmin, load } from "../../session.ts";
-import { t } from "../../texts.ts";
+import { language, named, t } from "../../texts.ts";
 
 const DEFAULT_COLOR = "#1a5fb4";
 const MAX_LOGO = 65_536;
+const PAGES = ["SIGNED_UP", "CONFIRM", "UNSUBSCRIBE", "ENDED"];
 
 /** How the sender appears on the pages that links open. */
 export function AccountSettings() {
@@ -138,8 +139,31 @@ function AccountForm({
           </dd>
         </dl>
       </form>
-      <Preview name={name.value || account.email} color={color.value} logo={logo.value} />
+      <div class="block">
+        <Preview name={name.value || account.email} color={color.value} logo={logo.value} />
+        <Pages />
+      </div>
     </div>
+  );
+}
+
+/** The saved pages as people see them, each in a new tab. */
+function Pages() {
+  return (
+    <nav class="block" aria-labelledby="pages">
+      <h2 id="pages">{t("account.pages")}</h2>
+      <ul class="entries">
+        {PAGES.map((page) => (
+          <li key={page}>
+            <a href={url("/api/account/page-preview", {}, { page, language: language.value })} target="_blank">
+              {named("account.page", page)}
+            </a>
+            <Icon name="external" />
+          </li>
+        ))}
+      </ul>
+      <small>{t("account.pages.hint")}</small>
+    </nav>
   );
 }
 

@@ -17,12 +17,14 @@ export function SearchActions({
   query,
   fields,
   columns,
+  onSaved,
 }: {
   /** Null while the search is wrong, or loads. */
   list: SubscriberList | null;
   query: Query;
   fields: CustomField[];
   columns: string[];
+  onSaved: () => void;
 }) {
   const action = useSignal<"save" | "export" | null>(null);
   const close = () => (action.value = null);
@@ -46,7 +48,7 @@ export function SearchActions({
         <Icon name="download" />
         <span>{t("export")}</span>
       </button>
-      {action.value === "save" && <SaveDialog query={query} filter={filter} onClose={close} />}
+      {action.value === "save" && <SaveDialog query={query} filter={filter} onClose={close} onSaved={onSaved} />}
       {action.value === "export" && list && (
         <ExportDialog query={list.query} total={list.total} fields={fields} shown={columns} onClose={close} />
       )}
@@ -54,7 +56,17 @@ export function SearchActions({
   );
 }
 
-function SaveDialog({ query, filter, onClose }: { query: Query; filter: string; onClose: () => void }) {
+function SaveDialog({
+  query,
+  filter,
+  onClose,
+  onSaved,
+}: {
+  query: Query;
+  filter: string;
+  onClose: () => void;
+  onSaved: () => void;
+}) {
   const name = useSignal("");
   return (
     <FormDialog
@@ -65,6 +77,7 @@ function SaveDialog({ query, filter, onClose }: { query: Query; filter: string; 
       onSubmit={async () => {
         const { segment } = await call("POST /api/segments", { body: { name: name.value.trim(), filter } });
         notify(t("segment.saved", { name: segment.name }));
+        onSaved();
       }}
     >
       <p>

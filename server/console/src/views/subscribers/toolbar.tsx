@@ -1,17 +1,58 @@
+import { useSignal } from "@preact/signals";
+import { Dialog } from "../../components/dialog.tsx";
+import { Icon } from "../../components/icon.tsx";
+import { StatusLabel } from "../../components/status.tsx";
 import { href, withQuery } from "../../router.ts";
 import { named, number, t } from "../../texts.ts";
 import { type Counts, type Status, STATUSES } from "./list.ts";
 
-/** The statuses with the numbers of the current filter, as links. */
+/** The statuses with the numbers of the current filter, as links, and what they mean. */
 export function StatusTabs({ counts, status }: { counts: Counts | undefined; status: Status | "" }) {
   const all = counts && Object.values(counts).reduce((sum, each) => sum + each, 0);
+  const explains = useSignal(false);
   return (
-    <nav class="tabs" aria-label={t("column.status")}>
-      <Tab status="" text={t("status.all")} count={all} isCurrent={status === ""} />
-      {STATUSES.map((each) => (
-        <Tab key={each} status={each} text={named("status", each)} count={counts?.[each]} isCurrent={status === each} />
-      ))}
-    </nav>
+    <div class="tabs-line">
+      <nav class="tabs" aria-label={t("column.status")}>
+        <Tab status="" text={t("status.all")} count={all} isCurrent={status === ""} />
+        {STATUSES.map((each) => (
+          <Tab key={each} status={each} text={named("status", each)} count={counts?.[each]} isCurrent={status === each} />
+        ))}
+      </nav>
+      <button
+        type="button"
+        class="plain"
+        aria-label={t("legend.title")}
+        title={t("legend.title")}
+        onClick={() => (explains.value = true)}
+      >
+        <Icon name="help" />
+      </button>
+      {explains.value && <Legend onClose={() => (explains.value = false)} />}
+    </div>
+  );
+}
+
+/** What each status means, and who may be mailed. */
+function Legend({ onClose }: { onClose: () => void }) {
+  return (
+    <Dialog title={t("legend.title")} onClose={onClose}>
+      <p>{t("legend.text")}</p>
+      <dl class="legend">
+        {STATUSES.map((each) => (
+          <div key={each}>
+            <dt>
+              <StatusLabel status={each} />
+            </dt>
+            <dd>{named("statusMeaning", each)}</dd>
+          </div>
+        ))}
+      </dl>
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          {t("close")}
+        </button>
+      </div>
+    </Dialog>
   );
 }
 
