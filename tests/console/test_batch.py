@@ -7,6 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Locator, expect
 
+from ..conftest import new_account
+from ..fronts import HttpFront
 from .actions import Actions
 from .conftest import COUNT, Person
 from .people import add_people
@@ -348,6 +350,54 @@ def test_progress_is_shown_until_the_end_also_without_a_connection(owner: Person
     expect(notice(owner)).to_contain_text("people got the tag early.")
     notice(owner).get_by_role("button", name="Close").click()
     expect(notice(owner)).to_have_count(0)
+
+
+def test_progress_continues_after_the_session_ended(owner: Person) -> None:
+    page, account = owner.page, owner.account
+    page.keyboard.press("Control+a")
+    page.keyboard.press("t")
+    page.keyboard.type("early")
+    numbers(owner).wait_for()
+    page.route("**/api/operations/*", lambda route: route.abort())
+    page.keyboard.press("Enter")
+    expect(notice(owner).get_by_role("progressbar")).to_be_visible()
+    account.ok("SignOutEverywhere")
+    page.unroute_all()
+    expect(page.get_by_text("Your session ended")).to_be_visible()
+
+    page.get_by_label("Sign-in link or API key").fill(account.key)
+    page.keyboard.press("Enter")
+    expect(notice(owner)).to_contain_text("people got the tag early.")
+
+    # It is not shown in another account.
+    page.get_by_role("button", name="test Admin").click()
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    other = new_account(account.service, HttpFront("http", account.service.http))
+    page.get_by_label("Sign-in link or API key").fill(other.key)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("navigation", name="Console")).to_be_visible()
+    expect(notice(owner)).to_have_count(0)
+
+
+@pytest.mark.parametrize("person", [{"viewport": {"width": 360, "height": 740}}], indirect=True)
+def test_range_that_was_begun_ends_with_its_selection(owner: Person) -> None:
+    page, bar = owner.page, toolbar(owner)
+
+    def begin() -> None:
+        page.locator("#row-0 .check").click()
+        bar.get_by_role("button", name="Actions").click()
+        bar.get_by_role("button", name="Select up to…").click()
+
+    begin()
+    bar.get_by_role("button", name="Clear").click()
+    page.locator("#row-4 .check").click()
+    expect(bar).to_contain_text("1 selected")
+
+    bar.get_by_role("button", name="Clear").click()
+    begin()
+    bar.get_by_role("button", name="Select all 240 that match").click()
+    page.locator("#row-4 .check").click()
+    expect(bar).to_contain_text("239 selected")
 
 
 def test_keys_for_a_selection_are_listed(owner: Person) -> None:

@@ -160,6 +160,63 @@ def test_conflict_shows_both_values_and_another_field_is_no_conflict(person: Per
     expect(panel(person)).to_contain_text("First name: Byron → Countess")
 
 
+def test_value_that_failed_has_the_focus_before_the_person_closes(person: Person) -> None:
+    account, page = person.account, person.page
+    account.ok("CreateCustomField", label="Member", dataType="BOOLEAN")
+    ada = add_person(account, firstName="Ada")["id"]
+    person.sign_in()
+    shown = show(person, ada)
+    page.route("**/api/subscribers/*", lambda route: route.abort(), times=1)
+    member = shown.get_by_label("Member")
+    member.select_option("Yes")
+    expect(shown.get_by_role("alert")).to_be_visible()
+
+    shown.get_by_role("heading", level=2).click()
+    page.keyboard.press("Escape")
+    expect(member).to_be_focused()
+    member.select_option("No")
+    expect(shown).to_contain_text("Member: – → No")
+
+    # To enter the other value ends a conflict.
+    account.ok("UpdateSubscriber", id=ada, firstName="Byron")
+    name = shown.get_by_label("First name")
+    name.fill("Countess")
+    page.keyboard.press("Enter")
+    expect(shown.get_by_role("alert")).to_contain_text("Changed meanwhile to Byron.")
+    name.fill("Byron")
+    expect(shown.get_by_role("alert")).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    expect(panel(person)).to_have_count(0)
+
+
+@pytest.mark.parametrize("scope", ["write", "read"])
+def test_value_is_kept_until_the_person_has_signed_in_again(person: Person, scope: str) -> None:
+    account, page = person.account, person.page
+    ada = add_person(account, firstName="Ada")["id"]
+    person.sign_in(scope="write")
+    name = show(person, ada).get_by_label("First name")
+    name.fill("Augusta")
+    account.ok("SignOutEverywhere")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Your session ended")).to_be_visible()
+
+    page.get_by_label("Sign-in link or API key").fill(account.new_key(scope))
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Your session ended")).to_be_hidden()
+
+    if scope == "write":
+        expect(name).to_have_value("Augusta")
+        name.focus()
+        page.keyboard.press("Tab")
+        expect(panel(person)).to_contain_text("First name: Ada → Augusta")
+        return
+    # A session that must not change it does not try, and says so.
+    expect(page.locator(".notice")).to_contain_text("First name was not saved:")
+    expect(panel(person)).to_contain_text("Ada")
+    assert account.ok("GetSubscriber", id=ada)["subscriber"]["firstName"] == "Ada"
+
+
 def test_error_of_a_field_is_shown_next_to_it(person: Person) -> None:
     subscriber_id = add_person(person.account)["id"]
     person.sign_in()
