@@ -54,6 +54,8 @@ def test_tagging_all_who_match_takes_five_actions_and_can_be_undone(owner: Perso
     actions.type("early")
     expect(numbers(owner)).to_contain_text("80 people get the tag.")
     expect(numbers(owner)).to_contain_text("80 have it already.")
+    # A screen reader reads nothing that is behind the dialog.
+    expect(page.get_by_role("dialog").get_by_role("status")).to_contain_text("80 people get")
     assert total(owner, 'tags:"early"') == 80
     actions.press("Enter")
 

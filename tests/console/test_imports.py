@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from ..behavior import import_jobs
-from .actions import Actions
+from .actions import Actions, reach
 from .conftest import Person
 from .files import button, choose_file, drop, mailchimp, payload, state
 
@@ -61,21 +61,21 @@ def test_import_works_with_the_keyboard_only(person: Person) -> None:
     page.keyboard.press("g")
     page.keyboard.press("i")
     expect(page.get_by_role("heading", name="Import", exact=True)).to_be_visible()
-    button(page, "Choose a file").focus()
+    reach(button(page, "Choose a file"))
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Enter")
     chooser.value.set_files(payload("email,Town\nada@example.com,Bath\n"))
 
     town = page.get_by_role("combobox", name="Town")
     expect(town).to_be_visible()
-    town.focus()
+    reach(town)
     # Ignore is the first choice, and a new field the next one.
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     expect(town).to_have_value("new")
     expect(town).to_be_focused()
     for name in ("Continue", "Check the file"):
-        button(page, name).focus()
+        reach(button(page, name))
         page.keyboard.press("Enter")
     expect(button(page, "Import 1 person")).to_be_focused()
     page.keyboard.press("Enter")
