@@ -45,3 +45,13 @@ class Actions:
             text,
         )
         self.count += 1
+
+
+def reach(target: Locator) -> None:
+    """Moves the focus to an element with the Tab key only."""
+    target.wait_for()
+    for _ in range(200):
+        if target.evaluate("element => element === document.activeElement"):
+            return
+        target.page.keyboard.press("Tab")
+    raise AssertionError(f"The Tab key does not lead to {target}")

@@ -13,8 +13,11 @@ from ..browser import TIMEOUT, chromium, violations
 from ..conftest import Account, new_account
 from ..fronts import HttpFront
 from ..processes import Service
+from .people import add_people
 
 WIDTHS, THEMES = (360, 1280), ("light", "dark")
+# The people in the list of `owner`.
+COUNT = 240
 
 
 @pytest.fixture(scope="package")
@@ -86,3 +89,13 @@ def person(request: pytest.FixtureRequest, browser: Browser, account: Account) -
     yield person
     context.close()
     assert person.problems == []
+
+
+@pytest.fixture
+def owner(person: Person) -> Person:
+    """A person who looks at 240 subscribers, of whom a third each is vip, early and churned."""
+    add_people(person.account, COUNT)
+    person.sign_in()
+    person.open("/subscribers")
+    person.page.locator(".rows .row").first.wait_for()
+    return person

@@ -287,6 +287,23 @@ def test_readers_see_no_actions(person: Person) -> None:
             expect(page.get_by_role("button", name=name)).to_have_count(0)
 
 
+def test_reader_can_stop_an_export(person: Person) -> None:
+    page, account = person.page, person.account
+    create_people(account, 1)
+    export = account.ok("CreateExport", format="CSV")["export"]["id"]
+    operation = wait_for(account, export, lambda operation: operation["done"])
+    person.sign_in(scope="read")
+    # An export of one person ends too soon.
+    running = {**operation, "state": "RUNNING", "done": False}
+    page.route("**/api/operations?*", lambda route: route.fulfill(json={"operations": [running]}))
+    person.open("/activity")
+
+    with page.expect_response(re.compile(f"/api/exports/{export}/cancel$")) as canceled:
+        page.get_by_role("row").get_by_role("button", name="Stop").click()
+
+    assert canceled.value.ok
+
+
 def test_activity_is_accessible(person: Person, receiver: Receiver) -> None:
     page, account = person.page, person.account
     _, replay = waiting_replay(account, receiver)

@@ -307,3 +307,6 @@ def test_times_are_those_of_the_server_if_the_clock_of_the_browser_differs(perso
     person.open("/activity")
     person.page.get_by_role("link", name="Add tags").click()
     expect(person.page.get_by_role("button", name="Undo")).to_be_visible()
+    person.open("/settings/sessions")
+    last_used = person.page.get_by_role("row", name="Ada").get_by_role("cell").nth(3)
+    expect(last_used).to_have_text(re.compile(r"^(now|\d+ seconds? ago)$"))

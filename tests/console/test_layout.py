@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
 from ..features.webhooks.receiver import listening
 from . import demo
@@ -56,6 +58,24 @@ _MOVING = """
 }
 """
 
+# Returns drawings that keep their own colors, and marks that are lost without backgrounds.
+_LOST = """
+() => {
+  const probe = document.body.appendChild(document.createElement("span"));
+  const colors = ["transparent", "CanvasText", "LinkText", "GrayText", "Highlight"].map((name) => {
+    probe.style.color = name;
+    return getComputedStyle(probe).color;
+  });
+  probe.remove();
+  const drawn = document.querySelectorAll("#main svg :is(rect, text)");
+  const marked = document.querySelectorAll("a[aria-current], .rows [aria-selected=true]");
+  return [
+    ...[...drawn].filter((each) => !colors.includes(getComputedStyle(each).fill)),
+    ...[...marked].filter((each) => getComputedStyle(each).outlineStyle === "none"),
+  ].map((each) => each.outerHTML.slice(0, 80));
+}
+"""
+
 
 @pytest.fixture
 def full(person: Person) -> Iterator[Person]:
@@ -91,18 +111,55 @@ def test_nothing_is_cut_with_more_space_in_texts(full: Person, width: int) -> No
     assert {name: found for name in open_all(full) if (found := full.page.evaluate(_CUT))} == {}
 
 
-def test_each_control_has_a_name(full: Person) -> None:
+def controls(page: Page) -> set[tuple[str, ...]]:
+    """Returns the role, name, description and target of controls, as screen readers get them."""
+    session = page.context.new_cdp_session(page)
+    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    session.detach()
+    parents = {child: node for node in nodes for child in node.get("childIds", [])}
+    found: set[tuple[str, ...]] = set()
+    for node in nodes:
+        role = _value(node, "role")
+        # The browser shows a button in its date fields.
+        above = parents.get(node["nodeId"])
+        while above and _value(above, "role") not in ("Date", "DateTime"):
+            above = parents.get(above["nodeId"])
+        if node["ignored"] or role not in CONTROLS or above:
+            continue
+        values = {each["name"]: each["value"].get("value") for each in node.get("properties", [])}
+        target = values.get("url") or node["nodeId"]
+        found.add((role, _value(node, "name").strip(), _value(node, "description"), target))
+    return found
+
+
+def _value(node: Any, key: str) -> str:
+    value: str = node.get(key, {}).get("value", "")
+    return value
+
+
+@pytest.mark.parametrize("person", [{"locale": "en-GB"}, {"locale": "de-DE"}], indirect=True)
+def test_each_control_has_a_name_of_its_own(full: Person) -> None:
+    """Links to the same address may have the same name."""
+    full.account.ok("CreateSignInLink", name="Eve", scope="read")
     for name in open_all(full):
-        tree = full.page.context.new_cdp_session(full.page).send("Accessibility.getFullAXTree")
-        nameless = [
-            node["role"]["value"]
-            for node in tree["nodes"]
-            if node.get("role", {}).get("value") in CONTROLS
-            and not node.get("name", {}).get("value", "").strip()
-        ]
-        assert (name, nameless) == (name, [])
+        found = [each[:3] for each in controls(full.page)]
+        assert (name, [each for each in found if not each[1]]) == (name, [])
+        assert (name, [each for each in found if found.count(each) > 1]) == (name, [])
 
 
 @pytest.mark.parametrize("person", [{"reduced_motion": "reduce"}], indirect=True)
 def test_nothing_moves_for_people_who_prefer_that(full: Person) -> None:
     assert [name for name in open_all(full) if full.page.evaluate(_MOVING)] == []
+
+
+@pytest.mark.parametrize(
+    "person", [{"forced_colors": "active", "color_scheme": "dark"}], indirect=True
+)
+def test_colors_of_the_person_are_used(full: Person) -> None:
+    page = full.page
+    page.evaluate("localStorage.setItem('console-theme', 'light')")
+    for name in open_all(full):
+        if name == "subscribers":
+            page.keyboard.press("j")
+            page.keyboard.press("x")
+        assert (name, page.evaluate(_LOST)) == (name, [])

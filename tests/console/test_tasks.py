@@ -1,14 +1,15 @@
-"""Frequent tasks in the console: each takes at most a number of actions, with the keyboard only."""
+"""Frequent tasks in the console: each takes at most a number of actions, and needs no mouse."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
+from ..behavior import import_jobs
 from ..features.webhooks.receiver import Receiver, Reply
-from .actions import Actions
+from .actions import Actions, reach
 from .conftest import Person
 from .people import add_people, add_person
 
@@ -175,3 +176,58 @@ def test_creating_and_revoking_a_key(support: Person) -> None:
     expect(row).to_have_count(0)
     account.with_key(secret).fails("Unauthorized", "GetCurrentSession")
     assert actions.count <= 3
+
+
+def test_tasks_with_buttons_and_links_need_no_mouse(support: Person, receiver: Receiver) -> None:
+    page, account = support.page, support.account
+    dialog, keys = page.get_by_role("dialog"), page.keyboard
+    import_jobs.run_file(account, "email\nbob@\n")
+    webhook = account.ok("CreateWebhook", url=receiver.url)["webhook"]
+    receiver.replies.append(Reply(503))
+    account.ok("TestWebhook", id=webhook["id"])
+
+    def use(target: Locator) -> None:
+        reach(target)
+        keys.press("Enter")
+
+    # Save a filter as a segment, and export it.
+    keys.press("/")
+    keys.type('tags:"early"')
+    keys.press("Enter")
+    use(page.get_by_role("button", name="Save", exact=True))
+    keys.type("Early")
+    keys.press("Enter")
+    expect(page.locator(".notice")).to_contain_text("Saved as segment")
+    use(page.get_by_role("button", name="Export"))
+    with page.expect_download():
+        use(dialog.get_by_role("link", name="Download"))
+    expect(dialog).to_have_count(0)
+
+    # Fetch the rows that an import could not store, and send a delivery again.
+    keys.press("g")
+    keys.press("a")
+    use(page.get_by_role("link", name="members.csv"))
+    with page.expect_download():
+        use(page.get_by_role("link", name="Failed rows (CSV)"))
+    keys.press("g")
+    keys.press("w")
+    use(page.get_by_role("link", name="Failed"))
+    use(page.get_by_role("link", name="webhook.test"))
+    use(page.get_by_role("button", name="Retry"))
+    expect(page.locator(".page-head .state")).to_have_text("Succeeded")
+
+    # Create and revoke a key.
+    keys.press("Control+k")
+    keys.type("settings")
+    keys.press("Enter")
+    use(page.get_by_role("link", name="API keys"))
+    use(page.get_by_role("button", name="Create key"))
+    keys.type("shop backend")
+    keys.press("Enter")
+    use(dialog.get_by_role("button", name="Close"))
+    row = page.get_by_role("row", name="shop backend")
+    use(row.get_by_role("button"))
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    use(dialog.get_by_role("button", name="Revoke key"))
+    expect(row).to_have_count(0)

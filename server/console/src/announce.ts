@@ -3,6 +3,8 @@
 import { signal } from "@preact/signals";
 
 const INTERVAL = 2_000;
+/** A dialog that closes meanwhile would hide the text from screen readers. */
+const DELAY = 100;
 const SHOWN = 6_000;
 
 export const announced = signal("");
@@ -13,16 +15,17 @@ let next = "";
 let timer: ReturnType<typeof setTimeout> | undefined;
 let hiding: ReturnType<typeof setTimeout> | undefined;
 
-/** Announces a text politely. Of several within two seconds, the first and the last are. */
+/** Announces a text politely, at most one in two seconds: the last one. */
 export function announce(text: string): void {
   next = text;
-  if (timer === undefined) flush();
+  timer ??= setTimeout(flush, DELAY);
 }
 
 function flush(): void {
   timer = undefined;
   if (!next) return;
-  announced.value = next;
+  // The same text is announced again only if it differs.
+  announced.value = next === announced.value ? `${next}\u00a0` : next;
   next = "";
   timer = setTimeout(flush, INTERVAL);
 }

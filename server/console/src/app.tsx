@@ -72,6 +72,10 @@ function Console() {
       view.letter ? [{ keys: [`g ${view.letter}`], run: () => go(startOf(view)) }] : [],
     ),
   ]);
+  /** A key can open the other dialog before the browser reports that this one was closed. */
+  const close = (what: "keys" | "palette") => () => {
+    if (shown.value === what) shown.value = null;
+  };
   const found = viewAt(path);
   return (
     <div class="console">
@@ -90,8 +94,8 @@ function Console() {
       <OperationNotices />
       <DropTarget />
       <Notice />
-      {shown.value === "keys" && <KeysDialog onClose={() => (shown.value = null)} />}
-      {shown.value === "palette" && <Palette onClose={() => shown.value === "palette" && (shown.value = null)} />}
+      {shown.value === "keys" && <KeysDialog onClose={close("keys")} />}
+      {shown.value === "palette" && <Palette onClose={close("palette")} />}
       <p class="unseen" role="status">
         {announced.value}
       </p>

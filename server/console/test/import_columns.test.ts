@@ -96,3 +96,12 @@ test("names of columns in other languages suggest a field, but never one of cons
   assert.deepEqual(columnMap, ["#1=firstName", "#2=email", "#3=lastName"]);
   assert.deepEqual(ignoreColumns, []);
 });
+
+test("the name of a member of all objects is no field in another language", () => {
+  const all = ["constructor", "toString", "Nachname"].map((name, index) => ({
+    column: column(name, { unknown: true }),
+    index,
+    choice: "" as const,
+  }));
+  assert.deepEqual(suggested(all, {}, "csv").columnMap, ["#3=lastName"]);
+});

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { announced } from "../announce.ts";
 
 /** A modal dialog. Escape and a click on the backdrop close it; the focus returns by itself. */
 export function Dialog({
@@ -13,6 +14,7 @@ export function Dialog({
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
+  const before = useRef(announced.peek());
   useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
@@ -31,6 +33,10 @@ export function Dialog({
       <div class="dialog">
         <h2 id={id}>{title}</h2>
         {children}
+        {/* Screen readers do not read what is behind the dialog. */}
+        <p class="unseen" role="status">
+          {announced.value === before.current ? "" : announced.value}
+        </p>
       </div>
     </dialog>
   );

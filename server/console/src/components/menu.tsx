@@ -60,7 +60,6 @@ export function Menu({
         type="button"
         class={classes}
         popovertarget={id}
-        aria-haspopup="true"
         aria-label={title}
         title={title}
       >

@@ -47,7 +47,7 @@ function Line({ operation, onUndo }: { operation: Operation; onUndo: () => void 
           <progress value={processed} max={total || 1} aria-labelledby={id} />
           <small>{t("progress", { processed: number(processed), total: number(total) })}</small>
         </div>
-        <button type="button" onClick={() => void cancel(operation)}>
+        <button type="button" aria-describedby={id} onClick={() => void cancel(operation)}>
           {t("cancel")}
         </button>
       </div>
@@ -55,18 +55,20 @@ function Line({ operation, onUndo }: { operation: Operation; onUndo: () => void 
   }
   return (
     <div class="progress-notice">
-      <p dir="auto">{doneText(operation)}</p>
+      <p id={id} dir="auto">
+        {doneText(operation)}
+      </p>
       {fileUrl(operation) && (
-        <a class="button" href={fileUrl(operation)} download="">
+        <a class="button" aria-describedby={id} href={fileUrl(operation)} download="">
           {t("export.download")}
         </a>
       )}
       {canUndo(operation) && (
-        <button type="button" onClick={onUndo}>
+        <button type="button" aria-describedby={id} onClick={onUndo}>
           {t("undo")}
         </button>
       )}
-      <button type="button" class="plain" aria-label={t("close")} onClick={() => dismiss(id)}>
+      <button type="button" class="plain" aria-label={t("close")} aria-describedby={id} onClick={() => dismiss(id)}>
         <Icon name="close" />
       </button>
     </div>

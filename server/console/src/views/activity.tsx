@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useId } from "preact/hooks";
 import { callTagged } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { ActorName } from "../components/actor_name.tsx";
@@ -75,7 +76,7 @@ function OperationList() {
                 {shown.toSorted(runningFirst).map((operation) => (
                   <tr key={operation.id}>
                     <td class="name">
-                      <a class="row-link" href={operationHref(operation, known)}>
+                      <a id={operation.id} class="row-link" href={operationHref(operation, known)}>
                         {what(operation, known)}
                       </a>
                       <small class="below lines">{selection(operation, known)}</small>
@@ -98,14 +99,10 @@ function OperationList() {
                     </td>
                     <td class="end">
                       {canCancel(operation) && (
-                        <button type="button" class="plain" onClick={() => void cancel(operation).then(paged.reload)}>
-                          {t("operation.cancel")}
-                        </button>
+                        <Action id={operation.id} text={t("operation.cancel")} run={() => void cancel(operation).then(paged.reload)} />
                       )}
                       {canUndo(operation) && (
-                        <button type="button" class="plain" onClick={() => (undone.value = operation)}>
-                          {t("undo")}
-                        </button>
+                        <Action id={operation.id} text={t("undo")} run={() => (undone.value = operation)} />
                       )}
                     </td>
                   </tr>
@@ -120,6 +117,16 @@ function OperationList() {
         <UndoDialog operation={undone.value} onStart={paged.reload} onClose={() => (undone.value = null)} />
       )}
     </div>
+  );
+}
+
+/** A button for the operation with this ID, whose title is a part of its name. */
+function Action({ id, text, run }: { id: string; text: string; run: () => void }) {
+  const own = useId();
+  return (
+    <button id={own} type="button" class="plain" aria-labelledby={`${own} ${id}`} onClick={run}>
+      {text}
+    </button>
   );
 }
 

@@ -74,7 +74,7 @@ function AccountForm({
         }}
       >
         <p>{t("account.text")}</p>
-        <fieldset class="form" disabled={!isAdmin.value}>
+        <fieldset class="form" role="none" disabled={!isAdmin.value}>
           <label class="field">
             {t("account.name")}
             <input
@@ -94,7 +94,7 @@ function AccountForm({
                 onInput={(event) => (color.value = event.currentTarget.value)}
               />
               {color.value && (
-                <button type="button" onClick={() => (color.value = "")}>
+                <button type="button" aria-label={`${t("account.color")}: ${t("account.default")}`} onClick={() => (color.value = "")}>
                   {t("account.default")}
                 </button>
               )}
@@ -110,7 +110,7 @@ function AccountForm({
                 onChange={(event) => void takeLogo(event.currentTarget.files?.[0])}
               />
               {logo.value && (
-                <button type="button" onClick={() => (logo.value = "")}>
+                <button type="button" aria-label={`${t("account.logo")}: ${t("remove")}`} onClick={() => (logo.value = "")}>
                   {t("remove")}
                 </button>
               )}

@@ -209,7 +209,9 @@ function Resource({ entry }: { entry: AuditEntry }) {
       {view && (
         <>
           {" "}
-          <a href={href(`${view}/${id}`)}>{t("show")}</a>
+          <a href={href(`${view}/${id}`)} aria-label={`${t("show")} …${id.slice(-6)}`}>
+            {t("show")}
+          </a>
         </>
       )}
     </>

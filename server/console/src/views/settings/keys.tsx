@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { notify } from "../../announce.ts";
 import { call, callTagged, randomKey } from "../../api/client.ts";
 import type { ApiKey, CreateApiKeyRequest } from "../../api/types.ts";
 import { now } from "../../clock.ts";
@@ -280,6 +281,7 @@ function RevokeDialog({
       onSubmit={async () => {
         await call("DELETE /api/keys/{id}", { path: { id: apiKey.id } });
         onDone();
+        notify(`${apiKey.name}: ${named("verb", "revoked")}`);
       }}
     >
       <p>

@@ -95,6 +95,7 @@ export function Sessions() {
                         <button
                           type="button"
                           class="plain"
+                          aria-label={`${t("account.signOut")}: ${each.name}`}
                           onClick={() => (question.value = { type: "session", session: each })}
                         >
                           {t("account.signOut")}
@@ -148,6 +149,7 @@ export function Sessions() {
                         <button
                           type="button"
                           class="plain"
+                          aria-label={`${t("revoke")}: ${link.name}`}
                           onClick={() => (question.value = { type: "revoke", link })}
                         >
                           {t("revoke")}
@@ -227,6 +229,7 @@ export function Sessions() {
           onSubmit={async () => {
             await call("DELETE /api/sign-in-links/{id}", { path: { id: asked.link.id } });
             links.reload();
+            notify(`${asked.link.name}: ${named("verb", "revoked")}`);
           }}
         >
           <p>{parts("link.revoke.text", { name: <bdi dir="auto">{asked.link.name}</bdi> })}</p>

@@ -119,7 +119,11 @@ export function Deliveries({ webhooks, waiting, webhookId = "" }: DeliveriesProp
                       <DeliveryLabel state={delivery.state} />
                     </td>
                     <td>
-                      <a class="row-link" href={href(deliveryPath(delivery))}>
+                      <a
+                        class="row-link"
+                        href={href(deliveryPath(delivery))}
+                        aria-label={`${delivery.eventType} …${delivery.id.slice(-6)}`}
+                      >
                         {delivery.eventType}
                       </a>
                     </td>

@@ -56,6 +56,7 @@ export function EndpointDialog({
         ...(etag ? { etag } : {}),
       });
       onDone();
+      notify(t("saved"));
     } else {
       const created = await call("POST /api/webhooks", { body, idempotencyKey: randomKey() });
       onDone(created.secret, created.webhook);

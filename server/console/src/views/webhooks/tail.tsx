@@ -75,7 +75,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
           {t(isPaused.value ? "tail.paused" : `tail.${state.value}`)}
         </span>
         <span class="space" />
-        <button type="button" class="main" aria-pressed={isPaused.value} onClick={toggle}>
+        <button type="button" class="main" onClick={toggle}>
           {isPaused.value ? t("tail.resume") : t("tail.pause")}
         </button>
       </header>
@@ -126,7 +126,11 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
                   </span>
                 </td>
                 <td>
-                  <a class="row-link" href={href(deliveryPath(delivery))}>
+                  <a
+                    class="row-link"
+                    href={href(deliveryPath(delivery))}
+                    aria-label={`${delivery.eventType} …${delivery.id.slice(-6)}`}
+                  >
                     {delivery.eventType}
                   </a>
                 </td>
