@@ -131,10 +131,13 @@ function Inspecting({ job }: { job: ImportJob }) {
 
 function Uploading({ model, job }: { model: ImportModel; job: ImportJob }) {
   const upload = uploadOf(job.id);
+  // This tab has sent the whole file; the import is read again.
+  const isSent = useRef(false);
+  isSent.current ||= Boolean(upload);
   const problem = useSignal<unknown>(null);
   const isBusy = useSignal(false);
-  const sent = upload?.sent ?? Number(job.received);
   const total = Number(job.size);
+  const sent = upload?.sent ?? (isSent.current ? total : Number(job.received));
   const text = t("progress", { processed: bytes(sent), total: bytes(total) });
   return (
     <div class="work">
@@ -147,8 +150,8 @@ function Uploading({ model, job }: { model: ImportModel; job: ImportJob }) {
             {t("retry")}
           </button>
         </p>
-      ) : upload ? (
-        <p class={upload.isWaiting ? "warning" : "hint"}>{t(upload.isWaiting ? "import.waiting" : "import.keepOpen")}</p>
+      ) : isSent.current ? (
+        <p class={upload?.isWaiting ? "warning" : "hint"}>{t(upload?.isWaiting ? "import.waiting" : "import.keepOpen")}</p>
       ) : (
         canWrite.value && (
           <>
