@@ -40,6 +40,29 @@ def test_column_that_looks_like_consent_needs_an_answer(person: Person) -> None:
     }
 
 
+def test_date_of_consent_leads_to_the_question_and_one_of_confirmation_does_not(
+    person: Person,
+) -> None:
+    page = person.page
+    person.sign_in()
+    drop(page, "email,Newsletter since\nada@example.com,2024-05-28\n")
+    since = page.get_by_role("combobox", name="Newsletter since")
+    since.select_option("Confirmed on")
+    button(page, "Continue").click()
+    expect(page.get_by_text("A date of confirmation alone confirms no one.")).to_be_visible()
+    page.get_by_role("link", name="Columns").click()
+    since.select_option("Time of consent")
+    button(page, "Continue").click()
+    page.get_by_label("Yes, confirmed by link").check()
+    button(page, "Check the file").click()
+    button(page, "Import 1 person").click()
+
+    expect(state(page)).to_have_text("Imported")
+    ada = person.account.ok("GetSubscriber", id="ada@example.com", view="FULL")["subscriber"]
+    assert ada["status"] == "CONFIRMED"
+    assert ada["consent"]["at"].startswith("2024-05-28")
+
+
 def test_people_who_opted_out_stay_opted_out(person: Person) -> None:
     page, account = person.page, person.account
     add_person(account, email="ada@example.com", isConfirmed=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import APIResponse, Route, expect
 
 from ..behavior import import_jobs
 from ..conftest import new_account
@@ -46,6 +46,41 @@ def test_upload_continues_after_the_connection_was_lost(person: Person) -> None:
     expect(button(page, "Continue")).to_be_visible()
     assert len(failed) == 2
     expect(page.get_by_text(f"CSV with {content.count(10) - 1:,} rows")).to_be_visible()
+
+
+def test_file_is_not_asked_for_again_after_its_upload(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    person.open("/import")
+    held: list[Route] = []
+    stale: list[tuple[Route, APIResponse]] = []
+
+    def hold_first(route: Route) -> None:
+        if stale or route.request.method != "GET":
+            route.continue_()
+        else:
+            # The server wants proof that the call is that of its page.
+            headers = {**route.request.headers, "sec-fetch-site": "same-origin"}
+            stale.append((route, route.fetch(headers=headers)))
+
+    page.route(re.compile("/api/imports/[^/?]+$"), hold_first)
+    page.evaluate(
+        """() => new MutationObserver(() => {
+          if (document.body.innerText.includes("choose it again")) window.isAsked = true;
+        }).observe(document.body, { childList: true, subtree: true })"""
+    )
+    page.route("**/content?*", lambda route: held.append(route))
+    choose_file(page, "email\nada@example.com\n")
+    while not (held and stale):
+        page.wait_for_timeout(50)
+    with page.expect_response("**/content?*"):
+        held[0].continue_()
+    route, response = stale[0]
+    assert response.json()["import"]["state"] == "UPLOADING"
+    route.fulfill(response=response)
+
+    expect(button(page, "Continue")).to_be_visible()
+    assert not page.evaluate("window.isAsked")
 
 
 def test_page_asks_before_it_is_closed_until_the_upload_has_ended(person: Person) -> None:

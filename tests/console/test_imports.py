@@ -403,3 +403,20 @@ def test_imports_are_accessible(person: Person) -> None:
     button(page, "Undo").click()
     button(page, "Delete").wait_for()
     check_view(person)
+
+
+def test_new_field_for_one_column_leaves_the_others_ignored(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    header, row = mailchimp(1).splitlines()
+    drop(page, f"{header},Shop customer,Town\n{row},yes,Bath\n")
+    town = page.get_by_role("combobox", name="Town")
+    expect(town).to_have_value("ignore")
+
+    page.get_by_role("combobox", name="Shop customer").select_option("New field: Yes or no")
+
+    button(page, "Continue").click()
+    page.get_by_role("link", name="Columns").click()
+    expect(town).to_have_value("ignore")
+    sample = page.get_by_role("region", name="The first rows")
+    expect(sample.get_by_role("row").last).to_contain_text("Yes")

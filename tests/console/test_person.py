@@ -175,7 +175,7 @@ def test_erasure_requires_the_address_and_leaves_a_receipt(person: Person) -> No
     expect(dialog).to_contain_text("the address stays blocked as a hash")
     button = dialog.get_by_role("button", name="Erase", exact=True)
     expect(button).to_be_disabled()
-    dialog.get_by_label("Type the address to confirm").fill("ada@example.com")
+    dialog.get_by_label("Type the address to confirm").fill("Ada@example.com")
     page.keyboard.press("Enter")
 
     expect(dialog).to_contain_text("Erased: ada@example.com")

@@ -39,7 +39,13 @@ def test_pasted_key_is_exchanged_for_a_session(person: Person) -> None:
     page, account = person.page, person.account
     person.open("/")
 
-    page.get_by_label("Sign-in link or API key").fill(account.key)
+    field = page.get_by_label("Sign-in link or API key")
+    expect(field).to_be_focused()
+    page.keyboard.type("wrong")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(field).to_be_focused()
+    field.fill(account.key)
     page.keyboard.press("Enter")
 
     expect(page.get_by_role("button", name="test Admin")).to_be_visible()

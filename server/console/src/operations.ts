@@ -4,7 +4,7 @@ import { effect, signal } from "@preact/signals";
 import { announce, notify } from "./announce.ts";
 import { ApiError, call, ConnectionError, url } from "./api/client.ts";
 import type { Operation } from "./api/types.ts";
-import { doneText } from "./components/operation_words.ts";
+import { doneText, failures } from "./components/operation_words.ts";
 import { canWrite, session } from "./session.ts";
 import { errorText } from "./texts.ts";
 
@@ -36,7 +36,11 @@ export function track(operation: Operation, take: (last: Operation) => void = ()
   void follow(operation, (current) => !stopped.aborted && show(current), stopped).then(
     (last) => {
       if (stopped.aborted) return;
-      announce(doneText(last));
+      // An undo that succeeded offers nothing more to do.
+      if (last.undoOf && last.state === "SUCCEEDED" && !failures(last).length) {
+        dismiss(last.id);
+        notify(doneText(last));
+      } else announce(doneText(last));
       if (!isExport(last)) ended.value += 1;
       take(last);
     },

@@ -10,6 +10,12 @@ test("addresses are separated by lines, commas and semicolons, and counted once"
 
 test("names of a mail program are not addresses", () => {
   assert.deepEqual(addressesIn("Ada Lovelace <ada@x.org>, Bob <bob@x.org>"), ["ada@x.org", "bob@x.org"]);
+  assert.deepEqual(addressesIn('"Lovelace, Ada" <ada@x.org>'), ["ada@x.org"]);
+});
+
+test("one address with a name does not hide those without", () => {
+  const text = "a@x.org\nAda Lovelace <ada@x.org>\nb@x.org, <c@x.org>\nAda <x>\n";
+  assert.deepEqual(addressesIn(text), ["a@x.org", "ada@x.org", "b@x.org", "c@x.org", "Ada <x>"]);
 });
 
 test("what is no address stays, so that the server reports it", () => {

@@ -33,6 +33,10 @@ export function SignIn() {
     busy.value = false;
   }
 
+  const { value: isBusy } = busy;
+  useEffect(() => {
+    if (!isBusy) document.getElementById("token")?.focus();
+  }, [isBusy]);
   useEffect(() => {
     const token = linkToken;
     linkToken = "";

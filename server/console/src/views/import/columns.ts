@@ -31,7 +31,7 @@ export const CONSENT_TARGETS = [
   "consentAt",
 ] as const;
 /** The fields that a column sets if it has the name of consent. */
-export const CONSENT_CHOICES = ["status", "optedIn", "optedOut", "confirmedAt", "unsubscribedAt"] as const;
+export const CONSENT_CHOICES = ["status", "optedIn", "optedOut", "consentAt", "confirmedAt", "unsubscribedAt"] as const;
 
 const CUSTOM = "customFields.";
 const KNOWN = new Set([...TARGETS, ...CONSENT_TARGETS, "isConfirmed", "statusChangedAt"].map(key));
@@ -130,6 +130,19 @@ export function decided(
   return { ...options, columnMap, ignoreColumns, unknownColumns };
 }
 
+/** Returns options that make a new field of a column, and none of the others that are ignored. */
+export function decidedAsNew(
+  options: ImportOptions,
+  all: readonly Decided[],
+  one: Decided,
+  choice: typeof NEW | typeof NEW_TEXT,
+  format: string,
+): ImportOptions {
+  return all
+    .filter((each) => each !== one && each.choice === IGNORE)
+    .reduce((changed, each) => decided(changed, each, IGNORE, format), decided(options, one, choice, format));
+}
+
 /** Of JSON, the action for unknown fields is the same for all that are not ignored. */
 function decidedJson(options: ImportOptions, name: string, choice: Choice): ImportOptions {
   const ignoreColumns = (options.ignoreColumns ?? []).filter((each) => each !== name);
@@ -194,6 +207,12 @@ export function statesConsent({ columns, preset }: Pick<ImportJob, "columns" | "
       target.split("+").some((field) => stating.includes(field)) ||
       (Boolean(preset) && (looksLikeConsent || target === "unsubscribedAt")),
   );
+}
+
+/** Whether the only statement of consent is a date of confirmation, which confirms no one without a status. */
+export function hasDateOnly({ columns, preset }: Pick<ImportJob, "columns" | "preset">): boolean {
+  const stated = columns.flatMap(({ target }) => target.split("+"));
+  return !preset && stated.includes("confirmedAt") && !stated.some((field) => ["status", "optedIn", "isConfirmed"].includes(field));
 }
 
 function mappedTo(options: ImportOptions, index: number): string | undefined {

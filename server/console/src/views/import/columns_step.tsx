@@ -7,7 +7,7 @@ import { Problem } from "../../components/form_dialog.tsx";
 import { address, go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
 import { ColumnList } from "./column_list.tsx";
-import { decided, decisions, hasProblem, labelOf, NEW, NEW_TEXT, suggested, typeOf, unclearDates } from "./columns.ts";
+import { decided, decidedAsNew, decisions, hasProblem, labelOf, NEW, NEW_TEXT, suggested, typeOf, unclearDates } from "./columns.ts";
 import { UnclearDates } from "./repairs.tsx";
 import { Sample } from "./sample.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
@@ -44,8 +44,12 @@ export function ColumnsStep({
   const texts = new Set((address.value.query.get("text") ?? "").split(".").filter(Boolean));
   const order = useRef<number[] | null>(null);
   const isFirstRead = order.current === null || order.current.length !== all.length;
-  if (isFirstRead) {
-    const needsAnswer = (index: number) => all[index]?.choice === "" || hasProblem(job, job.columns[index] as never);
+  if (isFirstRead && fieldsAreKnown) {
+    const foreseen = decisions(job, suggested(all, options, job.format), fields);
+    const needsAnswer = (index: number) => {
+      const choice = foreseen[index]?.choice;
+      return choice === "" || (choice === all[index]?.choice && hasProblem(job, job.columns[index] as never));
+    };
     order.current = all
       .map(({ index }) => index)
       .toSorted((a, b) => Number(needsAnswer(b)) - Number(needsAnswer(a)) || a - b);
@@ -67,7 +71,8 @@ export function ColumnsStep({
     if (choice === NEW_TEXT) next.add(String(index + 1));
     else next.delete(String(index + 1));
     go(withQuery({ text: [...next].join(".") }), { replace: true });
-    choose(decided(options, one, choice, job.format));
+    const isNew = choice === NEW || choice === NEW_TEXT;
+    choose(isNew ? decidedAsNew(options, all, one, choice, job.format) : decided(options, one, choice, job.format));
   }
 
   function chooseRest(choice: string): void {
@@ -141,7 +146,7 @@ export function ColumnsStep({
       <Reading options={options} onChoose={choose} isOpen={others.length > 0} />
       {others.map(({ field, message }) => (
         <p key={`${field} ${message}`} class="part-error" role="alert">
-          {/UTF-8/.test(message) ? t("import.charsetWrong") : t("import.unreadable", { message: `${field} ${message}`.trim() })}
+          {problemText(`${field} ${message}`.trim())}
         </p>
       ))}
       {job.format !== "json" && (
@@ -181,6 +186,13 @@ export function ColumnsStep({
       </div>
     </form>
   );
+}
+
+/** The sentence for a file that cannot be read. */
+function problemText(message: string): string {
+  if (/UTF-8/.test(message)) return t("import.charsetWrong");
+  const files = /archive with \d+ data files: (.*)\. /s.exec(message)?.[1];
+  return files ? t("import.severalFiles", { files }) : t("import.unreadable", { message });
 }
 
 /** The format of the file, or the service that it comes from and the people in it. */

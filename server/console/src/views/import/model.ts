@@ -21,7 +21,7 @@ export class ImportModel {
   readonly isSaving = computed(() => this.draft.value !== null || this.job.value?.state === "INSPECTING");
   #etag = "";
   #saving: Promise<void> | null = null;
-  #reading: Promise<void> | null = null;
+  #reading: Promise<void> = Promise.resolve();
 
   constructor(id: string) {
     this.id = id;
@@ -38,9 +38,9 @@ export class ImportModel {
     return state === "READY" || state === "UPLOADING" || state === undefined ? SLOW : ENDED;
   }
 
-  /** Reads the import. */
+  /** Reads the import. The result of a read that began before can be that before a change. */
   read(): Promise<void> {
-    this.#reading ??= this.#read().finally(() => (this.#reading = null));
+    this.#reading = this.#reading.then(() => this.#read());
     return this.#reading;
   }
 

@@ -12,7 +12,7 @@ import { errorText, number, t } from "../../texts.ts";
 import { FileButton } from "./files.tsx";
 import { ImportModel } from "./model.ts";
 import { Ended, Running } from "./result.tsx";
-import { forget, resume, retry, uploadOf, warn } from "./upload.ts";
+import { forget, isSent, resume, retry, uploadOf, warn } from "./upload.ts";
 import { Waits } from "./waits.tsx";
 import { Wizard } from "./wizard.tsx";
 import { bytes, fileErrorText, JobState } from "./words.tsx";
@@ -133,8 +133,8 @@ function Uploading({ model, job }: { model: ImportModel; job: ImportJob }) {
   const upload = uploadOf(job.id);
   const problem = useSignal<unknown>(null);
   const isBusy = useSignal(false);
-  const sent = upload?.sent ?? Number(job.received);
   const total = Number(job.size);
+  const sent = upload?.sent ?? (isSent(job.id) ? total : Number(job.received));
   const text = t("progress", { processed: bytes(sent), total: bytes(total) });
   return (
     <div class="work">
@@ -147,8 +147,8 @@ function Uploading({ model, job }: { model: ImportModel; job: ImportJob }) {
             {t("retry")}
           </button>
         </p>
-      ) : upload ? (
-        <p class={upload.isWaiting ? "warning" : "hint"}>{t(upload.isWaiting ? "import.waiting" : "import.keepOpen")}</p>
+      ) : upload || isSent(job.id) ? (
+        <p class={upload?.isWaiting ? "warning" : "hint"}>{t(upload?.isWaiting ? "import.waiting" : "import.keepOpen")}</p>
       ) : (
         canWrite.value && (
           <>

@@ -6,7 +6,7 @@ import { Choices } from "../../components/form_dialog.tsx";
 import { StatusLabel } from "../../components/status.tsx";
 import { href } from "../../router.ts";
 import { named, number, parts, plural, pluralParts, t } from "../../texts.ts";
-import { statesConsent } from "./columns.ts";
+import { hasDateOnly, statesConsent } from "./columns.ts";
 import { goTo, type StepProps } from "./wizard.tsx";
 
 /** Leaves out people who opted out elsewhere. */
@@ -92,7 +92,11 @@ export function PeopleStep({ model, job }: StepProps) {
         </div>
       )}
       {stated && (asksConsent || unconfirmed > 0) && (
-        <p class="hint">{t(asksConsent ? "import.consentElse" : "import.consentStated")}</p>
+        <p class="hint">
+          {hasDateOnly(job)
+            ? t("import.confirmedAlone", { field: t("target.consentAt") })
+            : t(asksConsent ? "import.consentElse" : "import.consentStated")}
+        </p>
       )}
       {asksConsent && (
         <div class="choice-box">

@@ -51,7 +51,7 @@ export function Sample({ job, fields, isOld }: { job: ImportJob; fields: CustomF
                 )}
                 {keys.map((key) => (
                   <td key={key}>
-                    <Text>{row.customFields[key] ?? ""}</Text>
+                    <Text>{valueText(row.customFields[key] ?? "", fields.find((field) => field.key === key))}</Text>
                   </td>
                 ))}
               </tr>
@@ -61,6 +61,10 @@ export function Sample({ job, fields, isOld }: { job: ImportJob; fields: CustomF
       </div>
     </div>
   );
+}
+
+function valueText(value: string, field?: CustomField): string {
+  return field?.dataType === "BOOLEAN" && value ? t(value === "true" ? "yes" : "no") : value;
 }
 
 function Text({ children }: { children: string }) {

@@ -39,6 +39,12 @@ export class FileError extends Error {
 /** The uploads of this tab that have not ended. */
 export const uploads = signal<readonly Upload[]>([]);
 const files = new Map<string, File>();
+/** The IDs of the imports whose files this tab has sent. What is read of them can be older. */
+const sent = new Set<string>();
+
+export function isSent(id: string): boolean {
+  return sent.has(id);
+}
 
 export function uploadOf(id: string): Upload | undefined {
   return uploads.value.find((each) => each.id === id);
@@ -107,6 +113,7 @@ async function send(job: ImportJob, file: File): Promise<void> {
   addEventListener("beforeunload", warn);
   try {
     await sendParts(job, file);
+    sent.add(id);
     forget(id);
   } catch (error) {
     change(id, { error, isWaiting: false });

@@ -63,7 +63,7 @@ export function EraseDialog({ data, subscriber, onClose, onGone }: Props) {
       title={parts("erase.title", { email: <bdi dir="auto">{subscriber.email}</bdi> })}
       verb={t("erase.button")}
       danger
-      disabled={typed.value.trim() !== subscriber.email}
+      disabled={typed.value.trim().toLowerCase() !== subscriber.email.toLowerCase()}
       onClose={onClose}
       onSubmit={async () => {
         receipt.value = t("erase.receipt", {

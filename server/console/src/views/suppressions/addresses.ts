@@ -2,8 +2,13 @@
 
 /** Returns the different addresses of a text, which are separated by spaces, commas or semicolons. */
 export function addressesIn(text: string): string[] {
-  // A list of a mail program has names, with the addresses in angle brackets.
-  const inBrackets = [...text.matchAll(/<([^<>\s]+@[^<>\s]+)>/g)].map((found) => found[1] ?? "");
-  const all = inBrackets.length ? inBrackets : text.split(/[\s,;]+/);
-  return [...new Set(all.map((each) => each.replace(/^["'<]+|["'>]+$/g, "")).filter(Boolean))];
+  // Lines of a mail program have names, with the addresses in angle brackets. Names can contain commas in quotes.
+  const parts = text.replaceAll(/"[^"\n]*"\s*(?=<)/g, "").split(/[\n,;]/);
+  const all = parts.flatMap((part) => {
+    // What is no address stays, so that the server reports it.
+    if (!part.includes("@")) return [part.trim()];
+    const found = part.match(/[^<>\s]+@[^<>\s]+(?=>)/g) ?? part.split(/\s+/);
+    return found.map((each) => each.replace(/^["'<]+|["'>]+$/g, ""));
+  });
+  return [...new Set(all.filter(Boolean))];
 }
