@@ -12,8 +12,8 @@ from .errors import Detail, ValidationError, invalid
 
 Target = TypeVar("Target")
 
-# The maximum number of columns of a file, and of characters of their names. Each column takes tens of
-# microseconds, and a line of 1 MiB can have a million.
+# The maximum number of columns of a file, and of characters of their names, because each column
+# takes time and a line of 1 MiB can have a million.
 MAX_COLUMNS = 2_000
 MAX_HEADER_CHARACTERS = 256 * 1024
 
