@@ -12,12 +12,26 @@ from .errors import Detail, ValidationError, invalid
 
 Target = TypeVar("Target")
 
+# The maximum number of columns of a file, and of characters of their names, because each column
+# takes time and a line of 1 MiB can have a million.
+MAX_COLUMNS = 2_000
+MAX_HEADER_CHARACTERS = 256 * 1024
+
 _POSITION = re.compile(r"#([1-9]\d{0,5})", re.ASCII)
 
 
 def column_name(cells: Sequence[str], index: int) -> str:
     """Returns the name of a column, or its position if it has none."""
     return cells[index] if cells[index].strip() else f"#{index + 1}"
+
+
+def check_header(cells: Sequence[str]) -> None:
+    """Raises ValidationError if a header has too many columns, or their names are too long."""
+    if len(cells) > MAX_COLUMNS:
+        raise invalid("", "TOO_MANY", f"must have at most {MAX_COLUMNS:,} columns")
+    if sum(map(len, cells)) > MAX_HEADER_CHARACTERS:
+        names = f"must have column names of at most {MAX_HEADER_CHARACTERS:,} characters in total"
+        raise invalid("", "TOO_LONG", names)
 
 
 def mapped_columns(

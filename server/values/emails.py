@@ -68,7 +68,8 @@ def parse_email(text: str) -> Email | None:
         return None
     if len(address) <= _MAX_PLAIN_LENGTH and _PLAIN.fullmatch(address):
         return Email(address, address.lower())
-    return _parse_any(address)
+    # Most cells of a file are no addresses, and the library takes long to find that out.
+    return _parse_any(address) if "@" in address else None
 
 
 def comparison_key(text: str) -> str:

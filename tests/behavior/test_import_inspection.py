@@ -154,6 +154,14 @@ def test_list_of_opt_outs_by_its_name_is_not_imported_as_subscribers(
         assert upload(account, table, name=name)["problems"] == []
 
 
+def test_file_with_too_many_columns_is_a_problem_without_a_column(account: Account) -> None:
+    job = upload(account, b"email" + b"," * 2_000 + b"\nada@example.com\n")
+
+    assert (job["state"], job["columns"]) == ("READY", [])
+    assert ("", "TOO_MANY") in [(each["field"], each["code"]) for each in job["problems"]]
+    assert ("", "TOO_MANY") in account.call("StartImport", id=job["id"]).violations
+
+
 def test_filter_and_segment_that_cannot_be_used_are_problems(account: Account) -> None:
     def problems(**options: Any) -> list[tuple[str, str]]:
         job = upload(account, FILE, options={"unknownColumns": "IGNORE", **options})

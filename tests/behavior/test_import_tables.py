@@ -191,7 +191,10 @@ def test_full_name_next_to_a_first_name_loses_no_text(account: Account) -> None:
             [("size", "DUPLICATE_FIELD"), ("Size of shoes", "DUPLICATE_FIELD")],
         ),
         ("ada@b.io", [("ada@b.io", "UNKNOWN_FIELD"), ("email", "REQUIRED")]),
+        ("email" + "," * 2_000, [("", "TOO_MANY")]),
+        (f"email,{'x' * (256 << 10)}", [("", "TOO_LONG")]),
     ],
+    ids=["unknown", "unknown key", "missing", "twice", "label", "address", "many", "long"],
 )
 def test_invalid_header_fails_the_import(
     account: Account, header: str, violations: list[tuple[str, str]]

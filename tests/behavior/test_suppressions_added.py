@@ -308,11 +308,21 @@ def test_list_has_columns_and_reasons_in_other_languages(
     assert reasons(account, ADA) == [reason]
 
 
-def test_file_without_a_column_for_addresses_is_rejected(account: Account) -> None:
-    result = send_table(account, "name,reason\nAda,BOUNCED\n", IMPORT_SUPPRESSIONS)
+@pytest.mark.parametrize(
+    ("header", "violation"),
+    [
+        ("name,reason", ("lines", "INVALID_VALUE")),
+        ("email" + "," * 2_000, ("", "TOO_MANY")),
+    ],
+    ids=["no address", "too many columns"],
+)
+def test_file_without_usable_columns_is_rejected(
+    account: Account, header: str, violation: tuple[str, str]
+) -> None:
+    result = send_table(account, f"{header}\nAda,BOUNCED\n", IMPORT_SUPPRESSIONS)
 
     assert result.error is not None
-    assert (result.error.status, result.error.violations) == (400, [("lines", "INVALID_VALUE")])
+    assert (result.error.status, result.error.violations) == (400, [violation])
 
 
 def test_long_list_is_imported_and_exported_oldest_first(account: Account) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...rpc.file_columns import column_name, null_key
+from ...rpc.file_columns import check_header, column_name, null_key
 from ...values.clock import system_clock
 from ...values.emails import parse_email
 from ...values.texts import column_key
@@ -70,9 +70,10 @@ class Header:
     ) -> None:
         """`created` are the keys of the custom fields for unknown columns, by position.
 
-        Raises ValidationError if a column is unknown, a duplicate, or missing. If the columns are
-        not checked, these set what they can.
+        Raises ValidationError if a column is unknown, a duplicate, or missing, or if there are too
+        many. If the columns are not checked, these set what they can.
         """
+        check_header(cells)
         fields = list(fields)
         self.cells = cells
         self.columns = Columns(cells, fields, options, created or {}, is_checked=is_checked)
@@ -174,14 +175,16 @@ class Header:
             for index, field, parse in self._parsers:
                 if field in _OF_OPT_OUTS and aligned[index].strip():
                     status = strictest(status, _clear_opt_out(row, field, parse, aligned[index]))
+        # A line of 1 MiB can have a million cells, most of which are blank or equal.
+        texts = {cell for cell in cells if cell and not cell.isspace()}
         if any(parser.field == "status" for parser in self._parsers):
-            for word in map(column_key, cells):
+            for word in map(column_key, texts):
                 status = strictest(status, OPT_OUT_WORDS.get(word))
         if self._not_chosen:
-            for cell in cells:
+            for cell in texts:
                 status = strictest(status, stated_opt_out(cell))
         if not parse_email(row.email):
-            addresses = [cell for cell in cells if parse_email(cell)]
+            addresses = [cell for cell in cells if "@" in cell and parse_email(cell)]
             row.email = addresses[0] if len(addresses) == 1 else ""
         if status in OPTED_OUT and row.email:
             fields = dict.fromkeys(parser.field for parser in self._parsers)

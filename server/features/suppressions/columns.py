@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...rpc.errors import Detail, ValidationError
-from ...rpc.file_columns import column_name, mapped_columns, null_key
+from ...rpc.file_columns import check_header, column_name, mapped_columns, null_key
 from ...values.file_addresses import parse_file_email
 from ...values.file_dates import DateFormat, UnknownDate, parse_time
 from ...values.texts import column_key
@@ -62,7 +62,11 @@ class Columns:
     """
 
     def __init__(self, first_line: Sequence[str], options: CellOptions) -> None:
-        """Raises ValidationError if the map is invalid, or maps two columns to one field."""
+        """Raises ValidationError if the map is invalid, or maps two columns to one field.
+
+        Also if there are too many columns.
+        """
+        check_header(first_line)
         self._count = len(first_line)
         self._names = [column_name(first_line, index) for index in range(len(first_line))]
         self._options = options
@@ -108,7 +112,7 @@ class Columns:
         email = self._cell(EMAIL, cells)
         fault = "" if is_malformed else None
         if is_malformed or len(cells) != self._count:
-            addresses = [cell for cell in cells if parse_file_email(cell)]
+            addresses = [cell for cell in cells if "@" in cell and parse_file_email(cell)]
             if len(addresses) == 1:
                 email, fault = addresses[0], None
             elif len(addresses) > 1 and any(map(str.strip, cells[self._count :])):

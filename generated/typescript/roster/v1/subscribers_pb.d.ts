@@ -3143,7 +3143,8 @@ export declare const SubscriberService: GenService<{
    * array of objects, or text/csv with a header. The delimiter is the comma, semicolon or tab
    * that occurs most often in the header, unless a first line such as "sep=;" names it. Lines
    * end with LF, CRLF or CR, and whitespace between a delimiter and a quote is ignored. A row
-   * with a malformed quote fails alone, and the next line starts the next row. The body is in
+   * with a malformed quote fails alone, and the next line starts the next row. The header has at
+   * most 2,000 columns, and at most 262,144 characters in their names. The body is in
    * UTF-8, or in the encoding of charset. It can also be a ZIP archive (application/zip) of at
    * most 256 MiB with one such file, which unpacks to at most 2 GiB and 100 times the size of
    * the archive. The response is NDJSON: one result per line, then a

@@ -11,7 +11,7 @@ import orjson
 from roster.v1 import rows_pb2
 
 from ....rpc.errors import Detail, ValidationError, invalid
-from ....rpc.file_columns import column_name
+from ....rpc.file_columns import check_header, column_name
 from ....values.reason_counts import ReasonCounts
 from ....values.texts import column_key
 from ...custom_fields.rules import DataType
@@ -129,6 +129,7 @@ class Inspection:
         }
 
     def _set_header(self, cells: list[str]) -> None:
+        check_header(cells)
         options = self._options.columns
         try:
             header = Header(cells, self._fields, options)
