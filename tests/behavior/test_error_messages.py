@@ -55,6 +55,7 @@ def messages_of(error: Any) -> list[str]:
             "must be in the future",
         ),
         ("UpdateAccount", {"color": "blue"}, "must be written like #1a5fb4"),
+        ("CreateCustomField", {"label": "👍"}, "must contain a letter or a digit"),
         ("BulkCreateSubscribers", {"subscribers": []}, "must contain at least one item"),
         (
             "AddSubscriberTags",

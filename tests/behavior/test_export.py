@@ -297,15 +297,6 @@ def test_export_with_an_invalid_option_is_rejected(
     assert (response.error.status, response.error.code) == (status, code)
 
 
-def test_export_requires_a_key_of_any_scope(account: Account) -> None:
-    created = create_subscriber(account)
-
-    refused = send_export(account.with_key("rk_x")).error
-    assert refused is not None
-    assert (refused.status, refused.code) == (401, "Unauthorized")
-    assert export(account.with_key(account.new_key("read"))) == [created]
-
-
 @pytest.fixture
 def many_addresses(account: Account) -> list[str]:
     """The addresses of enough subscribers for three messages."""

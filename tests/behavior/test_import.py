@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from rosterd.server.features.accounts.rules import make_secret
-
 from ..components import wait_until
 from ..conftest import Account
 from ..fronts import HttpFront
@@ -485,15 +483,6 @@ def import_as_row_and_as_table(account: Account) -> list[StreamResult]:
     """Imports one subscriber as a row, and another as a table."""
     rows = send_rows(account, [{"email": "ada@b.io"}])
     return [rows, send_table(account, "email\ngrace@b.io\n")]
-
-
-@pytest.mark.parametrize("key", ["", make_secret()], ids=["none", "unknown"])
-def test_import_requires_a_key(account: Account, key: str) -> None:
-    for response in import_as_row_and_as_table(account.with_key(key)):
-        assert response.records == []
-        assert response.error is not None
-        assert (response.error.status, response.error.code) == (401, "Unauthorized")
-    assert emails(account) == []
 
 
 @pytest.mark.parametrize("rpc", [IMPORT, IMPORT_SUPPRESSIONS])

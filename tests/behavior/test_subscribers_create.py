@@ -14,25 +14,6 @@ from .helpers import emails, over_http, tag_names
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-def test_create_subscriber_returns_exactly_the_documented_keys(account: Account) -> None:
-    response = account.call(
-        "CreateSubscriber", email="ada@example.com", firstName="Ada", lastName="L", tags=["vip"]
-    )
-
-    assert response.status == 201
-    assert set(response.body) == {"subscriber"}
-    subscriber = response.body["subscriber"]
-    assert re.fullmatch("[0-9A-HJKMNP-TV-Z]{26}", subscriber.pop("id"))
-    assert TIMESTAMP.fullmatch(subscriber.pop("createdAt"))
-    assert subscriber == {
-        "email": "ada@example.com",
-        "firstName": "Ada",
-        "lastName": "L",
-        "status": "UNCONFIRMED",
-        "tags": ["vip"],
-    }
-
-
 @over_http
 @pytest.mark.parametrize("word", [True, 1, "TRUE", "1", "Yes"], ids=repr)
 def test_is_confirmed_is_true_in_many_spellings(account: Account, word: Any) -> None:

@@ -124,7 +124,9 @@ def test_accepted_values_are_accepted_by_json_format_too(name: str) -> None:
 @pytest.mark.parametrize(
     ("value", "violation"),
     [
+        *[(value, ("", "INVALID_TYPE")) for value in (None, [], "x", 1, True)],
         ({"stringMany": [None]}, ("stringMany[0]", "INVALID_TYPE")),
+        ({"selfMany": [{}, 7]}, ("selfMany[1]", "INVALID_TYPE")),
         ({"timestampMany": ["x"]}, ("timestampMany[0]", "INVALID_FORMAT")),
         ({"selfOne": {"selfOne": {"boolOne": 1}}}, ("selfOne.selfOne.boolOne", "INVALID_TYPE")),
         ({"stringInt32Map": []}, ("stringInt32Map", "INVALID_TYPE")),
