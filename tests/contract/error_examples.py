@@ -242,7 +242,7 @@ class Recorder:
             case "IDEMPOTENT_RESPONSE_ERASED":
                 return send(account, account.key, Idempotency_Key=ERASED_KEY)
             case "VALIDATION_ERROR" if operation.rpc.endswith("Page"):
-                return send(account, None, query="?%ff")
+                return send(account, None, If_Match="x")
             case "VALIDATION_ERROR" if operation.required:
                 return send(account, account.key, body=b"{}")
             case "VALIDATION_ERROR":

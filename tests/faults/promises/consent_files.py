@@ -112,9 +112,12 @@ _COLUMNS = {
     "optedIn": ("newsletter",),
     "optedOut": ("no mail",),
     "": ("plan", "shoe size"),
+    # Not mapped to a field: only words for opt-outs count.
+    "state": ("State", "Type"),
 }
+_STATES = {"Bounced": BOUNCED, "deleted": UNSUBSCRIBED, "Unsubscribed": UNSUBSCRIBED}
 _MAPPED = {"optedIn": "newsletter=optedIn", "optedOut": "no mail=optedOut"}
-_JSON_KINDS = [kind for kind in _COLUMNS if kind and not kind.startswith("opted")]
+_JSON_KINDS = [kind for kind in _COLUMNS if kind not in ("", "state", "optedIn", "optedOut")]
 
 
 class Line(NamedTuple):
@@ -273,6 +276,11 @@ class Files:
             word = self._rng.choice([*provider.words, *provider.words, "mystery"])
             facts.word = provider.words.get(word)
             return self._rng.choice([word, word.upper(), f" {word}"])
+        if kind == "state":
+            cell = self._rng.choice(["CA", "active", *_STATES])
+            if cell in _STATES:
+                facts.opt_outs.append(_STATES[cell])
+            return cell
         if kind in ("optedIn", "optedOut", "isConfirmed"):
             return self._flag(kind, facts)
         if kind.endswith("Mark"):

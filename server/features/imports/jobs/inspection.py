@@ -31,8 +31,7 @@ from .rules import MAX_COLUMNS, MAX_SAMPLES
 
 _MAX_EXAMPLES = 3
 _OPT_OUTS = (
-    "is the name of a list of opt-outs, but no row states one; import the file as suppressions, map"
-    " a column to status or optedOut, or rename the file if its people may be mailed"
+    "is of opt-outs, but no row states one; import suppressions, map a status, or rename the file"
 )
 
 
