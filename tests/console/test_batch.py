@@ -441,13 +441,15 @@ def test_actions_on_a_selection_are_accessible(owner: Person) -> None:
     page.keyboard.press("Control+a")
     owner.check_accessibility()
     for button in ("Tag…", "Status…", "Set field…", "Export…", "Delete…"):
-        toolbar(owner).locator(".buttons").get_by_role("button", name=button, exact=True).click()
+        opens = toolbar(owner).locator(".buttons").get_by_role("button", name=button, exact=True)
+        opens.click()
         page.get_by_role("dialog").wait_for()
         if button in ("Status…", "Delete…"):
             numbers(owner).wait_for()
         owner.check_accessibility()
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(opens).to_be_focused()
     page.keyboard.press("t")
     page.keyboard.type("vip")
     numbers(owner).wait_for()

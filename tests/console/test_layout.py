@@ -62,11 +62,12 @@ _MOVING = """
 _LOST = """
 () => {
   const probe = document.body.appendChild(document.createElement("span"));
-  const colors = ["transparent", "CanvasText", "LinkText", "GrayText", "Highlight"].map((name) => {
+  const colors = ["CanvasText", "LinkText", "GrayText", "Highlight"].map((name) => {
     probe.style.color = name;
     return getComputedStyle(probe).color;
   });
   probe.remove();
+  colors.push("rgba(0, 0, 0, 0)");
   const drawn = document.querySelectorAll("#main svg :is(rect, text)");
   const marked = document.querySelectorAll("a[aria-current], .rows [aria-selected=true]");
   return [
