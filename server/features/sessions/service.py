@@ -222,7 +222,7 @@ def _identify(secret_hash: str, tx: Transaction) -> Identity:
     if identity is None or (identity.expires_at is not None and identity.expires_at <= tx.now):
         raise Unauthorized
     if identity.scope not in rules.SCOPES:
-        raise Forbidden(READ, identity.scope)
+        raise Forbidden(neededScope=READ, scope=identity.scope)
     return identity
 
 

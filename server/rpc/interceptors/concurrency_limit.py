@@ -97,6 +97,6 @@ class StreamShare(Interceptor):
     def intercept(self, call: Call) -> None:
         key = call.account_id, call.method.name in _WATCHES
         if self._streams[key] >= MAX_STREAMS_OF_ACCOUNT:
-            raise StreamLimitReached(MAX_STREAMS_OF_ACCOUNT, STREAM_RETRY_SECONDS)
+            raise StreamLimitReached(STREAM_RETRY_SECONDS, limit=MAX_STREAMS_OF_ACCOUNT)
         self._streams[key] += 1
         call.add_done_callback(lambda _: self._streams.end(key))
