@@ -125,4 +125,4 @@ class StorageError(Exception):
 
 
 class SchemaTooNew(StorageError):
-    """The database requires a later version of the program. A running process that receives it ends."""
+    """The database requires a later version of the program. A running process then ends."""

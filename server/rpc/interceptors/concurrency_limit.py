@@ -76,7 +76,7 @@ class ConcurrencyLimit(Interceptor):
         call.add_done_callback(streams.discard)
 
     def end_streams(self) -> None:
-        """Ends running and new streams as Unavailable. Slow clients receive it at their next read."""
+        """Ends running and new streams as Unavailable. Slow clients get it at their next read."""
         self._is_stopping = True
         for call in self._streams[False] | self._streams[True]:
             call.cancel(ServiceStopping())
