@@ -78,8 +78,8 @@ class LoadShedder:
         if transport is not None and transport.is_reading():
             transport.pause_reading()
             self._resume_later(transport)
-        more = {"Retry-After": str(seconds), **self.headers_of(request, path)}
-        return error_response("UNAVAILABLE", OVERLOADED, request_id_of(request), more)
+        headers = {"Retry-After": str(seconds), **self.headers_of(request, path)}
+        return error_response("UNAVAILABLE", OVERLOADED, request_id_of(request), headers)
 
     def _log(self) -> None:
         count, self._unlogged = self._unlogged, 0

@@ -16,8 +16,9 @@ from typer.main import get_command
 
 from roster.v1 import http_pb2
 from rosterd.server import cli
-from rosterd.server.config import FILE, PREFIX, SECRETS, SETTINGS, URL
+from rosterd.server.config import FILE, PREFIX, SETTINGS, URL
 from rosterd.server.serving.console import ExitCode
+from rosterd.server.serving.environment import SECRETS
 
 from .bench import tables
 from .documents import (

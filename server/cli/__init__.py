@@ -17,17 +17,16 @@ from typing import Annotated, Any, NoReturn, cast
 import typer
 from typer.core import TyperGroup
 
-from ..config import (
-    ALL,
+from ..config import ALL, SettingError
+from ..rpc.errors import RosterError
+from ..serving.console import CommandError, ExitCode, console, fail, flush, notice
+from ..serving.environment import (
     RENAMED,
-    SettingError,
     read_secret_files,
     renamed,
     warn_about_unknown_settings,
     with_flags,
 )
-from ..rpc.errors import RosterError
-from ..serving.console import CommandError, ExitCode, console, fail, flush, notice
 from ..storage.database import SchemaTooNew, StorageError
 from ..values.addresses import PortInUse
 

@@ -103,10 +103,10 @@ def rename(
     """Change the display name of an account. Works while the service runs."""
     display_name = _checked_name(name)
     with unit_of_work(database_url, must_exist=True) as tx:
-        before = store.find_account(account_id, tx)
-        account = store.update_account(account_id, {"display_name": display_name}, tx)
-        _record("account.updated", before, account, tx)
-    _print_changed("Renamed", account_id, account, json=json)
+        before = _account(account_id, tx)
+        store.update_account(account_id, {"display_name": display_name}, tx)
+        account = _recorded("account.updated", before, tx)
+    _print_changed("Renamed", account, json=json)
 
 
 @app.command()
@@ -117,11 +117,10 @@ def verify(
 ) -> None:
     """Mark the email address of an account as verified. Takes effect within 5 seconds."""
     with unit_of_work(database_url, must_exist=True) as tx:
-        before = store.find_account(account_id, tx)
+        before = _account(account_id, tx)
         store.verify_account(account_id, tx)
-        account = store.find_account(account_id, tx)
-        _record("account.verified", before, account, tx)
-    _print_changed("Verified", account_id, account, json=json)
+        account = _recorded("account.verified", before, tx)
+    _print_changed("Verified", account, json=json)
 
 
 @app.command()
@@ -142,10 +141,8 @@ def delete(
     """
     with transactions(database_url) as begin:
         with begin(read_only=True) as tx:
-            account = store.find_account(account_id, tx)
+            account = _account(account_id, tx)
             subscribers = total(account_id, tx)
-        if account is None:
-            raise _missing(account_id)
         if not yes:
             check_terminal("The deletion of an account")
             confirm_deletion(f"{account.email} with {pluralized(subscribers, 'subscriber')}")
@@ -161,16 +158,19 @@ def delete(
     console.print(f"\nDeleted {account.email}.")
 
 
-def _missing(account_id: str) -> CommandError:
-    return CommandError(f"Account {account_id} does not exist.", ExitCode.NOT_FOUND)
+def _account(account_id: str, tx: Transaction) -> AccountRow:
+    """Returns an account. Raises CommandError if it does not exist."""
+    account = store.find_account(account_id, tx)
+    if account is None:
+        raise CommandError(f"Account {account_id} does not exist.", ExitCode.NOT_FOUND)
+    return account
 
 
-def _record(
-    action: str, before: AccountRow | None, after: AccountRow | None, tx: Transaction
-) -> None:
-    """Records a change of an account that exists."""
-    if before is not None and after is not None:
-        record_command(before.id, action, tx, before=before.as_json(), after=after.as_json())
+def _recorded(action: str, before: AccountRow, tx: Transaction) -> AccountRow:
+    """Records a change of an account, and returns it as it is now."""
+    after = _account(before.id, tx)
+    record_command(before.id, action, tx, before=before.as_json(), after=after.as_json())
+    return after
 
 
 def _checked_name(display_name: str) -> str:
@@ -184,9 +184,7 @@ def _checked_name(display_name: str) -> str:
     return name
 
 
-def _print_changed(verb: str, account_id: str, account: AccountRow | None, *, json: bool) -> None:
-    if account is None:
-        raise _missing(account_id)
+def _print_changed(verb: str, account: AccountRow, *, json: bool) -> None:
     if json:
         print_json({"account": account.as_json()})
     else:

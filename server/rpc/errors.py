@@ -132,18 +132,12 @@ class Forbidden(RosterError):
     reason = "FORBIDDEN"
     message = "This operation needs the scope {neededScope}; the API key has {scope}."
 
-    def __init__(self, needed: str, scope: str) -> None:
-        super().__init__(neededScope=needed, scope=scope)
-
 
 class ApiKeyScopeTooBroad(RosterError):
     """A form, which is public, contains a key with more permissions than the operation requires."""
 
     reason = "API_KEY_SCOPE_TOO_BROAD"
     message = "A form can only contain an API key of the scope {neededScope}. Revoke this key."
-
-    def __init__(self, needed: str) -> None:
-        super().__init__(neededScope=needed)
 
 
 class EmailNotVerified(RosterError):
@@ -339,16 +333,10 @@ class UndoExpired(RosterError):
     reason = "UNDO_EXPIRED"
     message = "The operation ended more than {hours} hours ago and can no longer be undone."
 
-    def __init__(self, hours: int) -> None:
-        super().__init__(hours=hours)
-
 
 class OperationAlreadyUndone(RosterError):
     reason = "OPERATION_ALREADY_UNDONE"
     message = "The operation {undoneBy} undoes this one or has undone it."
-
-    def __init__(self, undone_by: str) -> None:
-        super().__init__(undoneBy=undone_by)
 
 
 class InsufficientStorage(RosterError):
@@ -499,9 +487,6 @@ class StreamLimitReached(RateLimited):
         " Try again in {retryAfterSeconds} s."
     )
 
-    def __init__(self, limit: int, retry_after: int) -> None:
-        super().__init__(retry_after, limit=limit)
-
 
 class CpuShareExceeded(RateLimited):
     reason = "CPU_SHARE_EXCEEDED"
@@ -535,9 +520,6 @@ class TestDeliveryLimitReached(RateLimited):
     message = (
         "This webhook has the maximum of {limit} running tests. Try again in {retryAfterSeconds} s."
     )
-
-    def __init__(self, limit: int, retry_after: int) -> None:
-        super().__init__(retry_after, limit=limit)
 
 
 class IdempotencyKeyReused(RosterError):

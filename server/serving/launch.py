@@ -6,8 +6,9 @@ import logging
 import sys
 from dataclasses import replace
 
-from ..config import Settings, warn_about_unknown_settings
+from ..config import Settings
 from ..observability.logs import configure, is_text
+from .environment import warn_about_unknown_settings
 from .options import process_options
 from .process import run
 from .reserved_ports import check_ports

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    # Not at run time: commands that need StorageError only would import Peewee.
+    # Not at run time, so that commands that only need StorageError do not import Peewee.
     from .transaction import Transaction
 
 Result = TypeVar("Result")
@@ -115,7 +115,7 @@ class WrappedDatabase:
     async def around(self, kind: str, run: Run[Result]) -> Result:
         """Runs units of work of a kind, `read` or `write`.
 
-        `run` receives a function, which it calls with each unit of work.
+        `run` runs them. It receives the function that wraps each of them before that.
         """
         raise NotImplementedError
 
@@ -125,4 +125,4 @@ class StorageError(Exception):
 
 
 class SchemaTooNew(StorageError):
-    """The database requires a later version of the program, also of one that is running."""
+    """The database requires a later version of the program. A running process then ends."""

@@ -30,8 +30,8 @@ class Transaction:
     makes them, or empty. Listeners are notified of `accounts_to_notify` after the commit. The audit
     log records `changes` if the call is audited.
 
-    `cache` passes facts from one transaction to the next: only facts that no other database object
-    changes. It is empty if other processes can write.
+    `cache` has facts that later transactions can rely on, because only they change them. It is
+    empty if other processes can write.
     """
 
     __slots__ = (
@@ -68,7 +68,7 @@ class Transaction:
 
     @property
     def database(self) -> Database:
-        """The open database, for its schema."""
+        """The open database, for its schema. Reading it does not begin the transaction."""
         return self._database
 
     def new_id(self) -> str:
@@ -126,7 +126,7 @@ class Transaction:
             self._execute(statement, each)
 
     def raw(self) -> Database:
-        """Returns the Peewee database for statements of migrations in this transaction."""
+        """Begins the transaction, and returns the Peewee database, for statements as SQL text."""
         return self._database
 
     def ping(self) -> None:

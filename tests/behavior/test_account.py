@@ -66,24 +66,6 @@ def get(account: Account) -> dict[str, Any]:
     return found
 
 
-def test_update_account_changes_only_the_given_keys(account: Account) -> None:
-    before = get(account)
-
-    for key, value in BRANDING.items():
-        changed = account.ok("UpdateAccount", **{key: value})["account"]
-        assert changed == {**before, key: value}
-        assert get(account) == changed
-        before = changed
-
-
-@pytest.mark.parametrize("key", EMPTY)
-def test_empty_value_clears_one_key(account: Account, key: str) -> None:
-    changed = account.ok("UpdateAccount", **BRANDING)["account"]
-
-    assert account.ok("UpdateAccount", **{key: ""})["account"] == {**changed, key: ""}
-    assert get(account) == {**changed, key: ""}
-
-
 def test_update_mask_selects_the_fields(grpc_account: Account) -> None:
     changed = grpc_account.ok("UpdateAccount", **BRANDING)["account"]
 

@@ -120,16 +120,16 @@ def test_change_of_the_status_states_how_the_person_asked(
 
 def test_lifted_suppression_states_the_reason(account: Account) -> None:
     ada = create_subscriber(account)
-    for number, request in enumerate([{"reason": "Asked by ada@example.com"}, {}]):
+    reasons = [({"reason": "Asked by ada@example.com"}, "Asked by [address]"), ({}, None)]
+    for request, recorded in reasons:
         account.ok("AddSuppressions", emails=["ada@example.com"], reason="COMPLAINED")
         account.ok("DeleteSuppression", id="ada@example.com", **request)
 
         last = history(account, ada["id"])[-1]
         assert last == by_key(account, type="SUPPRESSION_LIFTED", **request)
         entry = account.ok("ListAuditEntries", action="suppression.deleted", limit=1)["entries"][0]
-        lifted_because = None if number else "Asked by [address]"
         assert entry["before"]["reason"] == "COMPLAINED"
-        assert entry.get("after", {}).get("liftedBecause") == lifted_because
+        assert entry.get("after", {}).get("liftedBecause") == recorded
 
 
 def test_import_is_a_source(account: Account) -> None:

@@ -111,6 +111,7 @@ def test_rejected_row_claims_no_address(account: Account, reason: str) -> None:
         ({"subscribers": "x"}, [("subscribers", "INVALID_TYPE")]),
         ({"subscribers": [VALID], "mode": "x"}, [("mode", "UNKNOWN_FIELD")]),
         ([VALID], [("", "INVALID_TYPE")]),
+        (b"", [("", "INVALID_JSON")]),
         (b'{"subscribers": [', [("", "INVALID_JSON")]),
         (b'{"subscribers": [{"email": "\xff"}]}', [("", "INVALID_JSON")]),
         (rb'{"subscribers": [{}], "onConflict": "\ud83d"}', [("", "INVALID_JSON")]),

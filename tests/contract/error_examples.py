@@ -70,7 +70,7 @@ NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "REQUEST_TIMEOUT": body.timeout_error(Options().body_seconds),
     "OPERATION_LIMIT_REACHED": errors.OperationLimitReached(MAX_RUNNING),
     "OPERATION_NOT_ENDED": errors.OperationNotEnded(),
-    "UNDO_EXPIRED": errors.UndoExpired(UNDO_MILLISECONDS // 3_600_000),
+    "UNDO_EXPIRED": errors.UndoExpired(hours=UNDO_MILLISECONDS // 3_600_000),
     "EXPORT_NOT_READY": errors.ExportNotReady(),
     "RANGE_NOT_SATISFIABLE": errors.RangeNotSatisfiable(size=204_800),
     "IMPORT_LIMIT_REACHED": errors.ImportLimitReached(MAX_OPEN),
@@ -88,9 +88,9 @@ NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "DEADLINE_EXCEEDED": errors.DeadlineExceeded(),
     "ImportSubscribers REQUEST_TIMEOUT": client_stream.timeout_error(Options().stream_idle_seconds),
     "TEST_DELIVERY_LIMIT_REACHED": errors.TestDeliveryLimitReached(
-        MAX_IN_FLIGHT_PER_ENDPOINT, RETRY_AFTER_SECONDS
+        RETRY_AFTER_SECONDS, limit=MAX_IN_FLIGHT_PER_ENDPOINT
     ),
-    "STREAM_LIMIT_REACHED": errors.StreamLimitReached(MAX_STREAMS_OF_ACCOUNT, 1),
+    "STREAM_LIMIT_REACHED": errors.StreamLimitReached(1, limit=MAX_STREAMS_OF_ACCOUNT),
     "CPU_SHARE_EXCEEDED": errors.CpuShareExceeded(1),
     "TOO_MANY_INVALID_KEYS": errors.TooManyInvalidKeys(1),
     "TOO_MANY_INVALID_LINKS": errors.TooManyInvalidLinks(1, b""),

@@ -34,34 +34,6 @@ def post(
     return account.front.send(method, path, account.key, body=sent, headers=headers)
 
 
-def validation_errors(
-    account: Account, sent: bytes, path: str = "/api/tags"
-) -> list[tuple[str, str]]:
-    """Sends an invalid body and returns the details of the ValidationError."""
-    response = post(account, sent, path)
-    assert (response.status, response.code) == (400, "ValidationError"), response
-    return response.violations
-
-
-@both_http
-@each(
-    "sent",
-    {
-        "empty": b"",
-        "truncated": b'{"name": "vip"',
-        "trailing brace": VALID + b"}",
-        "comment": b'{"name": "vip"} // c',
-        "array": b'["vip"]',
-        "null": b"null",
-    },
-)
-def test_body_that_is_not_a_json_object_is_rejected_without_effect(
-    account: Account, sent: bytes
-) -> None:
-    assert [path for path, _ in validation_errors(account, sent)] == [""]
-    assert account.ok("ListTags")["total"] == 0
-
-
 @both_http
 def test_body_of_one_mebibyte_is_accepted(account: Account) -> None:
     assert post(account, VALID.ljust(body.MAX_BODY_BYTES)).status == 201

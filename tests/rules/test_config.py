@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from rosterd.server.config import (
-    SECRETS,
     SETTINGS,
     Rate,
     SettingError,
     Settings,
-    read_secret_files,
-    unknown_variables,
 )
 from rosterd.server.features.accounts.rules import is_well_formed
+from rosterd.server.serving.environment import SECRETS, read_secret_files, unknown_variables
 from rosterd.server.serving.options import check_core
 from rosterd.server.values.addresses import Address
 from rosterd.server.values.database_url import PostgresUrl

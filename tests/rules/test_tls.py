@@ -40,9 +40,7 @@ def test_key_of_another_certificate_is_rejected(certificate: str, key: str) -> N
         read_identity("http_tls", certificate, key)
 
 
-def test_change_counts_when_the_files_are_not_being_written_anymore(
-    certificate: str, key: str
-) -> None:
+def test_change_is_reported_once_the_files_have_stayed_the_same(certificate: str, key: str) -> None:
     files = ServerIdentity("http_tls", certificate, key)
     before = files.current
     assert not files.have_changed()

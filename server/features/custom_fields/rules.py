@@ -31,8 +31,10 @@ TEXT_KEY_LENGTH = 64
 MAX_VALUES_BYTES = 32 * 1024
 # The maximum bytes of a character in JSON, such as \u001f.
 _BYTES_PER_CHARACTER = 6
-# The maximum characters of a number or a boolean, and of the punctuation of a JSON member.
-_PLAIN_CHARACTERS, _MEMBER_CHARACTERS = 26, 6
+# The maximum characters of a number or a boolean.
+_PLAIN_CHARACTERS = 26
+# The characters of the punctuation of a JSON member.
+_MEMBER_CHARACTERS = 6
 # Every integer up to this one is exact as a double.
 LARGEST_EXACT = 2**53
 # An empty key in the path of an error.
@@ -136,8 +138,8 @@ def check_values(values: Mapping[str, Any], types: Mapping[str, int]) -> list[De
 def with_suggestions(faults: Sequence[Detail], types: Mapping[str, int]) -> list[Detail]:
     """Returns the errors of `check_values` with the nearest keys for the first unknown ones.
 
-    Not for errors of rows, which have no message, and of sign-ups: anyone can send these, and would
-    learn the keys of the account.
+    Not for errors of rows, which have no message, nor of sign-ups, which anyone can send: they
+    would reveal the keys of the account.
     """
     suggested = list(faults)
     unknown = (index for index, fault in enumerate(faults) if fault.code == "UNKNOWN_FIELD")
@@ -169,7 +171,7 @@ def check_size(values: Mapping[str, Any], stored: Mapping[str, Any] | None = Non
 
 
 def _is_small(values: Mapping[str, Any]) -> bool:
-    """Returns whether values are surely within the bound. Cheaper than `_size`."""
+    """Returns whether values are within the bound by their number of characters; see `_size`."""
     characters = sum(
         len(key) + (len(value) if isinstance(value, str) else _PLAIN_CHARACTERS)
         for key, value in values.items()

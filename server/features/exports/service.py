@@ -58,7 +58,7 @@ class ExportMethods:
             raise invalid("afterId", "INVALID_FORMAT", "must be a subscriber ID")
         with_links = bool(request.include)
         if with_links and not allows(caller.scope, WRITE):
-            raise Forbidden(WRITE, caller.scope)
+            raise Forbidden(neededScope=WRITE, scope=caller.scope)
         if with_links and not self._links.has_url:
             raise PublicUrlNotSet
         keys: list[str] = []

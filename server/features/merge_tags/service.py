@@ -32,7 +32,7 @@ class MergeTagService(MergeTagServiceServicer):
         links = link_tags(request.subject, request.body)
         # A link can be followed without a key.
         if links and not allows(current().scope, WRITE):
-            raise Forbidden(WRITE, current().scope)
+            raise Forbidden(neededScope=WRITE, scope=current().scope)
         values = await self._database.read(lambda tx: self._values(account, reference, tx))
         rendered = render(request.subject, request.body, values)
         can_unsubscribe = "unsubscribeUrl" in links

@@ -50,7 +50,7 @@ def start_undo(
     content = _check_can_be_undone(undone, tx.now)
     is_of_import, is_admin = isinstance(content, JobRequest), caller.scope == "admin"
     if isinstance(content, BatchRequest) and content.action == "changeStatus" and not is_admin:
-        raise Forbidden("admin", caller.scope)
+        raise Forbidden(neededScope="admin", scope=caller.scope)
     request = UndoRequest(
         undone.id,
         undone.created_at,
@@ -71,9 +71,9 @@ def _check_can_be_undone(row: OperationRow, now: int) -> BatchRequest | JobReque
     if expires_at is None:
         raise OperationNotEnded
     if expires_at <= now:
-        raise UndoExpired(UNDO_MILLISECONDS // 3_600_000)
+        raise UndoExpired(hours=UNDO_MILLISECONDS // 3_600_000)
     if row.undone_by is not None:
-        raise OperationAlreadyUndone(row.undone_by)
+        raise OperationAlreadyUndone(undoneBy=row.undone_by)
     return content
 
 

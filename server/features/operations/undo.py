@@ -236,7 +236,7 @@ def _with_status(
         failures[UndoFailure.OPT_OUT_KEPT] = None
         return row
     if not account.by_admin:
-        raise Forbidden("admin", "write")
+        raise Forbidden(neededScope="admin", scope="write")
     if before not in OPTED_OUT and row.email_key in account.suppressed:
         raise SubscriberSuppressed
     return row._replace(status=int(before))

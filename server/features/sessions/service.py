@@ -7,6 +7,8 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, Protocol
 
+from google.protobuf.json_format import ParseDict
+
 from roster.v1 import sessions_pb2 as pb
 from roster.v1.sessions_pb2_grpc import SessionServiceServicer, SignInLinkServiceServicer
 
@@ -36,8 +38,7 @@ from ..accounts.rules import READ, hash_secret, is_well_formed
 from ..accounts.store_keys import Identity
 from ..audit import store as audit
 from . import rules, store
-from .messages import link_message, session_message
-from .store import KeyOfSession, SessionRow
+from .store import KeyOfSession, SessionRow, SignInLinkRow
 
 
 class Throttle(Protocol):
@@ -98,7 +99,7 @@ class SessionService(SessionServiceServicer):
         row = await self._database.write(
             partial(begin, account, secret_hash, hash_secret(token), ip)
         )
-        return pb.SignInResponse(session=session_message(row), token=token)
+        return pb.SignInResponse(session=_session(row), token=token)
 
     async def GetCurrentSession(
         self, _request: pb.GetCurrentSessionRequest, _context: Context
@@ -115,7 +116,7 @@ class SessionService(SessionServiceServicer):
             )
             session = store.find_session_or_none(account, credential, tx)
             if session is not None:
-                response.session.CopyFrom(session_message(session))
+                response.session.CopyFrom(_session(session))
             else:
                 key = store_keys.find_key(account, credential, tx)
                 response.api_key.CopyFrom(api_key_message(key))
@@ -147,7 +148,7 @@ class SessionService(SessionServiceServicer):
         read = partial(store.page_of_sessions, account_id(), page := page_in("sessions", request))
         rows, total, following = await self._database.read(read)
         return pb.ListSessionsResponse(
-            sessions=map(session_message, rows), **page.fields(total, following)
+            sessions=map(_session, rows), **page.fields(total, following)
         )
 
     async def DeleteSession(
@@ -161,7 +162,7 @@ class SessionService(SessionServiceServicer):
 
         def end(tx: Transaction) -> None:
             row = store.find_session(account, session_id, tx)
-            tx.record_change(before=session_message(row))
+            tx.record_change(before=_session(row))
             store.delete_session(account, session_id, tx)
 
         await self._database.write(end)
@@ -189,7 +190,7 @@ class SignInLinkService(SignInLinkServiceServicer):
             row = store.create_link(
                 account, request.name, request.scope, hash_secret(token), time, tx
             )
-            return pb.CreateSignInLinkResponse(sign_in_link=link_message(row), url=url)
+            return pb.CreateSignInLinkResponse(sign_in_link=_link(row), url=url)
 
         return await self._database.write(create)
 
@@ -200,7 +201,7 @@ class SignInLinkService(SignInLinkServiceServicer):
         read = partial(store.page_of_links, account_id(), page)
         rows, total, following = await self._database.read(read)
         return pb.ListSignInLinksResponse(
-            sign_in_links=map(link_message, rows), **page.fields(total, following)
+            sign_in_links=map(_link, rows), **page.fields(total, following)
         )
 
     async def DeleteSignInLink(
@@ -209,7 +210,7 @@ class SignInLinkService(SignInLinkServiceServicer):
         account, link_id = account_id(), checked_id(request.id, SignInLinkNotFound)
 
         def delete(tx: Transaction) -> None:
-            tx.record_change(before=link_message(store.find_link(account, link_id, tx)))
+            tx.record_change(before=_link(store.find_link(account, link_id, tx)))
             store.delete_link(account, link_id, tx)
 
         await self._database.write(delete)
@@ -222,7 +223,7 @@ def _identify(secret_hash: str, tx: Transaction) -> Identity:
     if identity is None or (identity.expires_at is not None and identity.expires_at <= tx.now):
         raise Unauthorized
     if identity.scope not in rules.SCOPES:
-        raise Forbidden(READ, identity.scope)
+        raise Forbidden(neededScope=READ, scope=identity.scope)
     return identity
 
 
@@ -256,3 +257,11 @@ def _record_creation(
         tx.new_id(), "session.created", by, session["id"], before=None, after=session, ip=ip
     )
     audit.add(account, [entry], tx)
+
+
+def _session(row: SessionRow) -> pb.Session:
+    return ParseDict(row.as_json(), pb.Session())
+
+
+def _link(row: SignInLinkRow) -> pb.SignInLink:
+    return ParseDict(row.as_json(), pb.SignInLink())

@@ -83,10 +83,10 @@ class Authorize(Interceptor):
             return
         caller = current()
         if not allows(caller.scope, call.method.scope):
-            raise Forbidden(call.method.scope, caller.scope)
+            raise Forbidden(neededScope=call.method.scope, scope=caller.scope)
         exceeds_scope = call.method.takes_forms and caller.scope != call.method.scope
         if exceeds_scope and any(name == FORM_KEY for name, _ in call.metadata):
-            raise ApiKeyScopeTooBroad(call.method.scope)
+            raise ApiKeyScopeTooBroad(neededScope=call.method.scope)
         if call.method.needs_verified_email and not caller.email_verified:
             raise EmailNotVerified
         if fault is not None:

@@ -51,8 +51,8 @@ class ConcurrencyLimit(Interceptor):
         self._is_open = False
         self._is_stopping = False
         self._calls = 0
-        # The watching streams are the second set.
-        self._streams: tuple[set[Call], set[Call]] = (set(), set())
+        # By whether they only watch.
+        self._streams: dict[bool, set[Call]] = {False: set(), True: set()}
 
     def open(self) -> None:
         """Accepts calls from now on."""
@@ -76,9 +76,9 @@ class ConcurrencyLimit(Interceptor):
         call.add_done_callback(streams.discard)
 
     def end_streams(self) -> None:
-        """Ends running and new streams as Unavailable, those of slow clients when they read on."""
+        """Ends running and new streams as Unavailable. Slow clients get it at their next read."""
         self._is_stopping = True
-        for call in self._streams[0] | self._streams[1]:
+        for call in self._streams[False] | self._streams[True]:
             call.cancel(ServiceStopping())
 
     def _release(self, _call: Call) -> None:
@@ -97,6 +97,6 @@ class StreamShare(Interceptor):
     def intercept(self, call: Call) -> None:
         key = call.account_id, call.method.name in _WATCHES
         if self._streams[key] >= MAX_STREAMS_OF_ACCOUNT:
-            raise StreamLimitReached(MAX_STREAMS_OF_ACCOUNT, STREAM_RETRY_SECONDS)
+            raise StreamLimitReached(STREAM_RETRY_SECONDS, limit=MAX_STREAMS_OF_ACCOUNT)
         self._streams[key] += 1
         call.add_done_callback(lambda _: self._streams.end(key))

@@ -162,7 +162,7 @@ def with_closest_bounds(tree: Any) -> Any:
 
 
 def bound_key(part: Any) -> Any:
-    """Returns what only one condition of a tree can have."""
+    """Returns a key that bounds of one column and operator share, of which one is kept."""
     return part._replace(values=()) if is_bound(part) else part
 
 

@@ -62,7 +62,7 @@ def begin(account_id: str, webhook_id: str, tx: Transaction) -> LeasedDelivery:
         now=tx.now,
     )
     if running >= MAX_IN_FLIGHT_PER_ENDPOINT:
-        raise TestDeliveryLimitReached(MAX_IN_FLIGHT_PER_ENDPOINT, RETRY_AFTER_SECONDS)
+        raise TestDeliveryLimitReached(RETRY_AFTER_SECONDS, limit=MAX_IN_FLIGHT_PER_ENDPOINT)
     record(account_id, [created(event_type, webhook)], tx)
     event = events.last(account_id, tx)
     lease = Lease(tx.new_id(), webhook_id, event.id, attempts=0, step=len(RETRY_DELAYS), fence=1)
