@@ -194,7 +194,7 @@ def preview(account: Account, page: str, language: str) -> Opened:
         status, headers, html = account.front.exchange("GET", path, account.key)
         return Opened(status, headers, html.decode())
     assert isinstance(account.front, GrpcFront)
-    request = links_pb2.GetPagePreviewRequest(page=page, language=language)  # type: ignore[arg-type]
+    request = links_pb2.GetPagePreviewRequest(page=page, language=language)
     metadata = [("authorization", f"Bearer {account.key}")]
     stub = account.front.stub("GetPagePreview")
     reply, call = stub.with_call(request, metadata=metadata, timeout=20)
