@@ -32,11 +32,10 @@ def is_json(start: bytes) -> bool | None:
     return text[:1] in b"{[" if text else None
 
 
-def csv_parser(fields: RequestRecords) -> CsvParser:
+def csv_parser(fields: RequestRecords, delimiter: str = "") -> CsvParser:
     assert fields.csv_field is not None
-    return CsvParser(
-        fields.csv_field, fields.charset_field.json_name if fields.charset_field else ""
-    )
+    charset_field = fields.charset_field.json_name if fields.charset_field else ""
+    return CsvParser(fields.csv_field, charset_field, delimiter)
 
 
 class _AnyParser:

@@ -113,8 +113,11 @@ class _Dialect:
 class CsvParser:
     """Parses a body of CSV into CsvLine messages. A malformed row does not end the stream."""
 
-    def __init__(self, field: str, charset_field: str = "") -> None:
-        """`charset_field` is the JSON name of the field that can name another encoding."""
+    def __init__(self, field: str, charset_field: str = "", delimiter: str = "") -> None:
+        """`charset_field` is the JSON name of the field that can name another encoding.
+
+        Without a delimiter, it is found out from the header.
+        """
         self._field = field
         self._charset_field = charset_field
         self.last_line = 0
@@ -130,6 +133,8 @@ class CsvParser:
         self._incomplete = bytearray()
         self._first_line = 0
         self._rereads = _MAX_REREADS
+        if delimiter:
+            self._set_delimiter(delimiter.encode())
 
     def feed(self, data: bytes) -> Iterator[Record | None]:
         self._rereads = min(_MAX_REREADS, self._rereads + _REREADS * len(data))

@@ -53,6 +53,26 @@ def test_file_of_a_former_provider_is_imported_in_four_actions(person: Person) -
     assert person.account.ok("ListSubscribers", filter="status = CONFIRMED")["total"] == 1204
 
 
+def test_delimiter_that_was_not_recognized_is_chosen(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    # The second row updates the person of the first one.
+    rows = "Email|First name\nada@example.com|A\nada@example.com|Ada\n"
+    drop(page, rows)
+    expect(page.get_by_role("alert")).to_be_visible()
+    check_view(person)
+
+    page.get_by_label("Separator").select_option("Vertical bar")
+
+    expect(page.get_by_role("heading", name="CSV with 2 rows.")).to_be_visible()
+    go_through(page)
+    expect(page.get_by_role("main").get_by_role("status")).to_contain_text(
+        "1 new person1 update of a person"
+    )
+    found = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
+    assert found["firstName"] == "Ada"
+
+
 def test_import_works_with_the_keyboard_only(person: Person) -> None:
     page, account = person.page, person.account
     # With a listener, the browser shows no dialog, which takes effect after a while.

@@ -180,6 +180,9 @@ def test_read_only_session_sees_filters_and_no_actions(person: Person) -> None:
     person.open("/segments")
     expect(page.get_by_role("row", name="VIPs")).to_be_visible()
     expect(page.get_by_role("link", name="New segment")).to_have_count(0)
+    person.open("/segments/new")
+    expect(page.get_by_text("Your session can read only.")).to_be_visible()
+    expect(page.get_by_label("Filter")).to_have_count(0)
 
 
 @pytest.mark.parametrize("person", [{"locale": "de-AT"}], indirect=True)

@@ -81,16 +81,50 @@ def test_scroll_position_survives_a_reload_and_back(crowd: Person) -> None:
     page = crowd.page
     page.get_by_role("grid").evaluate("grid => { grid.scrollTop = 600 * 36 }")
     expect(row(crowd, 601)).to_contain_text("p0601@")
-    page.wait_for_url("**#at=600")
+    page.wait_for_url(re.compile(r"/subscribers#at=01\w{24}$"))
 
     page.reload()
 
     expect(row(crowd, 600)).to_contain_text("p0602@")
     expect(row(crowd, 600)).to_be_in_viewport()
     row(crowd, 600).click()
-    page.wait_for_url(re.compile(r"/subscribers/01\w+#at=600"))
+    page.wait_for_url(re.compile(r"/subscribers/01\w+#at=01\w{24}$"))
     page.go_back()
     expect(row(crowd, 600)).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(
+    ("query", "index", "moved"),
+    [
+        ("", 600, 650),
+        ("order=email+desc", 600, 600),
+        ("filter=tags:early&order=email+asc", 200, 217),
+    ],
+)
+def test_pasted_address_shows_the_same_person_at_the_top(
+    person: Person, query: str, index: int, moved: int
+) -> None:
+    page, account = person.page, person.account
+    add_people(account, COUNT)
+    person.sign_in()
+    person.open(f"/subscribers?{query}")
+    page.get_by_role("grid").evaluate(f"grid => {{ grid.scrollTop = {index} * 36 }}")
+    expect(row(person, index)).to_contain_text("@example.com")
+    top = row(person, index).get_by_role("gridcell").nth(1).inner_text()
+    page.wait_for_url(re.compile(r"#at=01\w{24}$"))
+    address = page.url
+    new = [
+        {"email": f"a{number:02}@example.com", "tags": [("early", "vip", "vip")[number % 3]]}
+        for number in range(50)
+    ]
+    account.ok("BulkCreateSubscribers", subscribers=new)
+
+    page.goto("about:blank")
+    page.goto(address)
+
+    expect(row(person, moved)).to_contain_text(top)
+    expect(row(person, moved)).to_be_in_viewport()
+    expect(row(person, moved - 2)).not_to_be_in_viewport()
 
 
 def test_tabs_show_and_select_the_statuses_of_the_current_filter(crowd: Person) -> None:

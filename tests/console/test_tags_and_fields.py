@@ -112,7 +112,7 @@ def test_field_is_created_with_its_type_and_its_merge_tag_is_copied(person: Pers
     page.get_by_label("Fallback").fill("7")
     page.keyboard.press("Enter")
 
-    expect(row(person, "Favorite color")).to_contain_text("Number7")
+    expect(row(person, "Favorite color")).to_contain_text("Number07")
     page.get_by_role("button", name="Copy the merge tag of Favorite color").click()
     expect(page.get_by_text("Copied")).not_to_have_count(0)
     copied = page.evaluate("navigator.clipboard.readText()")
@@ -123,7 +123,7 @@ def test_field_is_created_with_its_type_and_its_merge_tag_is_copied(person: Pers
     dialog.get_by_label("Name").fill("Color")
     dialog.get_by_label("Fallback").fill("")
     dialog.get_by_role("button", name="Save").click()
-    expect(row(person, "Color")).to_contain_text("favorite_color}}NumberEdit")
+    expect(row(person, "Color")).to_contain_text("favorite_color}}Number0Edit")
     assert "fallback" not in account.ok("ListCustomFields")["customFields"][0]
 
 
@@ -136,7 +136,7 @@ def test_deletion_of_a_field_states_how_many_people_have_a_value(person: Person)
     account.ok("CreateSegment", name="Pro", filter='customFields.plan = "pro"')
     person.sign_in()
     person.open("/fields")
-    expect(row(person, "Plan")).to_contain_text("1 segment")
+    expect(row(person, "Plan")).to_contain_text("Text31 segment")
     page.get_by_role("link", name="Plan").click()
     expect(page.get_by_role("link", name="All 3", exact=True)).to_be_visible()
     page.go_back()

@@ -27,6 +27,71 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// A delimiter of CSV.
+type ImportOptions_Delimiter int32
+
+const (
+	// The comma, semicolon or tab that occurs most often in the header.
+	ImportOptions_DELIMITER_UNSPECIFIED ImportOptions_Delimiter = 0
+	// The comma.
+	ImportOptions_COMMA ImportOptions_Delimiter = 1
+	// The semicolon.
+	ImportOptions_SEMICOLON ImportOptions_Delimiter = 2
+	// The tab.
+	ImportOptions_TAB ImportOptions_Delimiter = 3
+	// The vertical bar.
+	ImportOptions_VERTICAL_BAR ImportOptions_Delimiter = 4
+	// The colon.
+	ImportOptions_COLON ImportOptions_Delimiter = 5
+)
+
+// Enum value maps for ImportOptions_Delimiter.
+var (
+	ImportOptions_Delimiter_name = map[int32]string{
+		0: "DELIMITER_UNSPECIFIED",
+		1: "COMMA",
+		2: "SEMICOLON",
+		3: "TAB",
+		4: "VERTICAL_BAR",
+		5: "COLON",
+	}
+	ImportOptions_Delimiter_value = map[string]int32{
+		"DELIMITER_UNSPECIFIED": 0,
+		"COMMA":                 1,
+		"SEMICOLON":             2,
+		"TAB":                   3,
+		"VERTICAL_BAR":          4,
+		"COLON":                 5,
+	}
+)
+
+func (x ImportOptions_Delimiter) Enum() *ImportOptions_Delimiter {
+	p := new(ImportOptions_Delimiter)
+	*p = x
+	return p
+}
+
+func (x ImportOptions_Delimiter) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ImportOptions_Delimiter) Descriptor() protoreflect.EnumDescriptor {
+	return file_roster_v1_imports_proto_enumTypes[0].Descriptor()
+}
+
+func (ImportOptions_Delimiter) Type() protoreflect.EnumType {
+	return &file_roster_v1_imports_proto_enumTypes[0]
+}
+
+func (x ImportOptions_Delimiter) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ImportOptions_Delimiter.Descriptor instead.
+func (ImportOptions_Delimiter) EnumDescriptor() ([]byte, []int) {
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{0, 0}
+}
+
 // The state of an import.
 type ImportJob_State int32
 
@@ -84,11 +149,11 @@ func (x ImportJob_State) String() string {
 }
 
 func (ImportJob_State) Descriptor() protoreflect.EnumDescriptor {
-	return file_roster_v1_imports_proto_enumTypes[0].Descriptor()
+	return file_roster_v1_imports_proto_enumTypes[1].Descriptor()
 }
 
 func (ImportJob_State) Type() protoreflect.EnumType {
-	return &file_roster_v1_imports_proto_enumTypes[0]
+	return &file_roster_v1_imports_proto_enumTypes[1]
 }
 
 func (x ImportJob_State) Number() protoreflect.EnumNumber {
@@ -100,7 +165,8 @@ func (ImportJob_State) EnumDescriptor() ([]byte, []int) {
 	return file_roster_v1_imports_proto_rawDescGZIP(), []int{1, 0}
 }
 
-// The options of an import: those of ImportSubscribers, which describes them, with the same names.
+// The options of an import: those of ImportSubscribers, which describes them, with the same names,
+// and the delimiter.
 type ImportOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Action for a row if a subscriber already has its email address. Default: FAIL.
@@ -138,6 +204,9 @@ type ImportOptions struct {
 	IsConfirmed bool `protobuf:"varint,20,opt,name=is_confirmed,json=isConfirmed,proto3" json:"is_confirmed,omitempty"`
 	// Origin of the consent of the people whom the import creates and whose rows state none.
 	ConsentSource string `protobuf:"bytes,21,opt,name=consent_source,json=consentSource,proto3" json:"consent_source,omitempty"`
+	// Delimiter of the CSV file, if it is not recognized. A first line of the file such as sep=; takes
+	// precedence, which ImportSubscribers reads too. Default: recognized from the header.
+	Delimiter     *ImportOptions_Delimiter `protobuf:"varint,22,opt,name=delimiter,proto3,enum=roster.v1.ImportOptions_Delimiter,oneof" json:"delimiter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -275,6 +344,13 @@ func (x *ImportOptions) GetConsentSource() string {
 		return x.ConsentSource
 	}
 	return ""
+}
+
+func (x *ImportOptions) GetDelimiter() ImportOptions_Delimiter {
+	if x != nil && x.Delimiter != nil {
+		return *x.Delimiter
+	}
+	return ImportOptions_DELIMITER_UNSPECIFIED
 }
 
 // The import of a file.
@@ -2295,7 +2371,8 @@ var File_roster_v1_imports_proto protoreflect.FileDescriptor
 
 const file_roster_v1_imports_proto_rawDesc = "" +
 	"\n" +
-	"\x17roster/v1/imports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x1droster/v1/custom_fields.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x1aroster/v1/operations.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xb1\b\n" +
+	"\x17roster/v1/imports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x1droster/v1/custom_fields.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x1aroster/v1/operations.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\x89\n" +
+	"\n" +
 	"\rImportOptions\x12U\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2\x19.roster.v1.Row.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01H\x00R\n" +
 	"onConflict\x88\x01\x01\x121\n" +
@@ -2321,11 +2398,21 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"nullTokens\x12\x1a\n" +
 	"\x01q\x18\x13 \x01(\tB\f\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01R\x01q\x12+\n" +
 	"\fis_confirmed\x18\x14 \x01(\bB\b\xaa\xb5\x18\x04trueR\visConfirmed\x12L\n" +
-	"\x0econsent_source\x18\x15 \x01(\tB%\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01\xaa\xb5\x18\x15Form on the home pageR\rconsentSourceB\x0e\n" +
+	"\x0econsent_source\x18\x15 \x01(\tB%\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01\xaa\xb5\x18\x15Form on the home pageR\rconsentSource\x12`\n" +
+	"\tdelimiter\x18\x16 \x01(\x0e2\".roster.v1.ImportOptions.DelimiterB\x19\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tSEMICOLON\xe0\xb5\x18\x01H\x04R\tdelimiter\x88\x01\x01\"f\n" +
+	"\tDelimiter\x12\x19\n" +
+	"\x15DELIMITER_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05COMMA\x10\x01\x12\r\n" +
+	"\tSEMICOLON\x10\x02\x12\a\n" +
+	"\x03TAB\x10\x03\x12\x10\n" +
+	"\fVERTICAL_BAR\x10\x04\x12\t\n" +
+	"\x05COLON\x10\x05B\x0e\n" +
 	"\f_on_conflictB\t\n" +
 	"\a_presetB\x12\n" +
 	"\x10_unknown_columnsB\x0e\n" +
-	"\f_date_format\"\xdd\x16\n" +
+	"\f_date_formatB\f\n" +
+	"\n" +
+	"_delimiter\"\xdd\x16\n" +
 	"\tImportJob\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x04name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vmembers.csvR\x04name\x12;\n" +
@@ -2542,126 +2629,128 @@ func file_roster_v1_imports_proto_rawDescGZIP() []byte {
 	return file_roster_v1_imports_proto_rawDescData
 }
 
-var file_roster_v1_imports_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_roster_v1_imports_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_roster_v1_imports_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_roster_v1_imports_proto_goTypes = []any{
-	(ImportJob_State)(0),               // 0: roster.v1.ImportJob.State
-	(*ImportOptions)(nil),              // 1: roster.v1.ImportOptions
-	(*ImportJob)(nil),                  // 2: roster.v1.ImportJob
-	(*CreateImportRequest)(nil),        // 3: roster.v1.CreateImportRequest
-	(*CreateImportResponse)(nil),       // 4: roster.v1.CreateImportResponse
-	(*UploadImportPartRequest)(nil),    // 5: roster.v1.UploadImportPartRequest
-	(*UploadImportPartResponse)(nil),   // 6: roster.v1.UploadImportPartResponse
-	(*ListImportsRequest)(nil),         // 7: roster.v1.ListImportsRequest
-	(*ListImportsResponse)(nil),        // 8: roster.v1.ListImportsResponse
-	(*GetImportRequest)(nil),           // 9: roster.v1.GetImportRequest
-	(*GetImportResponse)(nil),          // 10: roster.v1.GetImportResponse
-	(*UpdateImportRequest)(nil),        // 11: roster.v1.UpdateImportRequest
-	(*UpdateImportResponse)(nil),       // 12: roster.v1.UpdateImportResponse
-	(*StartImportRequest)(nil),         // 13: roster.v1.StartImportRequest
-	(*StartImportResponse)(nil),        // 14: roster.v1.StartImportResponse
-	(*CancelImportRequest)(nil),        // 15: roster.v1.CancelImportRequest
-	(*CancelImportResponse)(nil),       // 16: roster.v1.CancelImportResponse
-	(*UndoImportRequest)(nil),          // 17: roster.v1.UndoImportRequest
-	(*UndoImportResponse)(nil),         // 18: roster.v1.UndoImportResponse
-	(*WatchImportRequest)(nil),         // 19: roster.v1.WatchImportRequest
-	(*WatchImportResponse)(nil),        // 20: roster.v1.WatchImportResponse
-	(*ListImportFailuresRequest)(nil),  // 21: roster.v1.ListImportFailuresRequest
-	(*ListImportFailuresResponse)(nil), // 22: roster.v1.ListImportFailuresResponse
-	(*ImportFailure)(nil),              // 23: roster.v1.ImportFailure
-	(*DeleteImportRequest)(nil),        // 24: roster.v1.DeleteImportRequest
-	(*DeleteImportResponse)(nil),       // 25: roster.v1.DeleteImportResponse
-	(*ImportJob_Failure)(nil),          // 26: roster.v1.ImportJob.Failure
-	(*ImportJob_Column)(nil),           // 27: roster.v1.ImportJob.Column
-	(*ImportJob_Sample)(nil),           // 28: roster.v1.ImportJob.Sample
-	(*ImportJob_StatusCount)(nil),      // 29: roster.v1.ImportJob.StatusCount
-	nil,                                // 30: roster.v1.ImportJob.Sample.CustomFieldsEntry
-	(Row_OnConflict)(0),                // 31: roster.v1.Row.OnConflict
-	(Import_Preset)(0),                 // 32: roster.v1.Import.Preset
-	(UnknownColumns_Action)(0),         // 33: roster.v1.UnknownColumns.Action
-	(DateFormat_Order)(0),              // 34: roster.v1.DateFormat.Order
-	(*Error_Detail)(nil),               // 35: roster.v1.Error.Detail
-	(*ReasonCount)(nil),                // 36: roster.v1.ReasonCount
-	(*ImportSummary)(nil),              // 37: roster.v1.ImportSummary
-	(*Actor)(nil),                      // 38: roster.v1.Actor
-	(*timestamppb.Timestamp)(nil),      // 39: google.protobuf.Timestamp
-	(*httpbody.HttpBody)(nil),          // 40: google.api.HttpBody
-	(*Operation)(nil),                  // 41: roster.v1.Operation
-	(Export_Format)(0),                 // 42: roster.v1.Export.Format
-	(*CsvLine)(nil),                    // 43: roster.v1.CsvLine
-	(CustomField_DataType)(0),          // 44: roster.v1.CustomField.DataType
-	(Subscriber_Status)(0),             // 45: roster.v1.Subscriber.Status
-	(Row_Reason)(0),                    // 46: roster.v1.Row.Reason
+	(ImportOptions_Delimiter)(0),       // 0: roster.v1.ImportOptions.Delimiter
+	(ImportJob_State)(0),               // 1: roster.v1.ImportJob.State
+	(*ImportOptions)(nil),              // 2: roster.v1.ImportOptions
+	(*ImportJob)(nil),                  // 3: roster.v1.ImportJob
+	(*CreateImportRequest)(nil),        // 4: roster.v1.CreateImportRequest
+	(*CreateImportResponse)(nil),       // 5: roster.v1.CreateImportResponse
+	(*UploadImportPartRequest)(nil),    // 6: roster.v1.UploadImportPartRequest
+	(*UploadImportPartResponse)(nil),   // 7: roster.v1.UploadImportPartResponse
+	(*ListImportsRequest)(nil),         // 8: roster.v1.ListImportsRequest
+	(*ListImportsResponse)(nil),        // 9: roster.v1.ListImportsResponse
+	(*GetImportRequest)(nil),           // 10: roster.v1.GetImportRequest
+	(*GetImportResponse)(nil),          // 11: roster.v1.GetImportResponse
+	(*UpdateImportRequest)(nil),        // 12: roster.v1.UpdateImportRequest
+	(*UpdateImportResponse)(nil),       // 13: roster.v1.UpdateImportResponse
+	(*StartImportRequest)(nil),         // 14: roster.v1.StartImportRequest
+	(*StartImportResponse)(nil),        // 15: roster.v1.StartImportResponse
+	(*CancelImportRequest)(nil),        // 16: roster.v1.CancelImportRequest
+	(*CancelImportResponse)(nil),       // 17: roster.v1.CancelImportResponse
+	(*UndoImportRequest)(nil),          // 18: roster.v1.UndoImportRequest
+	(*UndoImportResponse)(nil),         // 19: roster.v1.UndoImportResponse
+	(*WatchImportRequest)(nil),         // 20: roster.v1.WatchImportRequest
+	(*WatchImportResponse)(nil),        // 21: roster.v1.WatchImportResponse
+	(*ListImportFailuresRequest)(nil),  // 22: roster.v1.ListImportFailuresRequest
+	(*ListImportFailuresResponse)(nil), // 23: roster.v1.ListImportFailuresResponse
+	(*ImportFailure)(nil),              // 24: roster.v1.ImportFailure
+	(*DeleteImportRequest)(nil),        // 25: roster.v1.DeleteImportRequest
+	(*DeleteImportResponse)(nil),       // 26: roster.v1.DeleteImportResponse
+	(*ImportJob_Failure)(nil),          // 27: roster.v1.ImportJob.Failure
+	(*ImportJob_Column)(nil),           // 28: roster.v1.ImportJob.Column
+	(*ImportJob_Sample)(nil),           // 29: roster.v1.ImportJob.Sample
+	(*ImportJob_StatusCount)(nil),      // 30: roster.v1.ImportJob.StatusCount
+	nil,                                // 31: roster.v1.ImportJob.Sample.CustomFieldsEntry
+	(Row_OnConflict)(0),                // 32: roster.v1.Row.OnConflict
+	(Import_Preset)(0),                 // 33: roster.v1.Import.Preset
+	(UnknownColumns_Action)(0),         // 34: roster.v1.UnknownColumns.Action
+	(DateFormat_Order)(0),              // 35: roster.v1.DateFormat.Order
+	(*Error_Detail)(nil),               // 36: roster.v1.Error.Detail
+	(*ReasonCount)(nil),                // 37: roster.v1.ReasonCount
+	(*ImportSummary)(nil),              // 38: roster.v1.ImportSummary
+	(*Actor)(nil),                      // 39: roster.v1.Actor
+	(*timestamppb.Timestamp)(nil),      // 40: google.protobuf.Timestamp
+	(*httpbody.HttpBody)(nil),          // 41: google.api.HttpBody
+	(*Operation)(nil),                  // 42: roster.v1.Operation
+	(Export_Format)(0),                 // 43: roster.v1.Export.Format
+	(*CsvLine)(nil),                    // 44: roster.v1.CsvLine
+	(CustomField_DataType)(0),          // 45: roster.v1.CustomField.DataType
+	(Subscriber_Status)(0),             // 46: roster.v1.Subscriber.Status
+	(Row_Reason)(0),                    // 47: roster.v1.Row.Reason
 }
 var file_roster_v1_imports_proto_depIdxs = []int32{
-	31, // 0: roster.v1.ImportOptions.on_conflict:type_name -> roster.v1.Row.OnConflict
-	32, // 1: roster.v1.ImportOptions.preset:type_name -> roster.v1.Import.Preset
-	33, // 2: roster.v1.ImportOptions.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	34, // 3: roster.v1.ImportOptions.date_format:type_name -> roster.v1.DateFormat.Order
-	0,  // 4: roster.v1.ImportJob.state:type_name -> roster.v1.ImportJob.State
-	1,  // 5: roster.v1.ImportJob.options:type_name -> roster.v1.ImportOptions
-	32, // 6: roster.v1.ImportJob.preset:type_name -> roster.v1.Import.Preset
-	27, // 7: roster.v1.ImportJob.columns:type_name -> roster.v1.ImportJob.Column
-	35, // 8: roster.v1.ImportJob.problems:type_name -> roster.v1.Error.Detail
-	28, // 9: roster.v1.ImportJob.sample:type_name -> roster.v1.ImportJob.Sample
-	29, // 10: roster.v1.ImportJob.statuses:type_name -> roster.v1.ImportJob.StatusCount
-	36, // 11: roster.v1.ImportJob.invalid:type_name -> roster.v1.ReasonCount
-	37, // 12: roster.v1.ImportJob.summary:type_name -> roster.v1.ImportSummary
-	26, // 13: roster.v1.ImportJob.error:type_name -> roster.v1.ImportJob.Failure
-	38, // 14: roster.v1.ImportJob.actor:type_name -> roster.v1.Actor
-	39, // 15: roster.v1.ImportJob.created_at:type_name -> google.protobuf.Timestamp
-	39, // 16: roster.v1.ImportJob.started_at:type_name -> google.protobuf.Timestamp
-	39, // 17: roster.v1.ImportJob.ended_at:type_name -> google.protobuf.Timestamp
-	39, // 18: roster.v1.ImportJob.expires_at:type_name -> google.protobuf.Timestamp
-	39, // 19: roster.v1.ImportJob.undo_expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 20: roster.v1.CreateImportRequest.options:type_name -> roster.v1.ImportOptions
-	2,  // 21: roster.v1.CreateImportResponse.import_job:type_name -> roster.v1.ImportJob
-	40, // 22: roster.v1.UploadImportPartRequest.part:type_name -> google.api.HttpBody
-	2,  // 23: roster.v1.UploadImportPartResponse.import_job:type_name -> roster.v1.ImportJob
-	2,  // 24: roster.v1.ListImportsResponse.imports:type_name -> roster.v1.ImportJob
-	2,  // 25: roster.v1.GetImportResponse.import_job:type_name -> roster.v1.ImportJob
-	1,  // 26: roster.v1.UpdateImportRequest.options:type_name -> roster.v1.ImportOptions
-	2,  // 27: roster.v1.UpdateImportResponse.import_job:type_name -> roster.v1.ImportJob
-	2,  // 28: roster.v1.StartImportResponse.import_job:type_name -> roster.v1.ImportJob
-	2,  // 29: roster.v1.CancelImportResponse.import_job:type_name -> roster.v1.ImportJob
-	41, // 30: roster.v1.UndoImportResponse.operation:type_name -> roster.v1.Operation
-	2,  // 31: roster.v1.WatchImportResponse.import_job:type_name -> roster.v1.ImportJob
-	42, // 32: roster.v1.ListImportFailuresRequest.format:type_name -> roster.v1.Export.Format
-	23, // 33: roster.v1.ListImportFailuresResponse.failures:type_name -> roster.v1.ImportFailure
-	43, // 34: roster.v1.ListImportFailuresResponse.lines:type_name -> roster.v1.CsvLine
-	35, // 35: roster.v1.ImportJob.Failure.details:type_name -> roster.v1.Error.Detail
-	44, // 36: roster.v1.ImportJob.Column.proposed_type:type_name -> roster.v1.CustomField.DataType
-	45, // 37: roster.v1.ImportJob.Sample.status:type_name -> roster.v1.Subscriber.Status
-	30, // 38: roster.v1.ImportJob.Sample.custom_fields:type_name -> roster.v1.ImportJob.Sample.CustomFieldsEntry
-	46, // 39: roster.v1.ImportJob.Sample.reason:type_name -> roster.v1.Row.Reason
-	45, // 40: roster.v1.ImportJob.StatusCount.status:type_name -> roster.v1.Subscriber.Status
-	3,  // 41: roster.v1.ImportService.CreateImport:input_type -> roster.v1.CreateImportRequest
-	5,  // 42: roster.v1.ImportService.UploadImportPart:input_type -> roster.v1.UploadImportPartRequest
-	7,  // 43: roster.v1.ImportService.ListImports:input_type -> roster.v1.ListImportsRequest
-	9,  // 44: roster.v1.ImportService.GetImport:input_type -> roster.v1.GetImportRequest
-	11, // 45: roster.v1.ImportService.UpdateImport:input_type -> roster.v1.UpdateImportRequest
-	13, // 46: roster.v1.ImportService.StartImport:input_type -> roster.v1.StartImportRequest
-	15, // 47: roster.v1.ImportService.CancelImport:input_type -> roster.v1.CancelImportRequest
-	17, // 48: roster.v1.ImportService.UndoImport:input_type -> roster.v1.UndoImportRequest
-	19, // 49: roster.v1.ImportService.WatchImport:input_type -> roster.v1.WatchImportRequest
-	21, // 50: roster.v1.ImportService.ListImportFailures:input_type -> roster.v1.ListImportFailuresRequest
-	24, // 51: roster.v1.ImportService.DeleteImport:input_type -> roster.v1.DeleteImportRequest
-	4,  // 52: roster.v1.ImportService.CreateImport:output_type -> roster.v1.CreateImportResponse
-	6,  // 53: roster.v1.ImportService.UploadImportPart:output_type -> roster.v1.UploadImportPartResponse
-	8,  // 54: roster.v1.ImportService.ListImports:output_type -> roster.v1.ListImportsResponse
-	10, // 55: roster.v1.ImportService.GetImport:output_type -> roster.v1.GetImportResponse
-	12, // 56: roster.v1.ImportService.UpdateImport:output_type -> roster.v1.UpdateImportResponse
-	14, // 57: roster.v1.ImportService.StartImport:output_type -> roster.v1.StartImportResponse
-	16, // 58: roster.v1.ImportService.CancelImport:output_type -> roster.v1.CancelImportResponse
-	18, // 59: roster.v1.ImportService.UndoImport:output_type -> roster.v1.UndoImportResponse
-	20, // 60: roster.v1.ImportService.WatchImport:output_type -> roster.v1.WatchImportResponse
-	22, // 61: roster.v1.ImportService.ListImportFailures:output_type -> roster.v1.ListImportFailuresResponse
-	25, // 62: roster.v1.ImportService.DeleteImport:output_type -> roster.v1.DeleteImportResponse
-	52, // [52:63] is the sub-list for method output_type
-	41, // [41:52] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	32, // 0: roster.v1.ImportOptions.on_conflict:type_name -> roster.v1.Row.OnConflict
+	33, // 1: roster.v1.ImportOptions.preset:type_name -> roster.v1.Import.Preset
+	34, // 2: roster.v1.ImportOptions.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	35, // 3: roster.v1.ImportOptions.date_format:type_name -> roster.v1.DateFormat.Order
+	0,  // 4: roster.v1.ImportOptions.delimiter:type_name -> roster.v1.ImportOptions.Delimiter
+	1,  // 5: roster.v1.ImportJob.state:type_name -> roster.v1.ImportJob.State
+	2,  // 6: roster.v1.ImportJob.options:type_name -> roster.v1.ImportOptions
+	33, // 7: roster.v1.ImportJob.preset:type_name -> roster.v1.Import.Preset
+	28, // 8: roster.v1.ImportJob.columns:type_name -> roster.v1.ImportJob.Column
+	36, // 9: roster.v1.ImportJob.problems:type_name -> roster.v1.Error.Detail
+	29, // 10: roster.v1.ImportJob.sample:type_name -> roster.v1.ImportJob.Sample
+	30, // 11: roster.v1.ImportJob.statuses:type_name -> roster.v1.ImportJob.StatusCount
+	37, // 12: roster.v1.ImportJob.invalid:type_name -> roster.v1.ReasonCount
+	38, // 13: roster.v1.ImportJob.summary:type_name -> roster.v1.ImportSummary
+	27, // 14: roster.v1.ImportJob.error:type_name -> roster.v1.ImportJob.Failure
+	39, // 15: roster.v1.ImportJob.actor:type_name -> roster.v1.Actor
+	40, // 16: roster.v1.ImportJob.created_at:type_name -> google.protobuf.Timestamp
+	40, // 17: roster.v1.ImportJob.started_at:type_name -> google.protobuf.Timestamp
+	40, // 18: roster.v1.ImportJob.ended_at:type_name -> google.protobuf.Timestamp
+	40, // 19: roster.v1.ImportJob.expires_at:type_name -> google.protobuf.Timestamp
+	40, // 20: roster.v1.ImportJob.undo_expires_at:type_name -> google.protobuf.Timestamp
+	2,  // 21: roster.v1.CreateImportRequest.options:type_name -> roster.v1.ImportOptions
+	3,  // 22: roster.v1.CreateImportResponse.import_job:type_name -> roster.v1.ImportJob
+	41, // 23: roster.v1.UploadImportPartRequest.part:type_name -> google.api.HttpBody
+	3,  // 24: roster.v1.UploadImportPartResponse.import_job:type_name -> roster.v1.ImportJob
+	3,  // 25: roster.v1.ListImportsResponse.imports:type_name -> roster.v1.ImportJob
+	3,  // 26: roster.v1.GetImportResponse.import_job:type_name -> roster.v1.ImportJob
+	2,  // 27: roster.v1.UpdateImportRequest.options:type_name -> roster.v1.ImportOptions
+	3,  // 28: roster.v1.UpdateImportResponse.import_job:type_name -> roster.v1.ImportJob
+	3,  // 29: roster.v1.StartImportResponse.import_job:type_name -> roster.v1.ImportJob
+	3,  // 30: roster.v1.CancelImportResponse.import_job:type_name -> roster.v1.ImportJob
+	42, // 31: roster.v1.UndoImportResponse.operation:type_name -> roster.v1.Operation
+	3,  // 32: roster.v1.WatchImportResponse.import_job:type_name -> roster.v1.ImportJob
+	43, // 33: roster.v1.ListImportFailuresRequest.format:type_name -> roster.v1.Export.Format
+	24, // 34: roster.v1.ListImportFailuresResponse.failures:type_name -> roster.v1.ImportFailure
+	44, // 35: roster.v1.ListImportFailuresResponse.lines:type_name -> roster.v1.CsvLine
+	36, // 36: roster.v1.ImportJob.Failure.details:type_name -> roster.v1.Error.Detail
+	45, // 37: roster.v1.ImportJob.Column.proposed_type:type_name -> roster.v1.CustomField.DataType
+	46, // 38: roster.v1.ImportJob.Sample.status:type_name -> roster.v1.Subscriber.Status
+	31, // 39: roster.v1.ImportJob.Sample.custom_fields:type_name -> roster.v1.ImportJob.Sample.CustomFieldsEntry
+	47, // 40: roster.v1.ImportJob.Sample.reason:type_name -> roster.v1.Row.Reason
+	46, // 41: roster.v1.ImportJob.StatusCount.status:type_name -> roster.v1.Subscriber.Status
+	4,  // 42: roster.v1.ImportService.CreateImport:input_type -> roster.v1.CreateImportRequest
+	6,  // 43: roster.v1.ImportService.UploadImportPart:input_type -> roster.v1.UploadImportPartRequest
+	8,  // 44: roster.v1.ImportService.ListImports:input_type -> roster.v1.ListImportsRequest
+	10, // 45: roster.v1.ImportService.GetImport:input_type -> roster.v1.GetImportRequest
+	12, // 46: roster.v1.ImportService.UpdateImport:input_type -> roster.v1.UpdateImportRequest
+	14, // 47: roster.v1.ImportService.StartImport:input_type -> roster.v1.StartImportRequest
+	16, // 48: roster.v1.ImportService.CancelImport:input_type -> roster.v1.CancelImportRequest
+	18, // 49: roster.v1.ImportService.UndoImport:input_type -> roster.v1.UndoImportRequest
+	20, // 50: roster.v1.ImportService.WatchImport:input_type -> roster.v1.WatchImportRequest
+	22, // 51: roster.v1.ImportService.ListImportFailures:input_type -> roster.v1.ListImportFailuresRequest
+	25, // 52: roster.v1.ImportService.DeleteImport:input_type -> roster.v1.DeleteImportRequest
+	5,  // 53: roster.v1.ImportService.CreateImport:output_type -> roster.v1.CreateImportResponse
+	7,  // 54: roster.v1.ImportService.UploadImportPart:output_type -> roster.v1.UploadImportPartResponse
+	9,  // 55: roster.v1.ImportService.ListImports:output_type -> roster.v1.ListImportsResponse
+	11, // 56: roster.v1.ImportService.GetImport:output_type -> roster.v1.GetImportResponse
+	13, // 57: roster.v1.ImportService.UpdateImport:output_type -> roster.v1.UpdateImportResponse
+	15, // 58: roster.v1.ImportService.StartImport:output_type -> roster.v1.StartImportResponse
+	17, // 59: roster.v1.ImportService.CancelImport:output_type -> roster.v1.CancelImportResponse
+	19, // 60: roster.v1.ImportService.UndoImport:output_type -> roster.v1.UndoImportResponse
+	21, // 61: roster.v1.ImportService.WatchImport:output_type -> roster.v1.WatchImportResponse
+	23, // 62: roster.v1.ImportService.ListImportFailures:output_type -> roster.v1.ListImportFailuresResponse
+	26, // 63: roster.v1.ImportService.DeleteImport:output_type -> roster.v1.DeleteImportResponse
+	53, // [53:64] is the sub-list for method output_type
+	42, // [42:53] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_imports_proto_init() }
@@ -2690,7 +2779,7 @@ func file_roster_v1_imports_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_imports_proto_rawDesc), len(file_roster_v1_imports_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,

@@ -30,9 +30,46 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class ImportOptions(_message.Message):
-    """The options of an import: those of ImportSubscribers, which describes them, with the same names."""
+    """The options of an import: those of ImportSubscribers, which describes them, with the same names,
+    and the delimiter.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
+
+    class _Delimiter:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _DelimiterEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ImportOptions._Delimiter.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        DELIMITER_UNSPECIFIED: ImportOptions._Delimiter.ValueType  # 0
+        """The comma, semicolon or tab that occurs most often in the header."""
+        COMMA: ImportOptions._Delimiter.ValueType  # 1
+        """The comma."""
+        SEMICOLON: ImportOptions._Delimiter.ValueType  # 2
+        """The semicolon."""
+        TAB: ImportOptions._Delimiter.ValueType  # 3
+        """The tab."""
+        VERTICAL_BAR: ImportOptions._Delimiter.ValueType  # 4
+        """The vertical bar."""
+        COLON: ImportOptions._Delimiter.ValueType  # 5
+        """The colon."""
+
+    class Delimiter(_Delimiter, metaclass=_DelimiterEnumTypeWrapper):
+        """A delimiter of CSV."""
+
+    DELIMITER_UNSPECIFIED: ImportOptions.Delimiter.ValueType  # 0
+    """The comma, semicolon or tab that occurs most often in the header."""
+    COMMA: ImportOptions.Delimiter.ValueType  # 1
+    """The comma."""
+    SEMICOLON: ImportOptions.Delimiter.ValueType  # 2
+    """The semicolon."""
+    TAB: ImportOptions.Delimiter.ValueType  # 3
+    """The tab."""
+    VERTICAL_BAR: ImportOptions.Delimiter.ValueType  # 4
+    """The vertical bar."""
+    COLON: ImportOptions.Delimiter.ValueType  # 5
+    """The colon."""
 
     ON_CONFLICT_FIELD_NUMBER: _builtins.int
     CHARSET_FIELD_NUMBER: _builtins.int
@@ -49,6 +86,7 @@ class ImportOptions(_message.Message):
     Q_FIELD_NUMBER: _builtins.int
     IS_CONFIRMED_FIELD_NUMBER: _builtins.int
     CONSENT_SOURCE_FIELD_NUMBER: _builtins.int
+    DELIMITER_FIELD_NUMBER: _builtins.int
     on_conflict: _rows_pb2.Row.OnConflict.ValueType
     """Action for a row if a subscriber already has its email address. Default: FAIL."""
     charset: _builtins.str
@@ -77,6 +115,10 @@ class ImportOptions(_message.Message):
     """
     consent_source: _builtins.str
     """Origin of the consent of the people whom the import creates and whose rows state none."""
+    delimiter: Global___ImportOptions.Delimiter.ValueType
+    """Delimiter of the CSV file, if it is not recognized. A first line of the file such as sep=; takes
+    precedence, which ImportSubscribers reads too. Default: recognized from the header.
+    """
     @_builtins.property
     def column_map(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Fields of columns of the CSV file, each as COLUMN=FIELD. At most 200."""
@@ -117,13 +159,16 @@ class ImportOptions(_message.Message):
         q: _builtins.str = ...,
         is_confirmed: _builtins.bool = ...,
         consent_source: _builtins.str = ...,
+        delimiter: Global___ImportOptions.Delimiter.ValueType | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_date_format", b"_date_format", "_on_conflict", b"_on_conflict", "_preset", b"_preset", "_unknown_columns", b"_unknown_columns", "date_format", b"date_format", "on_conflict", b"on_conflict", "preset", b"preset", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_date_format", b"_date_format", "_delimiter", b"_delimiter", "_on_conflict", b"_on_conflict", "_preset", b"_preset", "_unknown_columns", b"_unknown_columns", "date_format", b"date_format", "delimiter", b"delimiter", "on_conflict", b"on_conflict", "preset", b"preset", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_date_format", b"_date_format", "_on_conflict", b"_on_conflict", "_preset", b"_preset", "_unknown_columns", b"_unknown_columns", "add_tags", b"add_tags", "charset", b"charset", "column_map", b"column_map", "consent_source", b"consent_source", "date_format", b"date_format", "filter", b"filter", "ignore_columns", b"ignore_columns", "is_confirmed", b"is_confirmed", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "q", b"q", "segment_id", b"segment_id", "status_map", b"status_map", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_date_format", b"_date_format", "_delimiter", b"_delimiter", "_on_conflict", b"_on_conflict", "_preset", b"_preset", "_unknown_columns", b"_unknown_columns", "add_tags", b"add_tags", "charset", b"charset", "column_map", b"column_map", "consent_source", b"consent_source", "date_format", b"date_format", "delimiter", b"delimiter", "filter", b"filter", "ignore_columns", b"ignore_columns", "is_confirmed", b"is_confirmed", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "q", b"q", "segment_id", b"segment_id", "status_map", b"status_map", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__date_format: _TypeAlias = _typing.Literal["date_format"]  # noqa: Y015
     _WhichOneofArgType__date_format: _TypeAlias = _typing.Literal["_date_format", b"_date_format"]  # noqa: Y015
+    _WhichOneofReturnType__delimiter: _TypeAlias = _typing.Literal["delimiter"]  # noqa: Y015
+    _WhichOneofArgType__delimiter: _TypeAlias = _typing.Literal["_delimiter", b"_delimiter"]  # noqa: Y015
     _WhichOneofReturnType__on_conflict: _TypeAlias = _typing.Literal["on_conflict"]  # noqa: Y015
     _WhichOneofArgType__on_conflict: _TypeAlias = _typing.Literal["_on_conflict", b"_on_conflict"]  # noqa: Y015
     _WhichOneofReturnType__preset: _TypeAlias = _typing.Literal["preset"]  # noqa: Y015
@@ -132,6 +177,8 @@ class ImportOptions(_message.Message):
     _WhichOneofArgType__unknown_columns: _TypeAlias = _typing.Literal["_unknown_columns", b"_unknown_columns"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__date_format) -> _WhichOneofReturnType__date_format | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__delimiter) -> _WhichOneofReturnType__delimiter | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__on_conflict) -> _WhichOneofReturnType__on_conflict | None: ...
     @_typing.overload

@@ -232,8 +232,8 @@ class ImportServiceServicer:
         cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
         until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
         text/csv with the columns of the file and line, reason and field: correct it and import it with
-        the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
-        begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+        the same options. The CSV is always in UTF-8. If the options have a charset, it begins with a
+        byte order mark, which takes precedence. It has commas, or the delimiter of the options. For a file of JSON, the text of the row
         is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

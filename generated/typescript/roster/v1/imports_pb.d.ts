@@ -22,7 +22,8 @@ import type { CsvLine } from "./http_pb.js";
 export declare const file_roster_v1_imports: GenFile;
 
 /**
- * The options of an import: those of ImportSubscribers, which describes them, with the same names.
+ * The options of an import: those of ImportSubscribers, which describes them, with the same names,
+ * and the delimiter.
  *
  * @generated from message roster.v1.ImportOptions
  */
@@ -136,6 +137,14 @@ export declare type ImportOptions = Message<"roster.v1.ImportOptions"> & {
    * @generated from field: string consent_source = 21;
    */
   consentSource: string;
+
+  /**
+   * Delimiter of the CSV file, if it is not recognized. A first line of the file such as sep=; takes
+   * precedence, which ImportSubscribers reads too. Default: recognized from the header.
+   *
+   * @generated from field: optional roster.v1.ImportOptions.Delimiter delimiter = 22;
+   */
+  delimiter?: ImportOptions_Delimiter | undefined;
 };
 
 /**
@@ -143,6 +152,60 @@ export declare type ImportOptions = Message<"roster.v1.ImportOptions"> & {
  * Use `create(ImportOptionsSchema)` to create a new message.
  */
 export declare const ImportOptionsSchema: GenMessage<ImportOptions>;
+
+/**
+ * A delimiter of CSV.
+ *
+ * @generated from enum roster.v1.ImportOptions.Delimiter
+ */
+export enum ImportOptions_Delimiter {
+  /**
+   * The comma, semicolon or tab that occurs most often in the header.
+   *
+   * @generated from enum value: DELIMITER_UNSPECIFIED = 0;
+   */
+  DELIMITER_UNSPECIFIED = 0,
+
+  /**
+   * The comma.
+   *
+   * @generated from enum value: COMMA = 1;
+   */
+  COMMA = 1,
+
+  /**
+   * The semicolon.
+   *
+   * @generated from enum value: SEMICOLON = 2;
+   */
+  SEMICOLON = 2,
+
+  /**
+   * The tab.
+   *
+   * @generated from enum value: TAB = 3;
+   */
+  TAB = 3,
+
+  /**
+   * The vertical bar.
+   *
+   * @generated from enum value: VERTICAL_BAR = 4;
+   */
+  VERTICAL_BAR = 4,
+
+  /**
+   * The colon.
+   *
+   * @generated from enum value: COLON = 5;
+   */
+  COLON = 5,
+}
+
+/**
+ * Describes the enum roster.v1.ImportOptions.Delimiter.
+ */
+export declare const ImportOptions_DelimiterSchema: GenEnum<ImportOptions_Delimiter>;
 
 /**
  * The import of a file.
@@ -1499,8 +1562,8 @@ export declare const ImportService: GenService<{
    * cells, which have the reason DROPPED_CELLS. After a dry run, they are the rows that would fail,
    * until the import is started, or its options are changed. Over HTTP the response is NDJSON, or
    * text/csv with the columns of the file and line, reason and field: correct it and import it with
-   * the same options. The CSV is always in UTF-8 and has commas. If the options have a charset, it
-   * begins with a byte order mark, which takes precedence. For a file of JSON, the text of the row
+   * the same options. The CSV is always in UTF-8. If the options have a charset, it begins with a
+   * byte order mark, which takes precedence. It has commas, or the delimiter of the options. For a file of JSON, the text of the row
    * is the column text. Content-Disposition has a name. Fails with IMPORT_NOT_FOUND.
    *
    * @generated from rpc roster.v1.ImportService.ListImportFailures

@@ -348,6 +348,7 @@ export interface ImportOptions {
   q?: string | null;
   isConfirmed?: boolean | null;
   consentSource?: string | null;
+  delimiter?: "COMMA" | "SEMICOLON" | "TAB" | "VERTICAL_BAR" | "COLON" | null;
 }
 
 export interface CreateImportResponse {
@@ -402,6 +403,7 @@ export interface ImportOptionsOutput {
   q: string;
   isConfirmed: boolean;
   consentSource: string;
+  delimiter?: "COMMA" | "SEMICOLON" | "TAB" | "VERTICAL_BAR" | "COLON";
 }
 
 export interface ImportJobColumn {

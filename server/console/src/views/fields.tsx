@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { notify } from "../announce.ts";
 import { call } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
@@ -9,7 +10,7 @@ import { UsedBy, UsesLost } from "../components/used_by.tsx";
 import { useLoaded } from "../load.ts";
 import { href } from "../router.ts";
 import { canWrite, session } from "../session.ts";
-import { named, parts, plural, t } from "../texts.ts";
+import { named, number, parts, plural, t } from "../texts.ts";
 import { AttributeTabs, RowMenu } from "./attributes/parts.tsx";
 
 const TYPES = ["TEXT", "NUMBER", "BOOLEAN", "DATE"] as const;
@@ -18,6 +19,29 @@ const LIMIT = 100;
 
 type Open = { field?: CustomField; what: "edit" | "delete" };
 
+/** The number of people with a value of each field by its key, which are counted one after another. */
+function useTotals(fields: CustomField[] | undefined): ReadonlyMap<string, number> {
+  const totals = useSignal<ReadonlyMap<string, number>>(new Map());
+  useEffect(() => {
+    const request = new AbortController();
+    const { signal } = request;
+    async function count(): Promise<void> {
+      for (const { key } of fields ?? []) {
+        const { total } = await call("GET /api/statistics", { query: withValue(key), signal });
+        totals.value = new Map([...totals.value, [key, total]]);
+      }
+    }
+    void count().catch(() => {});
+    return () => request.abort();
+  }, [fields]);
+  return totals.value;
+}
+
+/** Returns the parameters for the people with a value. */
+function withValue(key: string): { filter: string } {
+  return { filter: `customFields.${key}:*` };
+}
+
 /** The custom fields with their types, fallbacks and merge tags. */
 export function Fields() {
   const open = useSignal<Open | null>(null);
@@ -25,6 +49,7 @@ export function Fields() {
     const query = { limit: LIMIT, include: ["USED_BY" as const] };
     return (await call("GET /api/custom-fields", { query, signal })).customFields;
   });
+  const totals = useTotals(loaded.data);
   const close = () => (open.value = null);
   // The server refuses changes of fields until then.
   const isVerified = session.value?.account.emailVerified;
@@ -52,6 +77,9 @@ export function Fields() {
                 <tr>
                   <th scope="col">{t("column.name")}</th>
                   <th scope="col">{t("field.type")}</th>
+                  <th scope="col" class="number">
+                    {t("people")}
+                  </th>
                   <th scope="col" class="wide">
                     {t("field.fallback")}
                   </th>
@@ -69,7 +97,7 @@ export function Fields() {
                     <th scope="row" class="grow">
                       <a
                         class="cut"
-                        href={href(`/subscribers?filter=${encodeURIComponent(`customFields.${field.key}:*`)}`)}
+                        href={href(`/subscribers?filter=${encodeURIComponent(withValue(field.key).filter)}`)}
                       >
                         <bdi dir="auto">{field.label}</bdi>
                       </a>
@@ -78,6 +106,9 @@ export function Fields() {
                       </code>
                     </th>
                     <td>{named("dataType", field.dataType)}</td>
+                    <td class="number">
+                      {totals.has(field.key) ? number(totals.get(field.key) ?? 0) : <span class="count skeleton" />}
+                    </td>
                     <td class="wide short">
                       <bdi class="cut" dir="auto" title={field.fallback}>
                         {field.fallback}
@@ -165,8 +196,7 @@ function DeleteField({
   onDeleted: () => void;
 }) {
   const total = useLoaded(async (signal) => {
-    const query = { filter: `customFields.${field.key}:*` };
-    return (await call("GET /api/statistics", { query, signal })).total;
+    return (await call("GET /api/statistics", { query: withValue(field.key), signal })).total;
   });
   return (
     <FormDialog

@@ -27,6 +27,7 @@ import { AddFilter, FilterChips, useFilterEditor } from "./subscribers/filter_ch
 import { withParentheses } from "./subscribers/filter_parts.ts";
 import { focusHeader, Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
 import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from "./subscribers/list.ts";
+import { rememberRow, startRow } from "./subscribers/position.ts";
 import { SearchActions } from "./subscribers/search_actions.tsx";
 import { SearchBox, searchText } from "./subscribers/search_box.tsx";
 import { SegmentBar } from "./subscribers/segment_bar.tsx";
@@ -65,6 +66,8 @@ export function Subscribers({ id = "" }: Parameters) {
   const endsRange = useRef(false);
   // Counts the ranges for which rows are loaded.
   const ranges = useRef(0);
+  // The row at the top when a list is shown first.
+  const start = useRef(0);
   const opensSingle = useRef(false);
   const edits = useRef(false);
   const opensMenu = useRef(false);
@@ -90,7 +93,11 @@ export function Subscribers({ id = "" }: Parameters) {
   useEffect(() => {
     const request = new AbortController();
     isLoading.value = true;
-    SubscriberList.load(wanted, startRow(), request.signal)
+    startRow(wanted, request.signal)
+      .then((row) => {
+        start.current = row;
+        return SubscriberList.load(wanted, row, request.signal);
+      })
       .then((loaded) => {
         if (list.value && JSON.stringify(list.value.query) !== key) {
           active.value = -1;
@@ -382,7 +389,7 @@ export function Subscribers({ id = "" }: Parameters) {
             columns={columns.value}
             rowHeight={rowHeight}
             active={active.value}
-            startRow={startRow()}
+            startRow={start.current}
             selected={selected.value}
             openId={openId}
             orderBy={wanted.orderBy}
@@ -395,7 +402,7 @@ export function Subscribers({ id = "" }: Parameters) {
             }}
             onSelectLoaded={() => selectLoaded(false)}
             onSort={(order) => go(withQuery({ order: order === "createdAt desc" ? "" : order }))}
-            onRest={rememberRow}
+            onRest={(row) => void rememberRow(rows, row)}
           />
         )}
         {rows?.error.value ? (
@@ -441,14 +448,4 @@ function Loading() {
       ))}
     </div>
   );
-}
-
-/** The row in the fragment of the address: `#at=1200`. */
-function startRow(): number {
-  return Number(new URLSearchParams(location.hash.slice(1)).get("at")) || 0;
-}
-
-function rememberRow(row: number): void {
-  const url = location.pathname + location.search + (row ? `#at=${row}` : "");
-  if (url !== location.pathname + location.search + location.hash) history.replaceState(null, "", url);
 }

@@ -68,12 +68,13 @@ class FileReader(Generic[Read]):
         charset: str,
         read: Callable[[FileMessage], Read],
         *,
+        delimiter: str = "",
         max_rows: int = MAX_ROWS,
     ) -> None:
         """`read` is called with each message in the thread that parsed it.
 
-        A message has at most `max_rows` rows, which can be changed for the next ones. Raises
-        ValidationError for an unknown charset.
+        Without a delimiter, that of CSV is recognized. A message has at most `max_rows` rows,
+        which can be changed for the next ones. Raises ValidationError for an unknown charset.
         """
         self._open = open_file
         self._read = read
@@ -83,6 +84,7 @@ class FileReader(Generic[Read]):
         # The name of the file in a ZIP archive, once it is read.
         self.names: list[str] = []
         self._charset = charset
+        self._delimiter = delimiter
         self._converter = check_charset(charset)
         self._parser: CsvParser | NdjsonParser | None = None
 
@@ -113,11 +115,11 @@ class FileReader(Generic[Read]):
                 async for text in texts:
                     if self._parser is None:
                         text = start = start + text
-                        self._parser = _parser_for(start)
+                        self._parser = _parser_for(start, self._delimiter)
                     if self._parser is not None:
                         async for read in self._parsed(self._parser, self._parser.feed(text)):
                             yield read
-            self._parser = self._parser or csv_parser(_FIELDS)
+            self._parser = self._parser or csv_parser(_FIELDS, self._delimiter)
             async for read in self._parsed(self._parser, self._parser.finish()):
                 yield read
         except RequestError as error:
@@ -171,12 +173,12 @@ def check_charset(charset: str) -> Converter:
         raise _converted(error) from None
 
 
-def _parser_for(start: bytes) -> CsvParser | NdjsonParser | None:
+def _parser_for(start: bytes, delimiter: str) -> CsvParser | NdjsonParser | None:
     """Returns the parser for a file by its first bytes, or None if they are too few."""
     has_json = is_json(start)
     if has_json is None and len(start) < MAX_RECORD_BYTES:
         return None
-    return NdjsonParser(_FIELDS) if has_json else csv_parser(_FIELDS)
+    return NdjsonParser(_FIELDS) if has_json else csv_parser(_FIELDS, delimiter)
 
 
 def _next_message(

@@ -37,7 +37,7 @@ from ..row_filter import RowFilter
 from ..row_reader import Batch, RowReader, split_header
 from .file_reader import FileMessage, FileReader
 from .job_inspection import file_of
-from .messages import request_of
+from .messages import delimiter_of, request_of
 from .store import ImportRow
 
 # The rows of a step before the weight of its rows is known.
@@ -92,7 +92,8 @@ class ImportRun:
         self._may_create = bool(request.job.get("mayCreateFields"))
         is_update = options.on_conflict is OnConflict.UPDATE
         self.max_rows = MAX_ROWS_OF_AN_UPDATE if is_update else MAX_ROWS
-        self._file = FileReader(file_of(files, account_id, job), message.charset, self._read)
+        file, delimiter = file_of(files, account_id, job), delimiter_of(job.options)
+        self._file = FileReader(file, message.charset, self._read, delimiter=delimiter)
         self._parts = self._file.messages()
         self.reader = RowReader(options, row_filter)
         if not progress.dry_run:

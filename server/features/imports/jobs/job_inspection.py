@@ -31,7 +31,7 @@ from ..messages import Options
 from . import store
 from .file_reader import FileReader, check_charset
 from .inspection import Inspection, as_details
-from .messages import options_of, request_of
+from .messages import delimiter_of, options_of, request_of
 from .rules import Progress, State
 from .runs import Runs
 from .store import ImportRow
@@ -125,7 +125,8 @@ class InspectionRun:
             self._problem, self.has_ended = error, True
             options, charset = Options(pb.ImportSubscribersRequest()), ""
         self._inspection = Inspection(account_id, options, fields)
-        self._reader = FileReader(file_of(files, account_id, job), charset, self._inspection.add)
+        file, delimiter = file_of(files, account_id, job), delimiter_of(job.options)
+        self._reader = FileReader(file, charset, self._inspection.add, delimiter=delimiter)
         self._messages = self._reader.messages()
 
     @property

@@ -19,6 +19,14 @@ from ...operations.store import OperationRow
 from .rules import Progress, State
 from .store import ImportRow
 
+_DELIMITERS = {
+    pb.ImportOptions.COMMA: ",",
+    pb.ImportOptions.SEMICOLON: ";",
+    pb.ImportOptions.TAB: "\t",
+    pb.ImportOptions.VERTICAL_BAR: "|",
+    pb.ImportOptions.COLON: ":",
+}
+
 
 def import_job(row: ImportRow, operation: OperationRow | None) -> pb.ImportJob:
     """Returns an import as the API does, given its operation if it has ended."""
@@ -76,6 +84,11 @@ def request_of(text: str) -> subscribers_pb2.ImportSubscribersRequest:
     """Returns stored options as those of ImportSubscribers, whose fields have the same numbers."""
     serialized = options_of(text).SerializeToString()
     return subscribers_pb2.ImportSubscribersRequest.FromString(serialized)
+
+
+def delimiter_of(text: str) -> str:
+    """Returns the delimiter of stored options; empty if it is recognized from the file."""
+    return _DELIMITERS.get(options_of(text).delimiter, "")
 
 
 def summary_of(progress: Progress) -> subscribers_pb2.ImportSummary:

@@ -45,6 +45,7 @@ from . import store
 from .file_reader import check_charset
 from .messages import (
     check_problems,
+    delimiter_of,
     import_job,
     listed_job,
     options_of,
@@ -273,9 +274,11 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
         ending = f".failures.{'csv' if is_csv else 'ndjson'}"
         name = disposition(PurePath(row.name).stem, ending)
         await accept(context, ("content-disposition", name))
+        delimiter = delimiter_of(row.options)
         if is_csv:
             # The charset of the options applies to a file without the mark.
-            header = csv_header(_header(row), has_bom=bool(options_of(row.options).charset))
+            has_bom = bool(options_of(row.options).charset)
+            header = csv_header(_header(row), has_bom=has_bom, delimiter=delimiter)
             yield pb.ListImportFailuresResponse(lines=[header])
         # A dry run that was canceled has no results.
         after = 0 if row.started_at is not None else None
@@ -286,7 +289,7 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
             for each in rows:
                 if is_csv:
                     reason = [str(each.line), each.reason, each.field]
-                    reply.lines.add(cells=[*each.cells, *reason])
+                    reply.lines.add(cells=[*each.cells, *reason], delimiter=delimiter)
                 else:
                     reply.failures.add(**each._asdict())
             if rows:

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { call, randomKey } from "../../api/client.ts";
-import type { CustomField, ImportOptions } from "../../api/types.ts";
+import type { CustomField, ImportJob, ImportOptions } from "../../api/types.ts";
 import { Problem } from "../../components/form_dialog.tsx";
 import { address, go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
@@ -26,6 +26,8 @@ const CHARSETS: Record<string, string> = {
   gb18030: "Chinese",
   "mac-roman": "Mac OS Roman",
 };
+
+const DELIMITERS = ["COMMA", "SEMICOLON", "TAB", "VERTICAL_BAR", "COLON"] as const;
 
 /** The first step: what the columns of the file become. */
 export function ColumnsStep({
@@ -132,6 +134,8 @@ export function ColumnsStep({
   );
   const lacksHeader = job.columns.some(({ name }) => /^\S+@\S+\.\S+$/.test(name.trim()));
   const lacksEmail = job.problems.some(({ field, code }) => field === "email" && code === "REQUIRED");
+  // The delimiter may be another one.
+  const isOneColumn = lacksEmail && job.columns.length === 1;
   return (
     <form
       class="step"
@@ -143,7 +147,7 @@ export function ColumnsStep({
       <h2 id="step" tabIndex={-1}>
         <FileWords job={job} />
       </h2>
-      <Reading options={options} onChoose={choose} isOpen={others.length > 0} />
+      <Reading job={job} options={options} onChoose={choose} isOpen={others.length > 0 || isOneColumn} />
       {others.map(({ field, message }) => (
         <p key={`${field} ${message}`} class="part-error" role="alert">
           {problemText(`${field} ${message}`.trim())}
@@ -209,16 +213,18 @@ function FileWords({ job }: Pick<StepProps, "job">) {
   }
   if (format === "json") return <>{parts("import.json", { count })}</>;
   if (!rows) return <>{t("import.noRows")}</>;
-  const separator = { ";": "semicolon", "\t": "tab", ",": "comma" }[delimiter];
-  return separator ? <>{parts(`import.csv.${separator}` as "import.csv.comma", { count })}</> : <>{t("import.noRows")}</>;
+  const separator = { ";": "semicolon", "\t": "tab", ",": "comma" }[delimiter] ?? "other";
+  return <>{parts(`import.csv.${separator}` as "import.csv.comma", { count })}</>;
 }
 
 /** Options for reading the file, for those that were not recognized. */
 function Reading({
+  job,
   options,
   onChoose,
   isOpen,
 }: {
+  job: ImportJob;
   options: ImportOptions;
   onChoose: (options: ImportOptions) => void;
   isOpen: boolean;
@@ -244,6 +250,26 @@ function Reading({
             ))}
           </select>
         </label>
+        {job.format === "csv" && (
+          <label class="field">
+            {t("import.delimiter")}
+            <select
+              value={options.delimiter ?? ""}
+              onChange={(event) => {
+                const delimiter = (event.currentTarget.value || null) as ImportOptions["delimiter"];
+                // The columns are others.
+                onChoose({ ...options, delimiter, columnMap: [], ignoreColumns: [] });
+              }}
+            >
+              <option value="">{t("import.recognize")}</option>
+              {DELIMITERS.map((name) => (
+                <option key={name} value={name}>
+                  {t(`import.delimiter.${name}`)}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
         <label class="field">
           {t("import.service")}
           <select

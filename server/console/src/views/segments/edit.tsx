@@ -26,7 +26,11 @@ export function NewSegment() {
   return (
     <div class="page">
       <h1>{t("segment.new")}</h1>
-      <Form start={{ name: "", filter, description: "" }} save={create} />
+      {canWrite.value ? (
+        <Form start={{ name: "", filter, description: "" }} save={create} />
+      ) : (
+        <p class="warning">{t("readOnly")}</p>
+      )}
     </div>
   );
 }

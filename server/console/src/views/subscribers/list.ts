@@ -170,7 +170,7 @@ export class SubscriberList {
   }
 }
 
-function pageOf(index: number): number {
+export function pageOf(index: number): number {
   return Math.floor(index / PAGE);
 }
 

@@ -1,0 +1,52 @@
+// The scroll position of the list: the person at its top, who is in the fragment of the address.
+
+import { ApiError, call } from "../../api/client.ts";
+import { quoted } from "./conditions.ts";
+import { PAGE, pageOf, pageQuery, type Query, type SubscriberList } from "./list.ts";
+import { searched } from "./selection.ts";
+
+/** Pages that are searched for the person, because others can have the same place in the order. */
+const SEARCHED = 10;
+/** The person at the top of the list that was shown last, and their row. */
+let top = { id: "", row: 0 };
+let latest = 0;
+
+/** Adds the person at the top of the list to the address: `#at=01M7Y2MPAQ036JVMBN3RCKGA5K`. */
+export async function rememberRow(list: SubscriberList, row: number): Promise<void> {
+  const before = location.href;
+  latest = row;
+  // The row can be loading still.
+  const id = row ? (list.row(row) ?? (await list.range(row, row).catch(() => []))[0])?.id : "";
+  if (id === undefined || latest !== row || location.href !== before) return;
+  top = { id, row };
+  const url = location.pathname + location.search + (id ? `#at=${id}` : "");
+  if (url !== location.pathname + location.search + location.hash) history.replaceState(null, "", url);
+}
+
+/** Returns the row of the person in the address; 0 without one, or if there is no such person. */
+export async function startRow(query: Query, signal: AbortSignal): Promise<number> {
+  const id = new URLSearchParams(location.hash.slice(1)).get("at") ?? "";
+  if (!id || id === top.id) return id ? top.row : 0;
+  try {
+    return await find(id, query, signal);
+  } catch (error) {
+    if (error instanceof ApiError) return 0;
+    throw error;
+  }
+}
+
+async function find(id: string, query: Query, signal: AbortSignal): Promise<number> {
+  const { subscriber } = await call("GET /api/subscribers/{id}", { path: { id }, signal });
+  const [field = "", direction] = query.orderBy.split(" ");
+  const value: unknown = subscriber[field as "email"];
+  if (typeof value !== "string") return 0;
+  const before = `${field} ${direction === "desc" ? ">" : "<"} ${quoted(value)}`;
+  const { total } = await call("GET /api/statistics", { query: searched(query, [before]), signal });
+  for (let page = pageOf(total); page < pageOf(total) + SEARCHED; page += 1) {
+    const { subscribers } = await call("GET /api/subscribers", { query: pageQuery(query, page, "NONE"), signal });
+    const at = subscribers.findIndex((each) => each.id === id);
+    if (at >= 0) return page * PAGE + at;
+    if (subscribers.length < PAGE) break;
+  }
+  return total;
+}
