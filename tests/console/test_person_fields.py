@@ -229,6 +229,19 @@ def test_error_of_a_field_is_shown_next_to_it(person: Person) -> None:
     assert field.get_attribute("aria-invalid") == "true"
 
 
+@pytest.mark.parametrize("person", [{"locale": "de-DE"}], indirect=True)
+def test_error_of_a_field_is_in_the_language_of_the_person(person: Person) -> None:
+    subscriber_id = add_person(person.account)["id"]
+    add_person(person.account, email="bob@example.com")
+    person.sign_in()
+    field = show(person, subscriber_id).get_by_label("E-Mail", exact=True)
+
+    for text, reason in (("x", "Falsches Format, "), ("bob@example.com", "Eine andere Person")):
+        field.fill(text)
+        person.page.keyboard.press("Enter")
+        expect(panel(person).get_by_role("alert")).to_contain_text(reason)
+
+
 def test_custom_fields_are_edited_by_their_types(person: Person) -> None:
     account = person.account
     for label, data_type in {

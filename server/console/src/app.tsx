@@ -207,7 +207,7 @@ function Notice() {
   if (!notice.value) return null;
   const { text, action } = notice.value;
   return (
-    <div class="notice">
+    <section class="notice" aria-label={t("notice")}>
       <span dir="auto">{text}</span>
       {action && (
         <button
@@ -223,6 +223,6 @@ function Notice() {
       <button type="button" class="plain" aria-label={t("close")} onClick={() => (notice.value = null)}>
         <Icon name="close" />
       </button>
-    </div>
+    </section>
   );
 }

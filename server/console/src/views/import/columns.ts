@@ -166,11 +166,17 @@ export function typeOf(
   { proposedType, examples }: ImportJobColumn,
   { dateFormat }: ImportOptions,
 ): { dataType: CustomField["dataType"]; order?: "DMY" | "MDY" } {
+  const isNumeric = examples.some((text) => NUMERIC.test(text.trim()));
+  if (proposedType !== "DATE" || dateFormat || !isNumeric) return { dataType: proposedType };
+  const order = orderOf(examples);
+  return order ? { dataType: "DATE", order } : { dataType: "TEXT" };
+}
+
+/** Returns the order of day and month that dates such as 31.12.2024 have, if a day is larger than 12. */
+export function orderOf(examples: readonly string[]): "DMY" | "MDY" | undefined {
   const numeric = examples.map((text) => NUMERIC.exec(text.trim())).filter((found) => found !== null);
-  if (proposedType !== "DATE" || dateFormat || !numeric.length) return { dataType: proposedType };
-  if (numeric.some(([, first]) => Number(first) > 12)) return { dataType: "DATE", order: "DMY" };
-  if (numeric.some(([, , second]) => Number(second) > 12)) return { dataType: "DATE", order: "MDY" };
-  return { dataType: "TEXT" };
+  if (numeric.some(([, first]) => Number(first) > 12)) return "DMY";
+  return numeric.some(([, , second]) => Number(second) > 12) ? "MDY" : undefined;
 }
 
 /** Returns options with the fields that the names of undecided columns state in other languages. */

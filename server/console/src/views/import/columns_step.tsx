@@ -7,7 +7,7 @@ import { Problem } from "../../components/form_dialog.tsx";
 import { address, go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
 import { ColumnList } from "./column_list.tsx";
-import { decided, decidedAsNew, decisions, hasProblem, labelOf, NEW, NEW_TEXT, suggested, typeOf, unclearDates } from "./columns.ts";
+import { decided, decidedAsNew, decisions, hasProblem, labelOf, NEW, NEW_TEXT, orderOf, suggested, typeOf, unclearDates } from "./columns.ts";
 import { UnclearDates } from "./repairs.tsx";
 import { Sample } from "./sample.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
@@ -74,7 +74,14 @@ export function ColumnsStep({
     else next.delete(String(index + 1));
     go(withQuery({ text: [...next].join(".") }), { replace: true });
     const isNew = choice === NEW || choice === NEW_TEXT;
-    choose(isNew ? decidedAsNew(options, all, one, choice, job.format) : decided(options, one, choice, job.format));
+    let changed = isNew ? decidedAsNew(options, all, one, choice, job.format) : decided(options, one, choice, job.format);
+    const order = orderOf(one.column.examples);
+    if (!options.dateFormat && order && unclearDates([{ ...one, choice }], fields).length) {
+      // It is shown, and can be changed.
+      asksOrder.current = true;
+      changed = { ...changed, dateFormat: order };
+    }
+    choose(changed);
   }
 
   function chooseRest(choice: string): void {

@@ -5,7 +5,7 @@ import { ApiError } from "../../api/client.ts";
 import type { CustomField } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { session } from "../../session.ts";
-import { errorText, parts, t } from "../../texts.ts";
+import { detailText, errorText, parts, t } from "../../texts.ts";
 import { type Changes, Conflict, type PersonData } from "./person_data.ts";
 
 const SAVED_TIME = 3_000;
@@ -160,7 +160,10 @@ function Editor({
       if (problem instanceof Conflict) theirs.value = String(problem.theirs ?? "");
       else if (!(problem instanceof ApiError)) error.value = errorText(problem);
       // After the person has signed in again, leaving the field saves it.
-      else if (problem.status !== 401 || !isShown.current) error.value = problem.details[0]?.message ?? errorText(problem);
+      else if (problem.status !== 401 || !isShown.current) {
+        const [detail] = problem.code === "ValidationError" ? problem.details : [];
+        error.value = detail ? detailText({ ...detail, field: "" }) : errorText(problem);
+      }
       if (!isShown.current) reportLoss();
     }
     isBusy.value = false;

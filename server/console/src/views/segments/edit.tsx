@@ -26,6 +26,11 @@ export function NewSegment() {
   return (
     <div class="page">
       <h1>{t("segment.new")}</h1>
+      {canWrite.value && !filter && (
+        <p class="hint">
+          {parts("segment.inList", { list: <a href={href("/subscribers")}>{t("subscribers.title")}</a> })}
+        </p>
+      )}
       {canWrite.value ? (
         <Form start={{ name: "", filter, description: "" }} save={create} />
       ) : (
