@@ -34,8 +34,8 @@ def messages_of(error: Any) -> list[str]:
         (
             "ListOperations",
             {"type": 99},
-            "must be one of SUBSCRIBERS_BATCH, WEBHOOK_REPLAY, SUBSCRIBERS_UNDO, SUBSCRIBERS_IMPORT,"
-            " SUBSCRIBERS_EXPORT, IMPORT_INSPECTION",
+            "must be one of SUBSCRIBERS_BATCH, WEBHOOK_REPLAY, SUBSCRIBERS_UNDO,"
+            " SUBSCRIBERS_IMPORT, SUBSCRIBERS_EXPORT, IMPORT_INSPECTION",
         ),
         (
             "ListTags",
