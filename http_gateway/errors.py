@@ -220,7 +220,9 @@ def call_error_response(
     more = headers.response_headers(failed.trailing_metadata() or (), policy.headers)
     error = call_error(failed, policy.errors)
     for detail in error.details:
-        detail.field = in_headers.get(detail.field, detail.field)
+        # An unknown field was sent as a member of the body, not as the header.
+        if detail.code != "UNKNOWN_FIELD":
+            detail.field = in_headers.get(detail.field, detail.field)
     return response(error, request_id, more, close=close)
 
 

@@ -51,9 +51,9 @@ async def submitted(request: Request, reader: FormReader) -> Form:
     """Returns the submitted form. Its content is not checked yet. Raises RequestError."""
     data = await body.read(request, any_type=True)
     text = data.decode(errors="replace")
-    keys = [(FORM_KEY, printable(key)) for key in reader.values(text, reader.key)]
-    redirect = next(iter(reader.values(text, reader.redirect)), "")
-    return Form(data, tuple(keys), redirect)
+    keys, redirects = reader.values(text, reader.key, reader.redirect)
+    metadata = tuple((FORM_KEY, printable(key)) for key in keys)
+    return Form(data, metadata, next(iter(redirects), ""))
 
 
 def text_of(form: Form, request: Request) -> str:

@@ -49,13 +49,13 @@ class FormReader(QueryReader):
         if violations:
             raise validation_error(violations)
 
-    def values(self, text: str, name: str) -> list[str]:
-        """Returns the values of a field. The form may be invalid."""
+    def values(self, text: str, *names: str) -> list[list[str]]:
+        """Returns the values of each of some fields. The form may be invalid."""
         try:
             pairs = parse_qsl(text, errors="replace", max_num_fields=MAX_PARAMETERS)
         except ValueError:
-            return []
-        return [value for key, value in pairs if key == name]
+            pairs = []
+        return [[value for key, value in pairs if key == name] for name in names]
 
     def _find(self, name: str) -> Parameter | None:
         head, _, key = name.partition(".")

@@ -1,7 +1,8 @@
 """Unpacks a body that is a ZIP archive.
 
 The list of the files in an archive is at its end, so the body is stored in a temporary file without
-a name until the call ends. Its size and the number of archives at once are limited.
+a name until the call ends. Its size and that of all archives at once are limited. Their number is
+not, because a client that sends slowly would keep others from importing theirs.
 """
 
 from __future__ import annotations
@@ -10,10 +11,9 @@ import asyncio
 import logging
 import tempfile
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
 from typing import IO
 
-from ..request_errors import RequestError, request_error, single_violation
+from ..request_errors import request_error, single_violation
 from .archives import ArchiveError, content, is_archive, may_be_archive
 
 log = logging.getLogger(__name__)
@@ -21,15 +21,16 @@ log = logging.getLogger(__name__)
 # Media types of archives. A body of another supported type can be an archive too.
 MEDIA_TYPES = {"application/zip", "application/x-zip-compressed", "application/octet-stream"}
 MAX_ARCHIVE_BYTES = 256 << 20
-MAX_ARCHIVES = 4
-_IN_MEMORY_BYTES = 1 << 20
+MAX_STORED_BYTES = 4 * MAX_ARCHIVE_BYTES
+# Small, because every stream can be an archive.
+_IN_MEMORY_BYTES = 64 << 10
 
 
 class Unpacking:
     """Yields a body, or the content of the file in it if it is an archive."""
 
-    # The archives of this process that are stored now.
-    stored = 0
+    # The bytes of the archives that this process stores now.
+    stored_bytes = 0
 
     def __init__(self, body: AsyncGenerator[bytes, None]) -> None:
         self._body = body
@@ -52,28 +53,29 @@ class Unpacking:
 
     async def unpacked(self) -> AsyncGenerator[bytes, None]:
         """Yields the content of the archive. Raises RequestError."""
-        with self._file() as file:
-            size = 0
-            async for data in self.pieces():
-                size += len(data)
-                if size > MAX_ARCHIVE_BYTES:
-                    raise _too_large()
-                await asyncio.to_thread(_write, file, data)
-            chunks = content(file, self.names)
-            while chunk := await asyncio.to_thread(_next, chunks):
-                yield chunk
-
-    @contextmanager
-    def _file(self) -> Iterator[IO[bytes]]:
-        if Unpacking.stored >= MAX_ARCHIVES:
-            message = f"{MAX_ARCHIVES} archives are being imported. Try again, or unpack it first."
-            raise request_error("UNAVAILABLE", message, close=True)
-        Unpacking.stored += 1
+        size = 0
         try:
             with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file:
-                yield file
+                async for data in self.pieces():
+                    size += len(data)
+                    Unpacking.stored_bytes += len(data)
+                    _check_sizes(size)
+                    await asyncio.to_thread(_write, file, data)
+                chunks = content(file, self.names)
+                while chunk := await asyncio.to_thread(_next, chunks):
+                    yield chunk
         finally:
-            Unpacking.stored -= 1
+            Unpacking.stored_bytes -= size
+
+
+def _check_sizes(size: int) -> None:
+    """Raises RequestError if an archive of so many bytes, or all together, are too large."""
+    if size > MAX_ARCHIVE_BYTES:
+        message = f"An archive must be at most {MAX_ARCHIVE_BYTES >> 20} MiB. Unpack it first."
+        raise request_error("PAYLOAD_TOO_LARGE", message, close=True)
+    if Unpacking.stored_bytes > MAX_STORED_BYTES:
+        message = "Large archives are being imported. Try again, or unpack it first."
+        raise request_error("UNAVAILABLE", message, close=True)
 
 
 def _write(file: IO[bytes], data: bytes) -> None:
@@ -90,8 +92,3 @@ def _next(chunks: Iterator[bytes]) -> bytes:
         return next(chunks, b"")
     except ArchiveError as error:
         raise single_violation("INVALID_FORMAT", str(error)) from None
-
-
-def _too_large() -> RequestError:
-    message = f"An archive must be at most {MAX_ARCHIVE_BYTES >> 20} MiB. Unpack it first."
-    return request_error("PAYLOAD_TOO_LARGE", message, close=True)

@@ -130,7 +130,7 @@ class Forbidden(RosterError):
     """The scope of the key does not include the needed one."""
 
     reason = "FORBIDDEN"
-    message = "This operation needs the scope {neededScope}; the API key has {scope}."
+    message = "This operation needs the scope {neededScope}; the caller has {scope}."
 
 
 class ApiKeyScopeTooBroad(RosterError):

@@ -32,6 +32,12 @@ def messages_of(error: Any) -> list[str]:
             "must be desc, as in orderBy, or absent",
         ),
         (
+            "ListOperations",
+            {"type": 99},
+            "must be one of SUBSCRIBERS_BATCH, WEBHOOK_REPLAY, SUBSCRIBERS_UNDO,"
+            " SUBSCRIBERS_IMPORT, SUBSCRIBERS_EXPORT, IMPORT_INSPECTION",
+        ),
+        (
             "ListTags",
             {"pageToken": "x"},
             "must be the token of the next page from the previous response, with the same filters"
@@ -135,7 +141,7 @@ def test_forbidden_names_the_needed_scope_and_that_of_the_key(account: Account) 
         ("read", "RenderMergeTags", {"subscriberId": ANY_ID, "body": "{{confirmUrl}}"}, "write"),
     ):
         error = account.with_key(account.new_key(scope)).fails("Forbidden", rpc, **request_)
-        message = f"This operation needs the scope {needed}; the API key has {scope}."
+        message = f"This operation needs the scope {needed}; the caller has {scope}."
         assert error.body["error"]["message"] == message
 
 

@@ -160,6 +160,15 @@ def test_if_match_is_rejected_where_it_would_be_ignored(account: Account, rpc: s
     assert template.startswith(("/c/", "/u/")) or response.violations == violations
 
 
+@over_http
+def test_etag_in_a_body_is_an_unknown_field(account: Account) -> None:
+    named, _ = create(account, "TagService")
+
+    response = send(account, "PATCH", f"/api/tags/{named['id']}", {"etag": "*"})
+
+    assert response.violations == [("etag", "UNKNOWN_FIELD")]
+
+
 @pytest.mark.parametrize("field", ["firstName", "email", "tags"])
 def test_of_concurrent_changes_with_one_etag_exactly_one_succeeds(
     account: Account, field: str

@@ -25,8 +25,9 @@ from ..messages import HTML, Context
 from .base import add_trailing_metadata
 from .observe import enter_request
 
-# Details are sent in metadata, whose size is limited.
-MAX_DETAIL_BYTES = 120
+# Details are sent in metadata, whose size is limited. Each text has at least so many bytes, and
+# more if there are fewer than MAX_DETAILS details.
+MIN_DETAIL_BYTES = 120
 
 
 async def abort(context: Context, error: RosterError) -> NoReturn:
@@ -60,15 +61,17 @@ def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
     info = error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN, metadata=error.metadata)
     details: list[Message] = [info]
     if error.details:
+        faults = error.details[:MAX_DETAILS]
+        max_bytes = MIN_DETAIL_BYTES * MAX_DETAILS // len(faults)
         details.append(
             error_details_pb2.BadRequest(
                 field_violations=[
                     error_details_pb2.BadRequest.FieldViolation(
-                        field=_truncate(detail.field),
-                        description=_truncate(detail.message),
+                        field=_truncate(detail.field, max_bytes),
+                        description=_truncate(detail.message, max_bytes),
                         reason=detail.code,
                     )
-                    for detail in error.details[:MAX_DETAILS]
+                    for detail in faults
                 ]
             )
         )
@@ -86,11 +89,11 @@ def status_of(error: RosterError, request_id: str) -> status_pb2.Status:
     return status_pb2.Status(code=_code(error.reason), message=error.message, details=packed)
 
 
-def _truncate(text: str) -> str:
-    """Limits a text to MAX_DETAIL_BYTES of UTF-8."""
-    if len(text) <= MAX_DETAIL_BYTES // 4:
+def _truncate(text: str, max_bytes: int) -> str:
+    """Limits a text to a number of bytes of UTF-8."""
+    if len(text) <= max_bytes // 4:
         return text
-    return text.encode()[:MAX_DETAIL_BYTES].decode(errors="ignore")
+    return text.encode()[:max_bytes].decode(errors="ignore")
 
 
 @cache

@@ -235,21 +235,43 @@ def test_temporary_file_of_an_archive_is_removed_if_the_client_disconnects(
 
     with_gateway("in-process", leave, Exchange=handlers.exchange)
 
-    assert Unpacking.stored == 0
+    assert Unpacking.stored_bytes == 0
 
 
-def test_archives_are_limited_in_size_and_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_are_limited_in_size_each_and_together(monkeypatch: pytest.MonkeyPatch) -> None:
     body = zipped(a__json=ITEMS)
 
     async def send(runner: web.ServerRunner) -> ReceivedResponse:
         return await post(runner, "/exchange", body, "application/zip")
 
-    monkeypatch.setattr(unpacking, "MAX_ARCHIVE_BYTES", len(body) - 1)
-    too_large = with_gateway("in-process", send, Exchange=echo)
-    monkeypatch.setattr(unpacking, "MAX_ARCHIVES", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(unpacking, "MAX_ARCHIVE_BYTES", len(body) - 1)
+        too_large = with_gateway("in-process", send, Exchange=echo)
+    monkeypatch.setattr(unpacking, "MAX_STORED_BYTES", len(body) - 1)
     too_many = with_gateway("in-process", send, Exchange=echo)
 
     assert (too_large.status, too_many.status) == (413, 503)
+
+
+def test_archives_that_do_not_end_keep_no_other_from_being_imported() -> None:
+    body = zipped(a__json=ITEMS)
+    part = body[:-9]
+
+    async def send(runner: web.ServerRunner) -> ReceivedResponse:
+        clients = [await Client.to(runner) for _ in range(8)]
+        for client in clients:
+            await client.begin("POST", "/exchange", Content_Type="application/zip")
+            await client.send(part)
+        while Unpacking.stored_bytes < len(clients) * len(part):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        got = await post(runner, "/exchange", body, "application/zip")
+        for client in clients:
+            client.disconnect()
+        return got
+
+    got = with_gateway("in-process", send, Exchange=echo)
+
+    assert got.status == 200
 
 
 @each_channel
