@@ -100,6 +100,35 @@ def test_undo_of_an_import_deletes_who_it_created_and_returns_who_it_updated(
     account.fails("SubscriberSuppressed", "CreateSubscriber", email="opted.out@example.com")
 
 
+def test_undo_of_an_import_keeps_people_who_were_added_again(account: Account) -> None:
+    names = ("alone", "bulk", "failed", "skipped", "updated", "upserted", "withdrawn")
+    job = run_file(account, "\n".join(["email", *(f"{name}@example.com" for name in names)]))
+
+    def import_again(name: str, on_conflict: str) -> Job:
+        return run_file(account, f"email\n{name}@example.com\n", onConflict=on_conflict)
+
+    for _ in range(2):
+        import_again("skipped", "SKIP")
+        import_again("updated", "UPDATE")
+    import_again("failed", "FAIL")
+    undo(account, import_again("withdrawn", "SKIP"))
+    rows = [{"email": "bulk@example.com"}]
+    account.ok("BulkCreateSubscribers", subscribers=rows, onConflict="SKIP")
+    account.ok("UpdateSubscriber", id="upserted@example.com", allowMissing=True)
+
+    undone = undo(account, job)
+
+    assert counts(undone) == (3, 0, {"CHANGED_SINCE": 4})
+    kept = ("bulk", "skipped", "updated", "upserted")
+    assert sorted(emails(account)) == [f"{name}@example.com" for name in kept]
+    sources = {}
+    for name in kept:
+        history = account.ok("ListSubscriberHistory", id=f"{name}@example.com")["history"]
+        assert [entry["type"] for entry in history] == ["ADDED_AGAIN", "CREATED"]
+        sources[name] = history[0]["source"]
+    assert sources == {"bulk": "API", "skipped": "IMPORT", "updated": "IMPORT", "upserted": "API"}
+
+
 def test_an_import_is_undone_once_by_either_call(account: Account) -> None:
     job = run_file(account, "email\nada@example.com\n")
     assert job["undoExpiresAt"] > job["endedAt"]

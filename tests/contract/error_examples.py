@@ -72,6 +72,7 @@ NOT_TRIGGERED: dict[str, errors.RosterError | RequestError] = {
     "OPERATION_NOT_ENDED": errors.OperationNotEnded(),
     "UNDO_EXPIRED": errors.UndoExpired(hours=UNDO_MILLISECONDS // 3_600_000),
     "EXPORT_NOT_READY": errors.ExportNotReady(),
+    "DownloadExport PRECONDITION_FAILED": errors.PreconditionFailed(),
     "RANGE_NOT_SATISFIABLE": errors.RangeNotSatisfiable(size=204_800),
     "IMPORT_LIMIT_REACHED": errors.ImportLimitReached(MAX_OPEN),
     "DeleteImport IMPORT_STATE_CONFLICT": errors.ImportStateConflict(

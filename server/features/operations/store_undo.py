@@ -21,7 +21,7 @@ from ..custom_fields.store import types as custom_field_types
 from ..events.rules import EventType
 from ..subscribers.counters.store_statistics import StatisticChanges
 from ..subscribers.fields import Status, SubscriberRow
-from ..subscribers.history import Source
+from ..subscribers.history import EntryType, Source
 from ..subscribers.rules import STATUS_EVENT_TYPES
 from ..subscribers.store import SubscriberStore
 from ..subscribers.store_attached import attach, detach, replace_values
@@ -32,6 +32,7 @@ from ..suppressions.store import Suppressions
 from ..tags.store import names_of
 from .rules import UNDO_MILLISECONDS, BatchRequest, JobRequest, UndoRequest
 from .store import OperationRow, create_undo
+from .store import find_each as find_operations
 from .undo import Account, Undone, tag_ids_in, undone, undone_creation
 
 # The history of a subscriber is read from this time before the operation, in milliseconds, because
@@ -143,6 +144,21 @@ def _undone(
     created: set[str] = set()
     if request.is_of_import:
         created = created_by(account_id, ids, operation_id, tx)
+        again = {
+            entry.operation_id
+            for id_ in created
+            for entry in histories.get(id_, ())
+            if entry.type is EntryType.ADDED_AGAIN and entry.operation_id
+        }
+        others = find_operations(account_id, sorted(again), tx) if again else {}
+        # What an import stated that was undone itself keeps no one.
+        withdrawn = {id_ for id_, each in others.items() if each.undone_by is not None}
+        for id_ in created & histories.keys():
+            histories[id_] = [
+                entry
+                for entry in histories[id_]
+                if entry.type is not EntryType.ADDED_AGAIN or entry.operation_id not in withdrawn
+            ]
     rows = find_each(account_id, sorted({*own, *created}), tx)
     keys = [each.email_key for each in rows.values()]
     tag_ids = {tag_id for entries in own.values() for tag_id in tag_ids_in(entries)}

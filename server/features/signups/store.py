@@ -22,7 +22,7 @@ from ..subscribers.linked import LinkedSubscriber, urls_of
 from ..subscribers.models import Subscriber
 from ..subscribers.rules import CONFIRMABLE, NewSubscriber
 from ..subscribers.store import SubscriberStore
-from ..subscribers.store_history import record_repeated_signup
+from ..subscribers.store_history import record_added_again
 from ..subscribers.store_reading import IN_ACCOUNT, find_or_none, ids_by_address
 from ..suppressions.store import Suppressions
 from ..tags import store as tags
@@ -106,7 +106,8 @@ class SignupStore:
             keys.add(f"{user}@{GMAIL_DOMAINS[0]}")
         is_suppressed = bool(self._suppressions.suppressed_among(account_id, keys, tx))
         is_recent = has_recent_event(account_id, ids, _EVENT_TYPES, tx.now - REPEAT_TIME, tx)
-        record_repeated_signup(account_id, existing.id if existing else "", tx)
+        found = [existing.id if existing else ""]
+        record_added_again(account_id, found, Source.SELF_SERVICE, tx)
         if is_suppressed:
             return
         if existing is None:

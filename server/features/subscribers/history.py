@@ -10,12 +10,13 @@ SUPPRESSION_LIFTED  {"reason": "Asked to be subscribed again"}
 OPT_OUT_REPEATED    {"from": "CONFIRMED", "to": "UNSUBSCRIBED", "stated": "UNSUBSCRIBED",
                      "revision": 1763695996247000}
 SIGNED_UP_AGAIN     {}
+ADDED_AGAIN         {}
 
 The consent source and the reason are absent if the caller did not state them. A change by an
 operation also has what its undo compares: `tagIds` by name, or the `revision` of a status. Earlier
-versions do not know the last two types. An OPT_OUT_REPEATED is stored as the STATUS_CHANGED before
-it, with what was stated and the last revision of the account, and a SIGNED_UP_AGAIN as a
-FIELDS_CHANGED without fields.
+versions do not know the last three types. An OPT_OUT_REPEATED is stored as the STATUS_CHANGED
+before it, with what was stated and the last revision of the account, and the last two as a
+FIELDS_CHANGED without fields, by the person or by others.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ class EntryType(StrEnum):
     OPT_OUT_REPEATED = "OPT_OUT_REPEATED"
     # The person signed up, but an import had created the subscriber.
     SIGNED_UP_AGAIN = "SIGNED_UP_AGAIN"
+    # A call or another import stated the subscriber, but an import had created it.
+    ADDED_AGAIN = "ADDED_AGAIN"
 
 
 class Entry(NamedTuple):
@@ -105,8 +108,8 @@ def lifted(reason: str) -> Entry:
     return _entry(EntryType.SUPPRESSION_LIFTED, Source.API, changes)
 
 
-def signed_up_again() -> Entry:
-    return _entry(EntryType.FIELDS_CHANGED, Source.SELF_SERVICE, {})
+def added_again(source: Source) -> Entry:
+    return _entry(EntryType.FIELDS_CHANGED, source, {})
 
 
 class ByOperation(NamedTuple):

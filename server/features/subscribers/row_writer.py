@@ -17,7 +17,7 @@ from .history import Source
 from .rules import Failure, NewSubscriber, RowError, Validated
 from .store import Changes, SubscriberStore, row_error_for, without_values
 from .store_changes import change_status
-from .store_history import record_repeated_opt_outs
+from .store_history import record_added_again, record_repeated_opt_outs
 from .store_reading import find, ids_by_address
 
 # The limits of one transaction. A large transaction amortizes the commit, a small one keeps
@@ -195,6 +195,13 @@ class RowWriter:
                 results[number] = self._update(subscriber_id, rows[number], tx)
             else:
                 results[number] = Result(Outcome.SKIPPED, subscriber_id)
+        accepted = {
+            results[number].subscriber_id
+            for number in conflicts
+            if results[number].outcome is not Outcome.FAILED and results[number].subscriber_id
+        }
+        if accepted:
+            record_added_again(self._account_id, sorted(accepted), self._source, tx)
         if self._on_conflict is OnConflict.SKIP:
             skipped |= _opt_outs(rows, conflicts)
         return results | self._apply_opt_outs(skipped, tx)

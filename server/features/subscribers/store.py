@@ -39,6 +39,7 @@ from .rules import (
 )
 from .store_attached import attach, detach_all, merge_values
 from .store_changes import store_changes
+from .store_history import record_added_again
 from .store_inserting import insert
 from .store_reading import ONE, Reference, find, ids_by_address
 from .store_revisions import keep_deleted
@@ -235,7 +236,9 @@ class SubscriberStore:
         subscriber, and the errors of `create` and `update`.
         """
         if ids_by_address(account_id, [reference.key], tx):
-            return Upserted(self.update(account_id, reference, changes, tx, source), created=False)
+            row = self.update(account_id, reference, changes, tx, source)
+            record_added_again(account_id, [row.id], source, tx)
+            return Upserted(row, created=False)
         if new.email.key != reference.key:
             text = "must be the address in the path, because there is no subscriber with it"
             raise invalid("email", "INVALID_VALUE", text)

@@ -21,8 +21,8 @@ from .history import (
     EntryType,
     Source,
     actor_of,
+    added_again,
     opt_out_repeated,
-    signed_up_again,
     statuses,
     stored_actor,
 )
@@ -53,6 +53,8 @@ _ADD = Statement(
 )
 
 
+# An import can be undone for 24 hours after its end, and takes less than 24 hours.
+_UNDOABLE_MILLISECONDS = 48 * 3600 * 1000
 # The types of changes that an operation can make.
 CHANGES = (EntryType.FIELDS_CHANGED, EntryType.TAGS_CHANGED, EntryType.STATUS_CHANGED)
 
@@ -148,6 +150,46 @@ _OF_MANY = Statement(
 _ORIGINS = Statement(
     lambda dialect: Subscriber.select(Subscriber.id, Subscriber.origin).where(
         (Subscriber.account_id == param("account_id")) & dialect.any_of(Subscriber.id, "ids")
+    ),
+    has_one_plan=True,
+)
+
+
+def _is_in_origin(text: Any) -> Any:
+    return fn.REPLACE(Subscriber.origin, text, SQL("''")) != Subscriber.origin
+
+
+# Entries of different subscribers can have the same ID.
+_ADD_AGAIN = Statement(
+    lambda dialect: SubscriberHistory.insert_from(
+        Subscriber.select(
+            param("account_id"),
+            Subscriber.id,
+            *[param(name) for name in ("entry_id", "actor", *Entry._fields, "operation_id")],
+        ).where(
+            (Subscriber.account_id == param("account_id"))
+            & dialect.any_of(Subscriber.id, "ids")
+            & (Subscriber.inserted_revision > param("since"))
+            & _is_in_origin(SQL("""'"operationId"'"""))
+            & ~_is_in_origin(param("own"))
+            & ~fn.EXISTS(
+                SubscriberHistory.select(SQL("1")).where(
+                    (SubscriberHistory.account_id == param("account_id"))
+                    & (SubscriberHistory.subscriber_id == Subscriber.id)
+                    & (SubscriberHistory.type << [SQL(f"'{each}'") for each in CHANGES])
+                    & (
+                        SubscriberHistory.operation_id.is_null()
+                        | ~_is_in_origin(SubscriberHistory.operation_id)
+                    )
+                )
+            )
+        ),
+        [
+            SubscriberHistory.account_id,
+            SubscriberHistory.subscriber_id,
+            SubscriberHistory.id,
+            *_ENTRY,
+        ],
     ),
     has_one_plan=True,
 )
@@ -340,19 +382,26 @@ def record_repeated_opt_outs(
         add_history(account_id, entries, tx)
 
 
-def record_repeated_signup(account_id: str, subscriber_id: str, tx: Transaction) -> None:
-    """Adds an entry if an operation created the subscriber, and nothing was changed since.
+def record_added_again(
+    account_id: str, subscriber_ids: Sequence[str], source: Source, tx: Transaction
+) -> None:
+    """Adds an entry to subscribers that another operation created and nothing changed since.
 
-    The undo of that operation would delete the subscriber otherwise. One statement if no operation
-    created the subscriber, or if there is none; two if there is nothing to add, otherwise three.
+    The undo of that operation would delete them otherwise. One statement, without a row for each
+    subscriber in Python: an import can state a million again.
     """
-    origin = _origin(account_id, subscriber_id, tx)
-    if origin is None or not origin.operation_id:
-        return
-    histories = entries_of_each(account_id, [subscriber_id], CHANGES, tx)
-    entries = histories.get(subscriber_id, ())
-    if all(entry.operation_id == origin.operation_id for entry in entries):
-        add_history(account_id, [(subscriber_id, [signed_up_again()])], tx)
+    entry = added_again(source)
+    tx.run(
+        _ADD_AGAIN,
+        account_id=account_id,
+        ids=subscriber_ids,
+        since=(tx.now - _UNDOABLE_MILLISECONDS) * 1000,
+        entry_id=tx.new_id(),
+        actor=stored_actor(tx.actor),
+        operation_id=tx.operation_id or None,
+        own=tx.operation_id,
+        **entry._asdict(),
+    )
 
 
 def earlier_addresses(account_id: str, subscriber_id: str, tx: Transaction) -> list[str]:
@@ -376,7 +425,8 @@ def _entry(
     if "stated" in changes:
         type_ = EntryType.OPT_OUT_REPEATED
     elif not changes and type_ is EntryType.FIELDS_CHANGED:
-        type_ = EntryType.SIGNED_UP_AGAIN
+        is_person = source == Source.SELF_SERVICE
+        type_ = EntryType.SIGNED_UP_AGAIN if is_person else EntryType.ADDED_AGAIN
     return HistoryEntry(id_, type_, at, Source(source), actor, changes, operation_id or "")
 
 

@@ -69,14 +69,13 @@ type ExportServiceClient interface {
 	WatchExport(ctx context.Context, in *WatchExportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchExportResponse], error)
 	// Streams the file of an export, or a range of its bytes. Over HTTP the response is the file. It
 	// has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
-	// the time of the start), ETag, and Repr-Digest with the SHA-256 of
-	// the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-	// 9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
-	// 304 without a body. On gRPC each message has at most 1 MiB, and the
-	// headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
-	// also if the file was
-	// deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
-	// RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
+	// the time of the start), ETag, and Repr-Digest with the SHA-256 of the whole file (RFC 9530).
+	// With the header Range, it is 206 with the bytes of that range (RFC 9110), so that a download
+	// can be resumed. With If-None-Match and the ETag of the file, it is 304 without a body. On gRPC
+	// each message has at most 1 MiB, and the headers are initial metadata; instead of 304, there is
+	// no message. Fails with EXPORT_NOT_FOUND, also if the file was deleted, with EXPORT_NOT_READY if
+	// the export has not succeeded, and with RANGE_NOT_SATISFIABLE if the range begins after the end
+	// of the file.
 	DownloadExport(ctx context.Context, in *DownloadExportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[httpbody.HttpBody], error)
 	// Deletes an export with its file. A running one is canceled. A caller with the scope read can
 	// delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.
@@ -217,14 +216,13 @@ type ExportServiceServer interface {
 	WatchExport(*WatchExportRequest, grpc.ServerStreamingServer[WatchExportResponse]) error
 	// Streams the file of an export, or a range of its bytes. Over HTTP the response is the file. It
 	// has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
-	// the time of the start), ETag, and Repr-Digest with the SHA-256 of
-	// the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-	// 9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
-	// 304 without a body. On gRPC each message has at most 1 MiB, and the
-	// headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
-	// also if the file was
-	// deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
-	// RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
+	// the time of the start), ETag, and Repr-Digest with the SHA-256 of the whole file (RFC 9530).
+	// With the header Range, it is 206 with the bytes of that range (RFC 9110), so that a download
+	// can be resumed. With If-None-Match and the ETag of the file, it is 304 without a body. On gRPC
+	// each message has at most 1 MiB, and the headers are initial metadata; instead of 304, there is
+	// no message. Fails with EXPORT_NOT_FOUND, also if the file was deleted, with EXPORT_NOT_READY if
+	// the export has not succeeded, and with RANGE_NOT_SATISFIABLE if the range begins after the end
+	// of the file.
 	DownloadExport(*DownloadExportRequest, grpc.ServerStreamingServer[httpbody.HttpBody]) error
 	// Deletes an export with its file. A running one is canceled. A caller with the scope read can
 	// delete only exports that the same API key or session started. Fails with EXPORT_NOT_FOUND.

@@ -225,8 +225,12 @@ const (
 	// the last minutes. Nothing changed, but an undo of these does not end the opt-out.
 	SubscriberHistoryEntry_OPT_OUT_REPEATED SubscriberHistoryEntry_Type = 6
 	// The person signed up, but was a subscriber already, by an import. Nothing changed, but an undo
-	// of the import does not delete the subscriber. Added once, if nothing else was changed.
+	// of the import does not delete the subscriber. Added once, if nothing else was changed, to
+	// subscribers of the last 48 hours.
 	SubscriberHistoryEntry_SIGNED_UP_AGAIN SubscriberHistoryEntry_Type = 7
+	// As SIGNED_UP_AGAIN, but a row of another import or of a bulk was skipped or updated nothing,
+	// or UpdateSubscriber with allow_missing changed nothing.
+	SubscriberHistoryEntry_ADDED_AGAIN SubscriberHistoryEntry_Type = 8
 )
 
 // Enum value maps for SubscriberHistoryEntry_Type.
@@ -240,6 +244,7 @@ var (
 		5: "SUPPRESSION_LIFTED",
 		6: "OPT_OUT_REPEATED",
 		7: "SIGNED_UP_AGAIN",
+		8: "ADDED_AGAIN",
 	}
 	SubscriberHistoryEntry_Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED":   0,
@@ -250,6 +255,7 @@ var (
 		"SUPPRESSION_LIFTED": 5,
 		"OPT_OUT_REPEATED":   6,
 		"SIGNED_UP_AGAIN":    7,
+		"ADDED_AGAIN":        8,
 	}
 )
 
@@ -4817,7 +4823,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\n" +
 	"subscriber\x18\x01 \x01(\v2\x15.roster.v1.SubscriberB\x06\xbaH\x03\xc8\x01\x01R\n" +
 	"subscriber\x122\n" +
-	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\xf8\v\n" +
+	"\x04etag\x18\x02 \x01(\tB\x1e\xaa\xb5\x18\x12\"5b1f0c3a9e27d486\"\xa2\xb6\x18\x04ETagR\x04etag\"\x89\f\n" +
 	"\x16SubscriberHistoryEntry\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12N\n" +
 	"\x04type\x18\x02 \x01(\x0e2&.roster.v1.SubscriberHistoryEntry.TypeB\x12\xaa\xb5\x18\x0eSTATUS_CHANGEDR\x04type\x12]\n" +
@@ -4841,7 +4847,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\fStatusChange\x12M\n" +
 	"\vfrom_status\x18\x01 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\x0f\xaa\xb5\x18\vUNCONFIRMEDH\x00R\x04from\x88\x01\x01\x12B\n" +
 	"\tto_status\x18\x02 \x01(\x0e2\x1c.roster.v1.Subscriber.StatusB\r\xaa\xb5\x18\tCONFIRMEDR\x02toB\x0e\n" +
-	"\f_from_status\"\xa6\x01\n" +
+	"\f_from_status\"\xb7\x01\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCREATED\x10\x01\x12\x12\n" +
@@ -4850,7 +4856,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x0eSTATUS_CHANGED\x10\x04\x12\x16\n" +
 	"\x12SUPPRESSION_LIFTED\x10\x05\x12\x14\n" +
 	"\x10OPT_OUT_REPEATED\x10\x06\x12\x13\n" +
-	"\x0fSIGNED_UP_AGAIN\x10\a\"Z\n" +
+	"\x0fSIGNED_UP_AGAIN\x10\a\x12\x0f\n" +
+	"\vADDED_AGAIN\x10\b\"Z\n" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\a\n" +
 	"\x03API\x10\x01\x12\n" +

@@ -71,14 +71,13 @@ class ExportServiceStub:
     DownloadExport: _grpc.UnaryStreamMultiCallable[_exports_pb2.DownloadExportRequest, _httpbody_pb2.HttpBody]
     """Streams the file of an export, or a range of its bytes. Over HTTP the response is the file. It
     has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
-    the time of the start), ETag, and Repr-Digest with the SHA-256 of
-    the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-    9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
-    304 without a body. On gRPC each message has at most 1 MiB, and the
-    headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
-    also if the file was
-    deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
-    RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
+    the time of the start), ETag, and Repr-Digest with the SHA-256 of the whole file (RFC 9530).
+    With the header Range, it is 206 with the bytes of that range (RFC 9110), so that a download
+    can be resumed. With If-None-Match and the ETag of the file, it is 304 without a body. On gRPC
+    each message has at most 1 MiB, and the headers are initial metadata; instead of 304, there is
+    no message. Fails with EXPORT_NOT_FOUND, also if the file was deleted, with EXPORT_NOT_READY if
+    the export has not succeeded, and with RANGE_NOT_SATISFIABLE if the range begins after the end
+    of the file.
     """
     DeleteExport: _grpc.UnaryUnaryMultiCallable[_exports_pb2.DeleteExportRequest, _exports_pb2.DeleteExportResponse]
     """Deletes an export with its file. A running one is canceled. A caller with the scope read can
@@ -127,14 +126,13 @@ class ExportServiceAsyncStub(ExportServiceStub):
     DownloadExport: _aio.UnaryStreamMultiCallable[_exports_pb2.DownloadExportRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
     """Streams the file of an export, or a range of its bytes. Over HTTP the response is the file. It
     has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
-    the time of the start), ETag, and Repr-Digest with the SHA-256 of
-    the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-    9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
-    304 without a body. On gRPC each message has at most 1 MiB, and the
-    headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
-    also if the file was
-    deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
-    RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
+    the time of the start), ETag, and Repr-Digest with the SHA-256 of the whole file (RFC 9530).
+    With the header Range, it is 206 with the bytes of that range (RFC 9110), so that a download
+    can be resumed. With If-None-Match and the ETag of the file, it is 304 without a body. On gRPC
+    each message has at most 1 MiB, and the headers are initial metadata; instead of 304, there is
+    no message. Fails with EXPORT_NOT_FOUND, also if the file was deleted, with EXPORT_NOT_READY if
+    the export has not succeeded, and with RANGE_NOT_SATISFIABLE if the range begins after the end
+    of the file.
     """
     DeleteExport: _aio.UnaryUnaryMultiCallable[_exports_pb2.DeleteExportRequest, _exports_pb2.DeleteExportResponse]  # type: ignore[assignment]
     """Deletes an export with its file. A running one is canceled. A caller with the scope read can
@@ -216,14 +214,13 @@ class ExportServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_httpbody_pb2.HttpBody], _abc.AsyncIterator[_httpbody_pb2.HttpBody]]:
         """Streams the file of an export, or a range of its bytes. Over HTTP the response is the file. It
         has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
-        the time of the start), ETag, and Repr-Digest with the SHA-256 of
-        the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-        9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
-        304 without a body. On gRPC each message has at most 1 MiB, and the
-        headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
-        also if the file was
-        deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
-        RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
+        the time of the start), ETag, and Repr-Digest with the SHA-256 of the whole file (RFC 9530).
+        With the header Range, it is 206 with the bytes of that range (RFC 9110), so that a download
+        can be resumed. With If-None-Match and the ETag of the file, it is 304 without a body. On gRPC
+        each message has at most 1 MiB, and the headers are initial metadata; instead of 304, there is
+        no message. Fails with EXPORT_NOT_FOUND, also if the file was deleted, with EXPORT_NOT_READY if
+        the export has not succeeded, and with RANGE_NOT_SATISFIABLE if the range begins after the end
+        of the file.
         """
 
     @_abc_1.abstractmethod

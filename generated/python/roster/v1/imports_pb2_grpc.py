@@ -211,8 +211,11 @@ class ImportServiceServicer:
         updated get their values and tags from before, as UndoOperation describes. Opt-outs that the
         file states are never undone, and count as OPT_OUT_KEPT if a subscriber had another status
         before. Subscribers that the import created and that were changed or signed up since are kept,
-        and count as CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
-        the import created are kept.
+        and count as CHANGED_SINCE. So are those that were stated again without a change: by a row of
+        another import or a bulk that was skipped or updated nothing, unless that import was undone, or
+        by UpdateSubscriber with allow_missing. A row or a call that fails with ALREADY_EXISTS does not
+        keep them. Values and tags that were only stated again are undone. Those deleted since are not
+        counted. Tags, custom fields and suppressions that the import created are kept.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

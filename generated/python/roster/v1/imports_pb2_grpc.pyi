@@ -102,8 +102,11 @@ class ImportServiceStub:
     updated get their values and tags from before, as UndoOperation describes. Opt-outs that the
     file states are never undone, and count as OPT_OUT_KEPT if a subscriber had another status
     before. Subscribers that the import created and that were changed or signed up since are kept,
-    and count as CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
-    the import created are kept.
+    and count as CHANGED_SINCE. So are those that were stated again without a change: by a row of
+    another import or a bulk that was skipped or updated nothing, unless that import was undone, or
+    by UpdateSubscriber with allow_missing. A row or a call that fails with ALREADY_EXISTS does not
+    keep them. Values and tags that were only stated again are undone. Those deleted since are not
+    counted. Tags, custom fields and suppressions that the import created are kept.
     """
     WatchImport: _grpc.UnaryStreamMultiCallable[_imports_pb2.WatchImportRequest, _imports_pb2.WatchImportResponse]
     """Streams the import, first its current state, then each change about twice a second, until it
@@ -198,8 +201,11 @@ class ImportServiceAsyncStub(ImportServiceStub):
     updated get their values and tags from before, as UndoOperation describes. Opt-outs that the
     file states are never undone, and count as OPT_OUT_KEPT if a subscriber had another status
     before. Subscribers that the import created and that were changed or signed up since are kept,
-    and count as CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
-    the import created are kept.
+    and count as CHANGED_SINCE. So are those that were stated again without a change: by a row of
+    another import or a bulk that was skipped or updated nothing, unless that import was undone, or
+    by UpdateSubscriber with allow_missing. A row or a call that fails with ALREADY_EXISTS does not
+    keep them. Values and tags that were only stated again are undone. Those deleted since are not
+    counted. Tags, custom fields and suppressions that the import created are kept.
     """
     WatchImport: _aio.UnaryStreamMultiCallable[_imports_pb2.WatchImportRequest, _imports_pb2.WatchImportResponse]  # type: ignore[assignment]
     """Streams the import, first its current state, then each change about twice a second, until it
@@ -339,8 +345,11 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         updated get their values and tags from before, as UndoOperation describes. Opt-outs that the
         file states are never undone, and count as OPT_OUT_KEPT if a subscriber had another status
         before. Subscribers that the import created and that were changed or signed up since are kept,
-        and count as CHANGED_SINCE. Those deleted since are not counted. Tags, custom fields and suppressions that
-        the import created are kept.
+        and count as CHANGED_SINCE. So are those that were stated again without a change: by a row of
+        another import or a bulk that was skipped or updated nothing, unless that import was undone, or
+        by UpdateSubscriber with allow_missing. A row or a call that fails with ALREADY_EXISTS does not
+        keep them. Values and tags that were only stated again are undone. Those deleted since are not
+        counted. Tags, custom fields and suppressions that the import created are kept.
         """
 
     @_abc_1.abstractmethod

@@ -1242,7 +1242,12 @@ class SubscriberHistoryEntry(_message.Message):
         """
         SIGNED_UP_AGAIN: SubscriberHistoryEntry._Type.ValueType  # 7
         """The person signed up, but was a subscriber already, by an import. Nothing changed, but an undo
-        of the import does not delete the subscriber. Added once, if nothing else was changed.
+        of the import does not delete the subscriber. Added once, if nothing else was changed, to
+        subscribers of the last 48 hours.
+        """
+        ADDED_AGAIN: SubscriberHistoryEntry._Type.ValueType  # 8
+        """As SIGNED_UP_AGAIN, but a row of another import or of a bulk was skipped or updated nothing,
+        or UpdateSubscriber with allow_missing changed nothing.
         """
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
@@ -1266,7 +1271,12 @@ class SubscriberHistoryEntry(_message.Message):
     """
     SIGNED_UP_AGAIN: SubscriberHistoryEntry.Type.ValueType  # 7
     """The person signed up, but was a subscriber already, by an import. Nothing changed, but an undo
-    of the import does not delete the subscriber. Added once, if nothing else was changed.
+    of the import does not delete the subscriber. Added once, if nothing else was changed, to
+    subscribers of the last 48 hours.
+    """
+    ADDED_AGAIN: SubscriberHistoryEntry.Type.ValueType  # 8
+    """As SIGNED_UP_AGAIN, but a row of another import or of a bulk was skipped or updated nothing,
+    or UpdateSubscriber with allow_missing changed nothing.
     """
 
     class _Source:

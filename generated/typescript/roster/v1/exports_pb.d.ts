@@ -693,14 +693,13 @@ export declare const ExportService: GenService<{
   /**
    * Streams the file of an export, or a range of its bytes. Over HTTP the response is the file. It
    * has Content-Length, Content-Disposition with a name (that of the segment, or the filter, and
-   * the time of the start), ETag, and Repr-Digest with the SHA-256 of
-   * the whole file (RFC 9530). With the header Range, it is 206 with the bytes of that range (RFC
-   * 9110), so that a download can be resumed. With If-None-Match and the ETag of the file, it is
-   * 304 without a body. On gRPC each message has at most 1 MiB, and the
-   * headers are initial metadata; instead of 304, there is no message. Fails with EXPORT_NOT_FOUND,
-   * also if the file was
-   * deleted, with EXPORT_NOT_READY if the export has not succeeded, and with
-   * RANGE_NOT_SATISFIABLE if the range begins after the end of the file.
+   * the time of the start), ETag, and Repr-Digest with the SHA-256 of the whole file (RFC 9530).
+   * With the header Range, it is 206 with the bytes of that range (RFC 9110), so that a download
+   * can be resumed. With If-None-Match and the ETag of the file, it is 304 without a body. On gRPC
+   * each message has at most 1 MiB, and the headers are initial metadata; instead of 304, there is
+   * no message. Fails with EXPORT_NOT_FOUND, also if the file was deleted, with EXPORT_NOT_READY if
+   * the export has not succeeded, and with RANGE_NOT_SATISFIABLE if the range begins after the end
+   * of the file.
    *
    * @generated from rpc roster.v1.ExportService.DownloadExport
    */

@@ -1509,11 +1509,20 @@ export enum SubscriberHistoryEntry_Type {
 
   /**
    * The person signed up, but was a subscriber already, by an import. Nothing changed, but an undo
-   * of the import does not delete the subscriber. Added once, if nothing else was changed.
+   * of the import does not delete the subscriber. Added once, if nothing else was changed, to
+   * subscribers of the last 48 hours.
    *
    * @generated from enum value: SIGNED_UP_AGAIN = 7;
    */
   SIGNED_UP_AGAIN = 7,
+
+  /**
+   * As SIGNED_UP_AGAIN, but a row of another import or of a bulk was skipped or updated nothing,
+   * or UpdateSubscriber with allow_missing changed nothing.
+   *
+   * @generated from enum value: ADDED_AGAIN = 8;
+   */
+  ADDED_AGAIN = 8,
 }
 
 /**

@@ -157,7 +157,7 @@ export interface ListSubscriberHistoryResponse {
 
 export interface SubscriberHistoryEntry {
   id: string;
-  type: "CREATED" | "FIELDS_CHANGED" | "TAGS_CHANGED" | "STATUS_CHANGED" | "SUPPRESSION_LIFTED" | "OPT_OUT_REPEATED" | "SIGNED_UP_AGAIN";
+  type: "CREATED" | "FIELDS_CHANGED" | "TAGS_CHANGED" | "STATUS_CHANGED" | "SUPPRESSION_LIFTED" | "OPT_OUT_REPEATED" | "SIGNED_UP_AGAIN" | "ADDED_AGAIN";
   createdAt: string;
   source: "API" | "IMPORT" | "SELF_SERVICE" | "EMAIL_CHANGED";
   actor?: Actor;
