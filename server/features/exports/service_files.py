@@ -260,7 +260,7 @@ def _find_own(caller: Caller, export_id: str, tx: Transaction) -> store.ExportSt
     actor = state.operation.content.actor
     is_own = actor is not None and actor.id == caller.actor.id
     if caller.scope == "read" and not is_own:
-        raise Forbidden("write", caller.scope)
+        raise Forbidden(neededScope="write", scope=caller.scope)
     return state
 
 
