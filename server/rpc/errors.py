@@ -281,10 +281,11 @@ class UsedBySegments(RosterError):
     )
 
     def __init__(
-        self, segments: Sequence[tuple[str, str]], field: str = "id", hint: str = ""
+        self, segments: Sequence[tuple[str, str]], field: str = "id", message: str = ""
     ) -> None:
+        self.message = message or self.message
         self.details = [
-            Detail(field, "IN_USE", f"is used by the segment {name} ({segment_id}){hint}")
+            Detail(field, "IN_USE", f"is used by the segment {name} ({segment_id})")
             for segment_id, name in segments
         ]
         ids = [segment_id for segment_id, _ in segments[:MAX_DETAILS]]

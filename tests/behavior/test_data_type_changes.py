@@ -177,9 +177,8 @@ def test_segment_follows_or_keeps_the_type(account: Account) -> None:
 
     assert error.violations == [("dataType", "IN_USE")]
     message = error.body["error"]["details"][0]["message"]
-    assert message.startswith(
-        f"is used by the segment Prefix ({prefix['id']}), whose filter is not"
-    )
+    assert message == f"is used by the segment Prefix ({prefix['id']})"
+    assert "not valid with the type NUMBER" in error.body["error"]["message"]
     assert value_of(account, "ada@example.com") == "42"
     account.ok("UpdateSegment", id=prefix["id"], filter="status = CONFIRMED")
     change(account, field_id, "NUMBER")

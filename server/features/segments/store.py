@@ -194,11 +194,11 @@ class SegmentFilters:
             if _is_valid(segment, types, tx.now) and not _is_valid(segment, new_types, tx.now)
         ]
         if invalid:
-            hint = (
-                f", whose filter is not valid with {data_type.name}: remove the field from it, and"
-                " add it again after the change"
+            message = (
+                f"Filters of segments are not valid with the type {data_type.name}. Remove the"
+                " field from them first, and add it again after the change."
             )
-            raise UsedBySegments(invalid, "dataType", hint)
+            raise UsedBySegments(invalid, "dataType", message)
 
     def release_tag(self, account_id: str, name: str, tx: Transaction, *, force: bool) -> None:
         """Clears all filters that name a tag. Without `force`, raises UsedBySegments."""
