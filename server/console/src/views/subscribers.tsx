@@ -93,7 +93,7 @@ export function Subscribers({ id = "" }: Parameters) {
   useEffect(() => {
     const request = new AbortController();
     isLoading.value = true;
-    startRow(wanted, request.signal)
+    startRow(wanted, JSON.stringify(list.value?.query) === key, request.signal)
       .then((row) => {
         start.current = row;
         return SubscriberList.load(wanted, row, request.signal);

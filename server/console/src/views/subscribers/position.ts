@@ -7,9 +7,9 @@ import { searched } from "./selection.ts";
 
 /** Pages that are searched for the person, because others can have the same place in the order. */
 const SEARCHED = 10;
-/** The person at the top of the list that was shown last, and their row. */
-let top = { id: "", row: 0 };
+/** The row at the top of the list that was shown last, and the last person there whose row was loaded. */
 let latest = 0;
+let top = { id: "", row: 0 };
 
 /** Adds the person at the top of the list to the address: `#at=01M7Y2MPAQ036JVMBN3RCKGA5K`. */
 export async function rememberRow(list: SubscriberList, row: number): Promise<void> {
@@ -23,8 +23,14 @@ export async function rememberRow(list: SubscriberList, row: number): Promise<vo
   if (url !== location.pathname + location.search + location.hash) history.replaceState(null, "", url);
 }
 
+/** Returns the row at the top for a search, of which a list may be shown already. */
+export async function startRow(query: Query, isShown: boolean, signal: AbortSignal): Promise<number> {
+  if (!isShown) latest = await addressed(query, signal);
+  return latest;
+}
+
 /** Returns the row of the person in the address; 0 without one, or if there is no such person. */
-export async function startRow(query: Query, signal: AbortSignal): Promise<number> {
+async function addressed(query: Query, signal: AbortSignal): Promise<number> {
   const id = new URLSearchParams(location.hash.slice(1)).get("at") ?? "";
   if (!id || id === top.id) return id ? top.row : 0;
   try {
