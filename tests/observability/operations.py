@@ -72,6 +72,7 @@ def call_link_operations(account: Account, subscriber_id: str) -> None:
             path = url.partition(account.front.address)[2]
             account.front.exchange("GET", path)
             account.front.exchange("POST", path)
+        account.front.exchange("GET", "/api/account/page-preview?page=CONFIRM", account.key)
 
 
 def call_session_operations(account: Account) -> set[str]:
