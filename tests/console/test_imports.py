@@ -62,12 +62,12 @@ def test_delimiter_that_was_not_recognized_is_chosen(person: Person) -> None:
     expect(page.get_by_role("alert")).to_be_visible()
     check_view(person)
 
-    page.get_by_label("Separator").select_option("Vertical bar")
+    page.get_by_label("Delimiter").select_option("Vertical bar")
 
     expect(page.get_by_role("heading", name="CSV with 2 rows.")).to_be_visible()
     go_through(page)
     expect(page.get_by_role("main").get_by_role("status")).to_contain_text(
-        "1 new person1 update of a person"
+        "1 new person1 update to an existing person"
     )
     found = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
     assert found["firstName"] == "Ada"
@@ -430,7 +430,8 @@ def test_new_field_for_one_column_leaves_the_others_ignored(person: Person) -> N
     page = person.page
     person.sign_in()
     header, row = mailchimp(1).splitlines()
-    drop(page, f"{header},Shop customer,Town\n{row},yes,Bath\n")
+    # Opt-outs in ignored columns count.
+    drop(page, f"{header},Shop customer,Town,Remark\n{row},yes,Bath,unsubscribed\n")
     town = page.get_by_role("combobox", name="Town")
     expect(town).to_have_value("ignore")
 
@@ -441,3 +442,10 @@ def test_new_field_for_one_column_leaves_the_others_ignored(person: Person) -> N
     expect(town).to_have_value("ignore")
     sample = page.get_by_role("region", name="The first rows")
     expect(sample.get_by_role("row").last).to_contain_text("Yes")
+    go_through(page)
+    expect(state(page)).to_have_text("Imported")
+    (subscriber,) = person.account.ok("ListSubscribers", view="FULL")["subscribers"]
+    assert (subscriber["status"], subscriber["customFields"]) == (
+        "UNSUBSCRIBED",
+        {"shop_customer": True},
+    )

@@ -47,7 +47,7 @@ def test_public_pages_open_in_a_new_tab_and_change_nothing(person: Person) -> No
     person.open("/settings")
 
     with page.expect_popup() as opened:
-        page.get_by_role("link", name="Abmelden", exact=True).click()
+        page.get_by_role("link", name="Abbestellen").click()
 
     public = opened.value
     public.on("pageerror", lambda error: person.problems.append(str(error)))

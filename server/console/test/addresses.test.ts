@@ -11,6 +11,7 @@ test("addresses are separated by lines, commas and semicolons, and counted once"
 test("names of a mail program are not addresses", () => {
   assert.deepEqual(addressesIn("Ada Lovelace <ada@x.org>, Bob <bob@x.org>"), ["ada@x.org", "bob@x.org"]);
   assert.deepEqual(addressesIn('"Lovelace, Ada" <ada@x.org>'), ["ada@x.org"]);
+  assert.deepEqual(addressesIn("ada@x.org Bob <bob@x.org>"), ["ada@x.org", "bob@x.org"]);
 });
 
 test("one address with a name does not hide those without", () => {

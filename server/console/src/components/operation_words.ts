@@ -48,6 +48,9 @@ export function counts({
   ].filter((text) => text !== false);
 }
 
+/** The reasons of an operation that a change of a tag, field or segment ended. */
+const OF_FILTER = /^(TAG|CUSTOM_FIELD|SEGMENT)_NOT_FOUND|^SELECTION_CHANGED/;
+
 /** Returns what an operation did, in sentences. */
 export function doneText(operation: Operation): string {
   const { state, changed = 0, deleted = 0, processed, total, type } = operation;
@@ -58,7 +61,10 @@ export function doneText(operation: Operation): string {
     texts.push(plural(`batch.done.${kindOf(operation)}`, changed - deleted, values));
   }
   if (state === "CANCELLED") texts.unshift(t("batch.canceled", { processed: number(processed), total: number(total) }));
-  if (state === "FAILED") texts.unshift(job ? `${t("operation.FAILED")}.` : t("batch.failed"));
+  if (state === "FAILED") {
+    const isOfFilter = !job && OF_FILTER.test(operation.error?.reason ?? "");
+    texts.unshift(isOfFilter ? t("batch.failed") : `${t("operation.FAILED")}.`);
+  }
   if (operation.unchanged) texts.push(plural(`batch.same.${kindOf(operation)}`, operation.unchanged));
   return [...texts, ...failures(operation)].join(" ");
 }

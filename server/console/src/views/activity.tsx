@@ -76,7 +76,7 @@ function OperationList() {
                 {shown.toSorted(runningFirst).map((operation) => (
                   <tr key={operation.id}>
                     <td class="name">
-                      <a id={operation.id} class="row-link" href={operationHref(operation, known)}>
+                      <a id={`row-${operation.id}`} class="row-link" href={operationHref(operation, known)}>
                         {what(operation, known)}
                       </a>
                       <small class="below lines">{selection(operation, known)}</small>
@@ -87,9 +87,11 @@ function OperationList() {
                     </td>
                     <td>
                       {operation.done ? result(operation) : <Progress operation={operation} />}
-                      <small class="below lines" dir="auto">
-                        {operation.error?.message}
-                      </small>
+                      {operation.error && (
+                        <small class="below lines" dir="auto" lang="en">
+                          {operation.error.message}
+                        </small>
+                      )}
                     </td>
                     <td class="wide name">
                       <ActorName actor={operation.actor} />
@@ -124,7 +126,7 @@ function OperationList() {
 function Action({ id, text, run }: { id: string; text: string; run: () => void }) {
   const own = useId();
   return (
-    <button id={own} type="button" class="plain" aria-labelledby={`${own} ${id}`} onClick={run}>
+    <button id={own} type="button" class="plain" aria-labelledby={`${own} row-${id}`} onClick={run}>
       {text}
     </button>
   );

@@ -20,21 +20,30 @@ const LIMIT = 100;
 type Open = { field?: CustomField; what: "edit" | "delete" };
 
 /** The number of people with a value of each field by its key, which are counted one after another. */
-function useTotals(fields: CustomField[] | undefined): ReadonlyMap<string, number> {
-  const totals = useSignal<ReadonlyMap<string, number>>(new Map());
+function useTotals(fields: CustomField[] | undefined): ReadonlyMap<string, number | null> {
+  const totals = useSignal<ReadonlyMap<string, number | null>>(new Map());
   useEffect(() => {
     const request = new AbortController();
     const { signal } = request;
     async function count(): Promise<void> {
       for (const { key } of fields ?? []) {
-        const { total } = await call("GET /api/statistics", { query: withValue(key), signal });
+        const total = await call("GET /api/statistics", { query: withValue(key), signal }).then(
+          (found) => found.total,
+          () => null,
+        );
+        if (signal.aborted) return;
         totals.value = new Map([...totals.value, [key, total]]);
       }
     }
-    void count().catch(() => {});
+    void count();
     return () => request.abort();
   }, [fields]);
   return totals.value;
+}
+
+function count(total: number | null | undefined) {
+  if (total === undefined) return <span class="count skeleton" />;
+  return total === null ? "–" : number(total);
 }
 
 /** Returns the parameters for the people with a value. */
@@ -107,7 +116,7 @@ export function Fields() {
                     </th>
                     <td>{named("dataType", field.dataType)}</td>
                     <td class="number">
-                      {totals.has(field.key) ? number(totals.get(field.key) ?? 0) : <span class="count skeleton" />}
+                      {count(totals.get(field.key))}
                     </td>
                     <td class="wide short">
                       <bdi class="cut" dir="auto" title={field.fallback}>

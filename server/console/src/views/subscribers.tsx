@@ -2,7 +2,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../announce.ts";
 import { call, ConnectionError } from "../api/client.ts";
-import type { CustomField } from "../api/types.ts";
+import type { CustomField, Operations } from "../api/types.ts";
 import { AddPerson } from "../components/add_person.tsx";
 import { Icon } from "../components/icon.tsx";
 import { copy } from "../copying.ts";
@@ -43,6 +43,9 @@ const FEW = 5;
 const SEGMENTS = 50;
 /** The columns for which there is room next to a person. */
 const NEXT_TO_PANEL = ["name", "status"];
+
+/** The segments that were shown last, so that the list keeps its place while they are read. */
+let segmentsShown: Pick<Operations["GET /api/segments"]["response"], "segments" | "total"> = { segments: [] };
 
 /** The list of subscribers, and the person of the address in a panel. */
 export function Subscribers({ id = "" }: Parameters) {
@@ -99,14 +102,15 @@ export function Subscribers({ id = "" }: Parameters) {
         return SubscriberList.load(wanted, row, request.signal);
       })
       .then((loaded) => {
-        if (list.value && JSON.stringify(list.value.query) !== key) {
+        const isOther = JSON.stringify(list.value?.query) !== key;
+        if (list.value && isOther) {
           active.value = -1;
           selected.value = Selection.NONE;
         }
         list.value?.abandon();
         list.value = loaded;
         error.value = null;
-        announce(plural("subscribers.found", loaded.total));
+        if (isOther) announce(plural("subscribers.found", loaded.total));
         openSingle(loaded);
       })
       .catch((problem: unknown) => {
@@ -316,8 +320,10 @@ export function Subscribers({ id = "" }: Parameters) {
   const rows = list.value;
   const openId = id;
   const hasFew = (current()?.total ?? Infinity) <= FEW && anywhere(wanted) !== "";
-  const { segments = [], total = 0 } = saved.data ?? {};
-  const links = { segments, total, current: wanted.segmentId };
+  segmentsShown = saved.data ?? segmentsShown;
+  const { segments, total = 0 } = segmentsShown;
+  const isFiltered = text !== "" || wanted.status !== "";
+  const links = { segments, total, current: wanted.segmentId, isFiltered };
   const isDimmed = error.value !== null || isTyped.value || (isLoading.value && rows !== null);
   return (
     <div class={id ? "subscribers with-panel" : "subscribers"} style={{ "--panel": `${panelWidth.value}px` }}>

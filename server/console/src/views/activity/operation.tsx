@@ -12,7 +12,7 @@ import { canUndo, UndoDialog } from "../../components/undo_dialog.tsx";
 import { copy } from "../../copying.ts";
 import { useShortcuts } from "../../keys.ts";
 import { useLoaded } from "../../load.ts";
-import { canCancel, cancel } from "../../operations.ts";
+import { canCancel, cancel, isExport } from "../../operations.ts";
 import { go, href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { number, plural, t } from "../../texts.ts";
@@ -83,7 +83,10 @@ export function OperationDetail({ id }: { id: string }) {
               <p class="result">{result(operation)}</p>
               {operation.state === "FAILED" && (
                 <p class="error">
-                  <bdi dir="auto">{operation.error?.message}</bdi> {t("operation.endedEarly")}
+                  <bdi dir="auto" lang="en">
+                    {operation.error?.message}
+                  </bdi>{" "}
+                  {!isExport(operation) && !operation.dryRun && t("operation.endedEarly")}
                 </p>
               )}
               {operation.importId ? <Reasons reasons={operation.failed} /> : <Failures failed={operation.failed} />}

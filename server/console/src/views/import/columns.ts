@@ -130,7 +130,10 @@ export function decided(
   return { ...options, columnMap, ignoreColumns, unknownColumns };
 }
 
-/** Returns options that make a new field of a column, and none of the others that are ignored. */
+/**
+ * Returns options that make a new field of a column, and none of the others that are ignored. Those that the person
+ * ignored are listed by their position, these by their name.
+ */
 export function decidedAsNew(
   options: ImportOptions,
   all: readonly Decided[],
@@ -138,9 +141,22 @@ export function decidedAsNew(
   choice: typeof NEW | typeof NEW_TEXT,
   format: string,
 ): ImportOptions {
-  return all
+  const changed = decided(options, one, choice, format);
+  const ignored = changed.ignoreColumns ?? [];
+  const others = all
     .filter((each) => each !== one && each.choice === IGNORE)
-    .reduce((changed, each) => decided(changed, each, IGNORE, format), decided(options, one, choice, format));
+    .flatMap(({ column: { name }, index }) => {
+      const isName = name.trim() && !name.startsWith("#") && all.filter(({ column }) => column.name === name).length === 1;
+      const entry = format === "json" ? name.replace(CUSTOM, "") : isName ? name : position(index);
+      return [entry, name, position(index)].some((each) => ignored.includes(each)) ? [] : [entry];
+    });
+  return { ...changed, ignoreColumns: [...ignored, ...others] };
+}
+
+/** Returns options without the columns that `decidedAsNew` ignored, once no field has to be created. */
+export function withoutIgnored(options: ImportOptions): ImportOptions {
+  const ignoreColumns = (options.ignoreColumns ?? []).filter((entry) => entry.startsWith("#"));
+  return { ...options, unknownColumns: null, ignoreColumns };
 }
 
 /** Of JSON, the action for unknown fields is the same for all that are not ignored. */

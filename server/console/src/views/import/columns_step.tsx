@@ -7,7 +7,7 @@ import { Problem } from "../../components/form_dialog.tsx";
 import { address, go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
 import { ColumnList } from "./column_list.tsx";
-import { decided, decidedAsNew, decisions, hasProblem, labelOf, NEW, NEW_TEXT, orderOf, suggested, typeOf, unclearDates } from "./columns.ts";
+import { decided, decidedAsNew, decisions, hasProblem, labelOf, NEW, NEW_TEXT, orderOf, suggested, typeOf, unclearDates, withoutIgnored } from "./columns.ts";
 import { UnclearDates } from "./repairs.tsx";
 import { Sample } from "./sample.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
@@ -113,20 +113,26 @@ export function ColumnsStep({
     isBusy.value = false;
   }
 
-  /** Creates the new fields that are not text: the import creates the others. */
+  /**
+   * Creates the new fields that are not text: the import creates the others. Of a file of a provider, all are
+   * created here, so that its other columns are not listed as ignored, and opt-outs in them count.
+   */
   async function createFields(): Promise<void> {
     let changed = options;
+    const createsAll = Boolean(job.preset) && job.preset !== "ROSTER";
     try {
       for (const one of all) {
         const { column, index, choice } = one;
-        const { dataType, order } = typeOf(column, options);
-        if (choice !== NEW || job.format === "json" || dataType === "TEXT" || texts.has(String(index + 1))) continue;
+        const { dataType: proposed, order } = typeOf(column, options);
+        const dataType = texts.has(String(index + 1)) ? "TEXT" : proposed;
+        if (choice !== NEW || job.format === "json" || (dataType === "TEXT" && !createsAll)) continue;
         const body = { label: labelOf(column, index), dataType };
         const request = { body, idempotencyKey: randomKey() };
         const { key } = (await call("POST /api/custom-fields", request)).customField;
         changed = decided(changed, one, `customFields.${key}`, job.format);
-        if (order) changed = { ...changed, dateFormat: order };
+        if (order && dataType === "DATE") changed = { ...changed, dateFormat: order };
       }
+      if (createsAll && changed !== options) changed = withoutIgnored(changed);
     } finally {
       // A field that exists is used, also if another one could not be created.
       if (changed !== options) {
@@ -236,10 +242,13 @@ function Reading({
   onChoose: (options: ImportOptions) => void;
   isOpen: boolean;
 }) {
+  // It stays open while options are chosen.
+  const opened = useRef(false);
+  opened.current ||= isOpen;
   const charset = options.charset ?? "";
   const known = charset in CHARSETS ? CHARSETS : { ...CHARSETS, [charset]: charset };
   return (
-    <details class="reading" open={isOpen}>
+    <details class="reading" open={opened.current}>
       <summary>
         {t("import.charsetIs", { charset: known[charset] ?? charset })} <span class="amend">{t("import.amend")}</span>
       </summary>
@@ -265,6 +274,7 @@ function Reading({
               onChange={(event) => {
                 const delimiter = (event.currentTarget.value || null) as ImportOptions["delimiter"];
                 // The columns are others.
+                go(withQuery({ text: "" }), { replace: true });
                 onChoose({ ...options, delimiter, columnMap: [], ignoreColumns: [] });
               }}
             >

@@ -148,7 +148,9 @@ function Uploading({ model, job }: { model: ImportModel; job: ImportJob }) {
           </button>
         </p>
       ) : upload || isSent(job.id) ? (
-        <p class={upload?.isWaiting ? "warning" : "hint"}>{t(upload?.isWaiting ? "import.waiting" : "import.keepOpen")}</p>
+        <p class={upload?.isWaiting ? "warning" : "hint"}>
+          {t(!upload ? "import.reading" : upload.isWaiting ? "import.waiting" : "import.keepOpen")}
+        </p>
       ) : (
         canWrite.value && (
           <>

@@ -107,14 +107,18 @@ function change(id: string, changes: Partial<Upload>): void {
 async function send(job: ImportJob, file: File): Promise<void> {
   const { id } = job;
   forget(id);
+  sent.delete(id);
   files.set(id, file);
   const upload = { id, name: job.name, size: file.size, sent: Number(job.received), isWaiting: false, error: null };
   uploads.value = [...uploads.value, upload];
   addEventListener("beforeunload", warn);
   try {
     await sendParts(job, file);
-    sent.add(id);
-    forget(id);
+    // It can have been canceled, or begun again.
+    if (files.get(id) === file) {
+      sent.add(id);
+      forget(id);
+    }
   } catch (error) {
     change(id, { error, isWaiting: false });
   }

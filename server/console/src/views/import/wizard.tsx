@@ -1,6 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import type { CustomField, ImportJob } from "../../api/types.ts";
+import { Part } from "../../components/part.tsx";
 import { useLoaded } from "../../load.ts";
 import { pages } from "../../pages.ts";
 import { address, go, href, withQuery } from "../../router.ts";
@@ -49,6 +50,7 @@ export function Wizard({ model, job }: StepProps) {
     if (activeElement?.closest(".import, nav") && !activeElement.closest(".step-actions, .wizard-steps")) return;
     document.getElementById("step")?.focus();
   }, [step]);
+  if (fields.error && !fields.data) return <Part of={fields}>{() => null}</Part>;
   return (
     <>
       <ol class="wizard-steps" aria-label={t("import.steps")}>

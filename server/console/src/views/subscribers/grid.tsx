@@ -63,10 +63,12 @@ export function Grid(props: GridProps) {
   }
 
   useLayoutEffect(() => {
-    const isOther = shown.current?.query !== list.query;
+    const isOther = JSON.stringify(shown.current?.query) !== JSON.stringify(list.query);
     shown.current = list;
     resize(isOther ? props.startRow * rowHeight : view.current.offset);
   }, [list, rowHeight]);
+
+  useEffect(() => () => clearTimeout(resting.current), [list]);
 
   useEffect(() => {
     const observer = new ResizeObserver(() => resize(view.current.offset));

@@ -1,7 +1,7 @@
 // The subscribers that match a search, in pages that are loaded when they are visible.
 
 import { signal } from "@preact/signals";
-import { call, callTagged, type Tagged } from "../../api/client.ts";
+import { ApiError, call, callTagged, type Tagged } from "../../api/client.ts";
 import type { Operations, Subscriber } from "../../api/types.ts";
 
 type ListQuery = Operations["GET /api/subscribers"]["query"];
@@ -36,6 +36,7 @@ export class SubscriberList {
   readonly #loading = new Map<number, AbortController>();
   /** The queries of pages that follow a loaded one. With its token, a page costs the same anywhere in the list. */
   readonly #following = new Map<number, ListQuery>();
+  readonly #reading = new Map<number, Promise<Subscriber[]>>();
   #shown: [number, number] = [0, 0];
 
   private constructor(query: Query, total: number, counts: Counts) {
@@ -127,7 +128,8 @@ export class SubscriberList {
     const pages = Array.from({ length: pageOf(last) - pageOf(first) + 1 }, (_, at) => pageOf(first) + at);
     const found: Subscriber[][] = [];
     for (const page of pages) {
-      found.push(this.#pages.get(page) ?? (await this.#read(page)));
+      const loading = this.#reading.get(page)?.catch(() => undefined);
+      found.push(this.#pages.get(page) ?? (await loading) ?? (await this.#read(page)));
     }
     const start = pageOf(first) * PAGE;
     return found.flat().slice(first - start, last + 1 - start);
@@ -136,22 +138,30 @@ export class SubscriberList {
   async #load(page: number): Promise<void> {
     const request = new AbortController();
     this.#loading.set(page, request);
+    const reading = this.#read(page, request.signal);
+    this.#reading.set(page, reading);
     try {
-      await this.#read(page, request.signal);
+      await reading;
       this.error.value = null;
     } catch (error) {
       if (!request.signal.aborted) this.error.value = error;
     }
     this.#loading.delete(page);
+    this.#reading.delete(page);
   }
 
   async #read(page: number, signal?: AbortSignal): Promise<Subscriber[]> {
     const query = this.#following.get(page) ?? pageQuery(this.query, page, "NONE");
-    // After an error, the page is loaded by its number.
-    this.#following.delete(page);
-    const found = await callTagged("GET /api/subscribers", { query, signal });
-    this.#store(page, query, found);
-    return found.body.subscribers;
+    try {
+      const found = await callTagged("GET /api/subscribers", { query, signal });
+      this.#store(page, query, found);
+      return found.body.subscribers;
+    } catch (error) {
+      if (!query.pageToken || !(error instanceof ApiError) || error.status !== 400) throw error;
+      // The token is of another list, such as that of a segment before it was changed.
+      this.#following.delete(page);
+      return await this.#read(page, signal);
+    }
   }
 
   #store(page: number, query: ListQuery, { body, nextPage }: Tagged<Page>): void {

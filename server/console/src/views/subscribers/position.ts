@@ -2,6 +2,7 @@
 
 import { ApiError, call } from "../../api/client.ts";
 import { quoted } from "./conditions.ts";
+import type { Subscriber } from "../../api/types.ts";
 import { PAGE, pageOf, pageQuery, type Query, type SubscriberList } from "./list.ts";
 import { searched } from "./selection.ts";
 
@@ -32,7 +33,7 @@ export async function startRow(query: Query, isShown: boolean, signal: AbortSign
 /** Returns the row of the person in the address; 0 without one, or if there is no such person. */
 async function addressed(query: Query, signal: AbortSignal): Promise<number> {
   const id = new URLSearchParams(location.hash.slice(1)).get("at") ?? "";
-  if (!id || id === top.id) return id ? top.row : 0;
+  if (!id) return 0;
   try {
     return await find(id, query, signal);
   } catch (error) {
@@ -44,15 +45,25 @@ async function addressed(query: Query, signal: AbortSignal): Promise<number> {
 async function find(id: string, query: Query, signal: AbortSignal): Promise<number> {
   const { subscriber } = await call("GET /api/subscribers/{id}", { path: { id }, signal });
   const [field = "", direction] = query.orderBy.split(" ");
-  const value: unknown = subscriber[field as "email"];
-  if (typeof value !== "string") return 0;
-  const before = `${field} ${direction === "desc" ? ">" : "<"} ${quoted(value)}`;
-  const { total } = await call("GET /api/statistics", { query: searched(query, [before]), signal });
-  for (let page = pageOf(total); page < pageOf(total) + SEARCHED; page += 1) {
-    const { subscribers } = await call("GET /api/subscribers", { query: pageQuery(query, page, "NONE"), signal });
-    const at = subscribers.findIndex((each) => each.id === id);
-    if (at >= 0) return page * PAGE + at;
-    if (subscribers.length < PAGE) break;
+  const valueOf = (one?: Subscriber) => String(one?.[field as "email"] ?? "");
+  const value = valueOf(subscriber);
+
+  async function search(row: number, pages: number): Promise<number> {
+    for (let page = pageOf(row); page < pageOf(row) + pages; page += 1) {
+      const { subscribers } = await call("GET /api/subscribers", { query: pageQuery(query, page, "NONE"), signal });
+      const at = subscribers.findIndex((each) => each.id === id);
+      if (at >= 0) return page * PAGE + at;
+      // Those with the same value are passed: the person is not in this list.
+      if (subscribers.length < PAGE || valueOf(subscribers.at(-1)).toLowerCase() !== value.toLowerCase()) break;
+    }
+    return -1;
   }
-  return total;
+
+  const known = id === top.id ? await search(top.row, 1) : -1;
+  if (known >= 0) return known;
+  // Those without a value are the last ones.
+  const before = value ? `${field} ${direction === "desc" ? ">" : "<"} ${quoted(value)}` : `${field}:*`;
+  const { total } = await call("GET /api/statistics", { query: searched(query, [before]), signal });
+  const found = await search(total, SEARCHED);
+  return found >= 0 ? found : total;
 }

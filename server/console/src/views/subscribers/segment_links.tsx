@@ -10,6 +10,8 @@ interface Props {
   total: number;
   /** The identifier of the segment whose people are shown. */
   current: string;
+  /** Whether only some of the people are shown, without a segment too. */
+  isFiltered: boolean;
 }
 
 /** The segments at the side of the list. */
@@ -31,7 +33,7 @@ export function SegmentMenu(props: Props) {
   );
 }
 
-function Links({ segments, total, current }: Props) {
+function Links({ segments, total, current, isFiltered }: Props) {
   // A segment that lost its filter has no people.
   const shown = [{ id: "", name: t("segments.everyone") }, ...segments.filter(({ filter }) => filter)];
   return (
@@ -40,7 +42,7 @@ function Links({ segments, total, current }: Props) {
         <a
           key={id}
           href={href(withQuery({ segment: id, filter: "", q: "", status: "" }, "/subscribers"))}
-          aria-current={id === current ? "true" : undefined}
+          aria-current={id === current && (id || !isFiltered) ? "true" : undefined}
         >
           <bdi class="cut" dir="auto">
             {name}

@@ -7,7 +7,8 @@ export function addressesIn(text: string): string[] {
   const all = parts.flatMap((part) => {
     // What is no address stays, so that the server reports it.
     if (!part.includes("@")) return [part.trim()];
-    const found = part.match(/[^<>\s]+@[^<>\s]+(?=>)/g) ?? part.split(/\s+/);
+    const words = part.replaceAll(/[<>]/g, " ").split(/\s+/);
+    const found = part.includes("<") ? words.filter((each) => each.includes("@")) : words;
     return found.map((each) => each.replace(/^["'<]+|["'>]+$/g, ""));
   });
   return [...new Set(all.filter(Boolean))];
