@@ -129,6 +129,26 @@ def test_undo_of_an_import_keeps_people_who_were_added_again(account: Account) -
     assert sources == {"bulk": "API", "skipped": "IMPORT", "updated": "IMPORT", "upserted": "API"}
 
 
+def test_what_an_undone_import_stated_hides_no_later_statement(account: Account) -> None:
+    names = ("again", "bulk", "none", "signed.up", "upserted")
+    file = "\n".join(["email", *(f"{name}@example.com" for name in names)])
+    job = run_file(account, file)
+    withdrawn = run_file(account, file, onConflict="SKIP")
+    account.ok("SignUp", email="signed.up@example.com")
+    run_file(account, "email\nagain@example.com\n", onConflict="SKIP")
+    rows = [{"email": "bulk@example.com"}]
+    account.ok("BulkCreateSubscribers", subscribers=rows, onConflict="SKIP")
+    account.ok("UpdateSubscriber", id="upserted@example.com", allowMissing=True)
+
+    # It changed no one.
+    first = undo(account, withdrawn)
+    assert (counts(first), first["total"], first["processed"]) == ((0, 0, {}), 0, 0)
+    undone = undo(account, job)
+
+    assert counts(undone) == (1, 0, {"CHANGED_SINCE": 4})
+    assert sorted(emails(account)) == [f"{name}@example.com" for name in names if name != "none"]
+
+
 def test_an_import_is_undone_once_by_either_call(account: Account) -> None:
     job = run_file(account, "email\nada@example.com\n")
     assert job["undoExpiresAt"] > job["endedAt"]
