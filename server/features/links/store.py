@@ -70,9 +70,12 @@ class LinkStore:
         if token.email_key is not None:
             row = row or find_or_none(account_id, Email(token.email_key, token.email_key), tx)
             return self._found(token, token.email_key, row, tx)
-        if row and self._links.is_for(token, row.email_key):
-            if opts_out or not _has_ended(token, row, tx):
-                return self._found(token, row.email_key, row, tx)
+        if (
+            row
+            and self._links.is_for(token, row.email_key)
+            and (opts_out or not _has_ended(token, row, tx))
+        ):
+            return self._found(token, row.email_key, row, tx)
         for key in map(comparison_key, earlier_addresses(account_id, id_, tx)):
             if token.purpose is Purpose.UNSUBSCRIBE and self._links.is_for(token, key):
                 return self._found(token, key, row, tx)
