@@ -124,7 +124,9 @@ def test_undo_of_an_import_keeps_people_who_were_added_again(account: Account) -
     sources = {}
     for name in kept:
         history = account.ok("ListSubscriberHistory", id=f"{name}@example.com")["history"]
-        assert [entry["type"] for entry in history] == ["ADDED_AGAIN", "CREATED"]
+        # Each import has an entry, because it can be undone.
+        times = 2 if name in ("skipped", "updated") else 1
+        assert [entry["type"] for entry in history] == [*["ADDED_AGAIN"] * times, "CREATED"]
         sources[name] = history[0]["source"]
     assert sources == {"bulk": "API", "skipped": "IMPORT", "updated": "IMPORT", "upserted": "API"}
 
