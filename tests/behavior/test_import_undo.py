@@ -132,7 +132,7 @@ def test_undo_of_an_import_keeps_people_who_were_added_again(account: Account) -
 
 
 def test_what_an_undone_import_stated_hides_no_later_statement(account: Account) -> None:
-    names = ("again", "bulk", "none", "signed.up", "upserted")
+    names = ("again", "bulk", "none", "signed.up", "tagged", "upserted")
     file = "\n".join(["email", *(f"{name}@example.com" for name in names)])
     job = run_file(account, file)
     withdrawn = run_file(account, f"{file}\nnew@example.com", onConflict="SKIP")
@@ -141,13 +141,14 @@ def test_what_an_undone_import_stated_hides_no_later_statement(account: Account)
     rows = [{"email": "bulk@example.com"}]
     account.ok("BulkCreateSubscribers", subscribers=rows, onConflict="SKIP")
     account.ok("UpdateSubscriber", id="upserted@example.com", allowMissing=True)
+    account.ok("AddSubscriberTags", id="tagged@example.com", tags=["mine"])
 
     # It changed no one else than it created.
     first = undo(account, withdrawn)
     assert (counts(first), first["total"], first["processed"]) == ((1, 0, {}), 1, 1)
     undone = undo(account, job)
 
-    assert counts(undone) == (1, 0, {"CHANGED_SINCE": 4})
+    assert counts(undone) == (1, 0, {"CHANGED_SINCE": 5})
     assert sorted(emails(account)) == [f"{name}@example.com" for name in names if name != "none"]
 
 
