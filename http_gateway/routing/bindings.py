@@ -225,8 +225,10 @@ def _build(
             | {name for name, _ in in_head}
             | _in_body(request, body, requests, annotations),
             annotations,
-            # Mail programs add parameters to the links of pages.
-            ignores_unknown=is_http_body(method.output_type) and not streams_http_body,
+            # Mail programs add parameters to the links of public pages.
+            ignores_unknown=options.is_public
+            and is_http_body(method.output_type)
+            and not streams_http_body,
         ),
         form=form_reader(method, body, elsewhere, annotations),
         update_mask=mask,

@@ -50,7 +50,7 @@ class FormReader(QueryReader):
             raise validation_error(violations)
 
     def values(self, text: str, *names: str) -> list[list[str]]:
-        """Returns the values of each of some fields. The form may be invalid."""
+        """Returns the values of each named field. The form may be invalid."""
         try:
             pairs = parse_qsl(text, errors="replace", max_num_fields=MAX_PARAMETERS)
         except ValueError:

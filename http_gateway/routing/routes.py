@@ -97,13 +97,14 @@ class Routes:
         """Returns the binding for a method and a percent-encoded path, or None.
 
         HEAD falls back to GET. A binding for all methods matches those without a binding of
-        their own at the same template, except OPTIONS. Mail programs change the links of pages, so
-        further slashes and characters that are not UTF-8 do not matter there.
+        their own at the same template, except OPTIONS. Mail programs change the links of public
+        pages, so further slashes and characters that are not UTF-8 do not matter there.
         """
         found = self._match(http_method, path)
         if found is None and (cleaned := _cleaned(path)) != path:
             found = self._match(http_method, cleaned)
-            return found if found is not None and found.binding.returns_http_body else None
+            is_page = found and found.binding.is_public and found.binding.returns_http_body
+            return found if is_page else None
         return found
 
     def _match(self, http_method: str, path: str) -> Match | None:

@@ -2,7 +2,8 @@
 
 The list of the files in an archive is at its end, so the body is stored in a temporary file without
 a name until the call ends. Its size and that of all archives at once are limited. Their number is
-not, because a client that sends slowly would keep others from importing theirs.
+not, because a client that sends slowly would keep others from importing theirs. Small archives are
+always accepted.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 MEDIA_TYPES = {"application/zip", "application/x-zip-compressed", "application/octet-stream"}
 MAX_ARCHIVE_BYTES = 256 << 20
 MAX_STORED_BYTES = 4 * MAX_ARCHIVE_BYTES
+MAX_SMALL_BYTES = 8 << 20
 # Small, because every stream can be an archive.
 _IN_MEMORY_BYTES = 64 << 10
 
@@ -73,7 +75,7 @@ def _check_sizes(size: int) -> None:
     if size > MAX_ARCHIVE_BYTES:
         message = f"An archive must be at most {MAX_ARCHIVE_BYTES >> 20} MiB. Unpack it first."
         raise request_error("PAYLOAD_TOO_LARGE", message, close=True)
-    if Unpacking.stored_bytes > MAX_STORED_BYTES:
+    if size > MAX_SMALL_BYTES and Unpacking.stored_bytes > MAX_STORED_BYTES:
         message = "Large archives are being imported. Try again, or unpack it first."
         raise request_error("UNAVAILABLE", message, close=True)
 

@@ -115,7 +115,7 @@ class WrappedDatabase:
     async def around(self, kind: str, run: Run[Result]) -> Result:
         """Runs units of work of a kind, `read` or `write`.
 
-        `run` runs them. It receives the function that wraps each of them before that.
+        `run` receives a wrapper, and calls it with each unit of work.
         """
         raise NotImplementedError
 

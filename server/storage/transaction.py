@@ -30,7 +30,7 @@ class Transaction:
     makes them, or empty. Listeners are notified of `accounts_to_notify` after the commit. The audit
     log records `changes` if the call is audited.
 
-    `cache` has facts that later transactions can rely on, because only they change them. It is
+    `cache` keeps values between transactions. Only transactions of this process change them. It is
     empty if other processes can write.
     """
 

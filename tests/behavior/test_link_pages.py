@@ -136,6 +136,19 @@ def test_one_click_never_gives_consent(account: Account, body: bytes) -> None:
     assert status_of(account) == "UNSUBSCRIBED"
 
 
+def test_one_click_opts_out_with_a_link_that_no_longer_confirms(account: Account) -> None:
+    create_subscriber(account)
+    link = confirm_link(account, ADA)
+
+    for status in ("UNCONFIRMED", "CONFIRMED"):
+        account.ok("ChangeSubscriberStatus", id=ADA, status=status)
+        # Mailbox providers repeat a call whose response they did not get.
+        pages = [open_page(account, link, ONE_CLICK) for _ in range(2)]
+        assert [page.title for page in pages] == ["You are unsubscribed"] * 2
+        assert status_of(account) == "UNSUBSCRIBED"
+        assert open_page(account, link, b"").status == 404
+
+
 def test_the_page_undoes_that_a_person_unsubscribed(account: Account) -> None:
     create_subscriber(account, isConfirmed=True)
     link = unsubscribe_link(account, ADA)
@@ -354,6 +367,15 @@ def test_tokens_that_do_not_work_have_equal_responses(
     assert opened["forged"].title == "This link does not work"
     assert "Analytical" not in opened["forged"].html
     assert status_of(account) == status_of(other_account) == "UNCONFIRMED"
+
+
+@over_http
+def test_path_and_parameters_of_a_preview_are_those_of_an_operation(account: Account) -> None:
+    assert isinstance(account.front, HttpFront)
+    path = "/api/account/page-preview?page=CONFIRM"
+    statuses = {path: 200, f"{path}&utm_source=a": 400, path.replace("/account", "//account"): 404}
+    for called, status in statuses.items():
+        assert account.front.exchange("GET", called, account.key)[0] == status, called
 
 
 @over_http

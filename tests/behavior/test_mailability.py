@@ -149,6 +149,11 @@ def test_answer_names_the_person_who_unsubscribed_with_a_link(account: Account) 
 
     assert (answer["reason"], answer["actor"]) == ("UNSUBSCRIBED", {"type": "PERSON"})
     assert answer["since"] == full(account)["statusChangedAt"]
+    # The system of the sender states it again.
+    account.ok("ChangeSubscriberStatus", id=ADA, status="UNSUBSCRIBED")
+    history = account.ok("ListSubscriberHistory", id=ADA)["history"]
+    assert history[0]["type"] == "OPT_OUT_REPEATED"
+    assert mailability(account) == answer
 
 
 @each(

@@ -62,6 +62,8 @@ def test_a_link_that_confirms_works_until_it_expires(tx: Transaction) -> None:
     tx.now += 1
     with pytest.raises(LinkNotFound):
         STORE.find(confirm, tx)
+    assert STORE.find(confirm, tx, opts_out=True).token == confirm
+    assert STORE.follow(confirm, tx, opts_out=True).status is Status.UNSUBSCRIBED
 
 
 def test_a_signed_link_ends_with_the_first_change_of_the_status(tx: Transaction) -> None:

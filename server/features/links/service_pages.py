@@ -70,12 +70,14 @@ class LinkPageService(LinkPageServiceServicer):
     async def SubmitConfirmPage(
         self, request: pb.SubmitConfirmPageRequest, context: Context
     ) -> HttpBody:
-        change = self._store.follow
-        if not _is_one_click(request.form):
-            return await self._submit(Purpose.CONFIRM, request.token, context, change)
-        opt_out = partial(change, opts_out=True)
+        opts_out = _is_one_click(request.form)
         return await self._submit(
-            Purpose.CONFIRM, request.token, context, opt_out, View.UNSUBSCRIBED
+            Purpose.CONFIRM,
+            request.token,
+            context,
+            partial(self._store.follow, opts_out=opts_out),
+            View.UNSUBSCRIBED if opts_out else None,
+            opts_out=opts_out,
         )
 
     async def GetUnsubscribePage(
@@ -111,10 +113,15 @@ class LinkPageService(LinkPageServiceServicer):
         context: Context,
         change: Callable[[Token | None, Transaction], FoundLink],
         view: View | None = None,
+        *,
+        opts_out: bool = False,
     ) -> HttpBody:
-        """Returns the page after a change: `view`, unless the change could not undo anything."""
+        """Makes the change and returns `view`, or the page of the link's status.
+
+        That page is also returned if there was nothing to undo.
+        """
         started, language = response_times.now(), language_of(context)
-        token = self._token(text, purpose)
+        token, find = self._token(text, purpose), partial(self._store.find, opts_out=opts_out)
 
         def write(tx: Transaction) -> Content:
             link = change(token, tx)
@@ -123,11 +130,11 @@ class LinkPageService(LinkPageServiceServicer):
             return _content(link, tx, view if is_undone else None)
 
         def read(tx: Transaction) -> Content:
-            return _content(self._store.find(token, tx), tx, View.NOT_CONFIRMABLE)
+            return _content(find(token, tx), tx, View.NOT_CONFIRMABLE)
 
         try:
             # Read first, so that calls with an invalid token do not use the writer.
-            await self._database.read(lambda tx: self._store.find(token, tx))
+            await self._database.read(partial(find, token))
             try:
                 content = await self._database.write(write)
             except (InvalidStatusTransition, SubscriberSuppressed):

@@ -59,10 +59,10 @@ class LinkStore:
         self._links = links
         self._suppressions = suppressions
 
-    def find(self, token: Token | None, tx: Transaction) -> FoundLink:
+    def find(self, token: Token | None, tx: Transaction, *, opts_out: bool = False) -> FoundLink:
         """Returns the link of a token. Raises LinkNotFound.
 
-        Every invalid token causes the same work.
+        Every invalid token causes the same work. A link that confirms has no end for an opt-out.
         """
         token = token or NO_TOKEN
         account_id, id_ = token.account_id, token.subscriber_id
@@ -70,7 +70,11 @@ class LinkStore:
         if token.email_key is not None:
             row = row or find_or_none(account_id, Email(token.email_key, token.email_key), tx)
             return self._found(token, token.email_key, row, tx)
-        if row and self._links.is_for(token, row.email_key) and not _has_ended(token, row, tx):
+        if (
+            row
+            and self._links.is_for(token, row.email_key)
+            and (opts_out or not _has_ended(token, row, tx))
+        ):
             return self._found(token, row.email_key, row, tx)
         for key in map(comparison_key, earlier_addresses(account_id, id_, tx)):
             if token.purpose is Purpose.UNSUBSCRIBE and self._links.is_for(token, key):
@@ -83,11 +87,11 @@ class LinkStore:
         A link that confirms unsubscribes too if the person opts out with it.
         Raises LinkNotFound, InvalidStatusTransition or SubscriberSuppressed.
         """
-        link = self.find(token, tx)
+        link = self.find(token, tx, opts_out=opts_out)
         if link.subscriber is None:
             suppression = NewSuppression(link.email_key, Reason.UNSUBSCRIBED)
             self._suppressions.add(link.token.account_id, [suppression], tx)
-            return self.find(token, tx)
+            return self.find(token, tx, opts_out=opts_out)
         if link.token.purpose is Purpose.CONFIRM and not opts_out:
             status, is_done = Status.CONFIRMED, link.status is Status.CONFIRMED
         else:

@@ -26,7 +26,7 @@ from ..subscribers.rules import STATUS_EVENT_TYPES
 from ..subscribers.store import SubscriberStore
 from ..subscribers.store_attached import attach, detach, replace_values
 from ..subscribers.store_changes import store_changes
-from ..subscribers.store_history import CHANGES, created_by, entries_of_each
+from ..subscribers.store_history import CHANGES, HistoryEntry, created_by, entries_of_each
 from ..subscribers.store_reading import find_each
 from ..suppressions.store import Suppressions
 from ..tags.store import names_of
@@ -139,7 +139,7 @@ def _undone(
     own = {
         id_: found
         for id_, history in histories.items()
-        if (found := [entry for entry in history if entry.operation_id == operation_id])
+        if (found := [entry for entry in history if _is_change_of(entry, operation_id)])
     }
     created: set[str] = set()
     if request.is_of_import:
@@ -174,6 +174,11 @@ def _undone(
         else undone(each, histories[id_], operation_id, account)
         for each in sorted(rows.values(), key=attrgetter("id"))
     ]
+
+
+def _is_change_of(entry: HistoryEntry, operation_id: str) -> bool:
+    """Whether an operation changed something, which it did not where it stated something again."""
+    return entry.operation_id == operation_id and entry.type in CHANGES
 
 
 def _store(

@@ -132,8 +132,7 @@ def with_status(
 
     `suppressions` are required for a status that is not an opt-out. `decided_at` is the revision of
     the account when the change was requested, if it waited since: it does not end an opt-out that
-    is later. The errors are
-    InvalidStatusTransition and SubscriberSuppressed.
+    changed the status later. The errors are InvalidStatusTransition and SubscriberSuppressed.
     """
     suppressed: Collection[str] = ()
     if suppressions is not None and status not in OPTED_OUT:

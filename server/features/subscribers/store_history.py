@@ -179,7 +179,14 @@ _ADD_AGAIN = Statement(
                     & (SubscriberHistory.type << [SQL(f"'{each}'") for each in CHANGES])
                     & (
                         SubscriberHistory.operation_id.is_null()
-                        | ~_is_in_origin(SubscriberHistory.operation_id)
+                        | (
+                            ~_is_in_origin(SubscriberHistory.operation_id)
+                            # An undo of another operation withdraws what it stated.
+                            & (
+                                (SubscriberHistory.changes != SQL("'{}'"))
+                                | (SubscriberHistory.operation_id == param("own"))
+                            )
+                        )
                     )
                 )
             )
@@ -286,8 +293,13 @@ def last_status(account_id: str, subscriber_id: str, tx: Transaction) -> History
     It is that of the creation if the status has not changed since, and None for a change that an
     earlier version made. Three statements at most.
     """
-    entry = last_change(account_id, subscriber_id, (EntryType.STATUS_CHANGED,), tx)
-    entry = entry or _origin(account_id, subscriber_id, tx)
+    found = entries_of_each(account_id, [subscriber_id], (EntryType.STATUS_CHANGED,), tx)
+    changes = [
+        entry
+        for entry in found.get(subscriber_id, ())
+        if entry.type is not EntryType.OPT_OUT_REPEATED
+    ]
+    entry = changes[-1] if changes else _origin(account_id, subscriber_id, tx)
     return _with_actors(account_id, [entry], tx)[0] if entry else None
 
 
@@ -387,7 +399,8 @@ def record_added_again(
 ) -> None:
     """Adds an entry to subscribers that another operation created and nothing changed since.
 
-    The undo of that operation would delete them otherwise. One statement, without a row for each
+    The undo of that operation would delete them otherwise. What a further operation stated can be
+    undone too, so each has an entry of its own. One statement, without a row for each
     subscriber in Python: an import can state a million again.
     """
     entry = added_again(source)

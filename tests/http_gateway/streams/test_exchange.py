@@ -248,9 +248,11 @@ def test_archives_are_limited_in_size_each_and_together(monkeypatch: pytest.Monk
         patch.setattr(unpacking, "MAX_ARCHIVE_BYTES", len(body) - 1)
         too_large = with_gateway("in-process", send, Exchange=echo)
     monkeypatch.setattr(unpacking, "MAX_STORED_BYTES", len(body) - 1)
+    small = with_gateway("in-process", send, Exchange=echo)
+    monkeypatch.setattr(unpacking, "MAX_SMALL_BYTES", len(body) - 1)
     too_many = with_gateway("in-process", send, Exchange=echo)
 
-    assert (too_large.status, too_many.status) == (413, 503)
+    assert (too_large.status, small.status, too_many.status) == (413, 200, 503)
 
 
 def test_archives_that_do_not_end_keep_no_other_from_being_imported() -> None:

@@ -320,7 +320,8 @@ type LinkPageServiceClient interface {
 	// Returns the page on which a person confirms. Changes nothing.
 	GetConfirmPage(ctx context.Context, in *GetConfirmPageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
 	// Confirms the subscription, and returns a page with the result. The body
-	// List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
+	// List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead, also
+	// after the link has ended.
 	SubmitConfirmPage(ctx context.Context, in *SubmitConfirmPageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
 	// Returns the page on which a person unsubscribes. Changes nothing.
 	GetUnsubscribePage(ctx context.Context, in *GetUnsubscribePageRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
@@ -392,7 +393,8 @@ type LinkPageServiceServer interface {
 	// Returns the page on which a person confirms. Changes nothing.
 	GetConfirmPage(context.Context, *GetConfirmPageRequest) (*httpbody.HttpBody, error)
 	// Confirms the subscription, and returns a page with the result. The body
-	// List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
+	// List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead, also
+	// after the link has ended.
 	SubmitConfirmPage(context.Context, *SubmitConfirmPageRequest) (*httpbody.HttpBody, error)
 	// Returns the page on which a person unsubscribes. Changes nothing.
 	GetUnsubscribePage(context.Context, *GetUnsubscribePageRequest) (*httpbody.HttpBody, error)

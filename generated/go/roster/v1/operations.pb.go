@@ -177,8 +177,8 @@ type BatchAction struct {
 	RemoveTags []string `protobuf:"bytes,2,rep,name=remove_tags,json=removeTags,proto3" json:"remove_tags,omitempty"`
 	// Sets these custom field values by key, as UpdateSubscriber; null removes a value.
 	SetCustomFields *structpb.Struct `protobuf:"bytes,3,opt,name=set_custom_fields,json=setCustomFields,proto3" json:"set_custom_fields,omitempty"`
-	// Changes the status, as ChangeSubscriberStatus. It never ends an opt-out that is stated after the
-	// start of the operation: these fail with INVALID_STATUS_TRANSITION.
+	// Changes the status, as ChangeSubscriberStatus. It never ends an opt-out that changed the
+	// status after the start of the operation: these fail with INVALID_STATUS_TRANSITION.
 	ChangeStatus *Subscriber_Status `protobuf:"varint,4,opt,name=change_status,json=changeStatus,proto3,enum=roster.v1.Subscriber_Status,oneof" json:"change_status,omitempty"`
 	// Deletes the subscribers, as DeleteSubscriber.
 	Delete *bool `protobuf:"varint,5,opt,name=delete,proto3,oneof" json:"delete,omitempty"`

@@ -228,8 +228,8 @@ const (
 	// of the import does not delete the subscriber. Added once, if nothing else was changed, to
 	// subscribers of the last 48 hours.
 	SubscriberHistoryEntry_SIGNED_UP_AGAIN SubscriberHistoryEntry_Type = 7
-	// As SIGNED_UP_AGAIN, but a row of another import or of a bulk was skipped or updated nothing,
-	// or UpdateSubscriber with allow_missing changed nothing.
+	// As SIGNED_UP_AGAIN, but a row of another import or of BulkCreateSubscribers was skipped or
+	// updated nothing, or UpdateSubscriber with allow_missing changed nothing.
 	SubscriberHistoryEntry_ADDED_AGAIN SubscriberHistoryEntry_Type = 8
 )
 

@@ -342,7 +342,8 @@ class LinkPageServiceServicer:
 
     def SubmitConfirmPage(self, request, context):
         """Confirms the subscription, and returns a page with the result. The body
-        List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
+        List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead, also
+        after the link has ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -201,7 +201,8 @@ class LinkPageServiceStub:
     """Returns the page on which a person confirms. Changes nothing."""
     SubmitConfirmPage: _grpc.UnaryUnaryMultiCallable[_links_pb2.SubmitConfirmPageRequest, _httpbody_pb2.HttpBody]
     """Confirms the subscription, and returns a page with the result. The body
-    List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
+    List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead, also
+    after the link has ended.
     """
     GetUnsubscribePage: _grpc.UnaryUnaryMultiCallable[_links_pb2.GetUnsubscribePageRequest, _httpbody_pb2.HttpBody]
     """Returns the page on which a person unsubscribes. Changes nothing."""
@@ -226,7 +227,8 @@ class LinkPageServiceAsyncStub(LinkPageServiceStub):
     """Returns the page on which a person confirms. Changes nothing."""
     SubmitConfirmPage: _aio.UnaryUnaryMultiCallable[_links_pb2.SubmitConfirmPageRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
     """Confirms the subscription, and returns a page with the result. The body
-    List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
+    List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead, also
+    after the link has ended.
     """
     GetUnsubscribePage: _aio.UnaryUnaryMultiCallable[_links_pb2.GetUnsubscribePageRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
     """Returns the page on which a person unsubscribes. Changes nothing."""
@@ -260,7 +262,8 @@ class LinkPageServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
         """Confirms the subscription, and returns a page with the result. The body
-        List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
+        List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead, also
+        after the link has ended.
         """
 
     @_abc_1.abstractmethod

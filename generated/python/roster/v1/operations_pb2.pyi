@@ -40,8 +40,8 @@ class BatchAction(_message.Message):
     DELETE_FIELD_NUMBER: _builtins.int
     CONSENT_SOURCE_FIELD_NUMBER: _builtins.int
     change_status: _subscribers_pb2.Subscriber.Status.ValueType
-    """Changes the status, as ChangeSubscriberStatus. It never ends an opt-out that is stated after the
-    start of the operation: these fail with INVALID_STATUS_TRANSITION.
+    """Changes the status, as ChangeSubscriberStatus. It never ends an opt-out that changed the
+    status after the start of the operation: these fail with INVALID_STATUS_TRANSITION.
     """
     delete: _builtins.bool
     """Deletes the subscribers, as DeleteSubscriber."""

@@ -1246,8 +1246,8 @@ class SubscriberHistoryEntry(_message.Message):
         subscribers of the last 48 hours.
         """
         ADDED_AGAIN: SubscriberHistoryEntry._Type.ValueType  # 8
-        """As SIGNED_UP_AGAIN, but a row of another import or of a bulk was skipped or updated nothing,
-        or UpdateSubscriber with allow_missing changed nothing.
+        """As SIGNED_UP_AGAIN, but a row of another import or of BulkCreateSubscribers was skipped or
+        updated nothing, or UpdateSubscriber with allow_missing changed nothing.
         """
 
     class Type(_Type, metaclass=_TypeEnumTypeWrapper):
@@ -1275,8 +1275,8 @@ class SubscriberHistoryEntry(_message.Message):
     subscribers of the last 48 hours.
     """
     ADDED_AGAIN: SubscriberHistoryEntry.Type.ValueType  # 8
-    """As SIGNED_UP_AGAIN, but a row of another import or of a bulk was skipped or updated nothing,
-    or UpdateSubscriber with allow_missing changed nothing.
+    """As SIGNED_UP_AGAIN, but a row of another import or of BulkCreateSubscribers was skipped or
+    updated nothing, or UpdateSubscriber with allow_missing changed nothing.
     """
 
     class _Source:

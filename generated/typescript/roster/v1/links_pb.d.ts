@@ -600,7 +600,8 @@ export declare const LinkPageService: GenService<{
   },
   /**
    * Confirms the subscription, and returns a page with the result. The body
-   * List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead.
+   * List-Unsubscribe=One-Click (RFC 8058), which only programs send, unsubscribes instead, also
+   * after the link has ended.
    *
    * @generated from rpc roster.v1.LinkPageService.SubmitConfirmPage
    */

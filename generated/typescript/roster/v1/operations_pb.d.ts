@@ -46,8 +46,8 @@ export declare type BatchAction = Message<"roster.v1.BatchAction"> & {
   setCustomFields?: JsonObject | undefined;
 
   /**
-   * Changes the status, as ChangeSubscriberStatus. It never ends an opt-out that is stated after the
-   * start of the operation: these fail with INVALID_STATUS_TRANSITION.
+   * Changes the status, as ChangeSubscriberStatus. It never ends an opt-out that changed the
+   * status after the start of the operation: these fail with INVALID_STATUS_TRANSITION.
    *
    * @generated from field: optional roster.v1.Subscriber.Status change_status = 4;
    */

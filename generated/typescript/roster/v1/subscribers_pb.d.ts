@@ -1517,8 +1517,8 @@ export enum SubscriberHistoryEntry_Type {
   SIGNED_UP_AGAIN = 7,
 
   /**
-   * As SIGNED_UP_AGAIN, but a row of another import or of a bulk was skipped or updated nothing,
-   * or UpdateSubscriber with allow_missing changed nothing.
+   * As SIGNED_UP_AGAIN, but a row of another import or of BulkCreateSubscribers was skipped or
+   * updated nothing, or UpdateSubscriber with allow_missing changed nothing.
    *
    * @generated from enum value: ADDED_AGAIN = 8;
    */
