@@ -149,7 +149,14 @@ def test_mark_that_is_a_null_token_states_nothing(account: Account) -> None:
 CONSENT_COLUMNS = (
     *("Reason", "Removal reason", "ARCHIVED_TIME", "non_transactional", "Subscribe Type"),
     *("Denylist", "Marketing Suspended", "email_quarantined", "Legal basis", "DND", "Disposition"),
-    *("smtp_error", "Delivery Status", "Validation Result", "Invalid email address", "Verified"),
+    *(
+        "smtp_error",
+        "Email Delivery Status",
+        "Validation Result",
+        "Invalid email address",
+        "Verified",
+    ),
+    *("Status Code", "Deceased", "Block", "Delivery error", "Diagnostic code", "Forgotten at"),
     *("Confirmation Status", "Pending", "Preferences", "deletion_requested_at", "Unregistered"),
     *("Kontaktstatus", "Rückläufer", "Désactivé", "Estado del contacto", "Rejeitado", "Rimbalzato"),
     *(
@@ -203,6 +210,8 @@ OTHER_COLUMNS = (
         "登録日",
     ),
     *("SMS opt-in", "Adopted pets", "push_subscribe", "Estado", "Type", "Event", "Code", "Level"),
+    *("Delivery State", "Order delivery state", "Delivery Status", "Return Reason", "Drop reason"),
+    *("Diagnostics", "Unforgotten", "Membership type", "Group"),
     *("Subscription end", "Reason for your interest", "Topics", "Registered", "Valid until"),
 )
 
@@ -212,13 +221,15 @@ def test_column_that_looks_like_consent_is_not_ignored(account: Account, name: s
     table = f"email,{name}\na@b.io,\n"
     is_known = name == "subscribed_to_emails"  # by the preset for Ghost
     for options in (
-        *([{"columnMap": [f"{name}=isConfirmed"]}] if name != "Verified" else []),
+        *([{"columnMap": [f"{name}=isConfirmed"]}] if name != "Verified" else [{}]),
         *([] if is_known else [{"unknownColumns": "IGNORE"}, {"unknownColumns": "CREATE_FIELDS"}]),
     ):
         error = send_table(account, table, **options).error
         assert error is not None
         assert error.violations == [(name, "CONSENT_COLUMN")]
-        assert "optedIn or optedOut" in str(error.body)
+        # A person without a verified address has not opted out.
+        assert ("optedIn or optedOut" in str(error.body)) is (name != "Verified")
+        assert ("Map each to isConfirmed" in str(error.body)) is (name == "Verified")
 
     assert send_table(account, table, ignoreColumns=[name]).error is None
 
@@ -227,6 +238,88 @@ def test_columns_about_other_things_do_not_look_like_consent(account: Account) -
     table = written_table([["email", *OTHER_COLUMNS], ["a@b.io", *"x" * len(OTHER_COLUMNS)]])
 
     assert send_table(account, table, unknownColumns="IGNORE").error is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Block", "Deceased", "Registration Status", "Status Code", "Record Status", "Reason"),
+        *("Activated At", "Disposition", "Exit Date", "Verified", "Email confirmed", "News"),
+    ],
+)
+def test_column_of_a_custom_field_with_a_common_name_is_not_refused(
+    account: Account, name: str
+) -> None:
+    table = f"email,{name}\na@b.io,x\n"
+    own = {"columnMap": [f"{name}=Visit {name}"], "unknownColumns": "CREATE_FIELDS"}
+    assert send_table(account, table, unknownColumns="CREATE_FIELDS").error is not None
+    assert send_table(account, table, **own, dryRun=True).error is None
+
+    create_field(account, name)
+
+    assert send_table(account, table).error is None
+    row = {"email": "b@b.io", "customFields": {name: "x"}}
+    (created,) = send_rows(account, [row], unknownColumns="CREATE_FIELDS").records
+    assert created["outcome"] == "CREATED"
+
+
+@pytest.mark.parametrize("name", ["Removed", "Opted out", "Unregistered"])
+def test_column_of_opt_outs_is_refused_also_with_a_custom_field(
+    account: Account, name: str
+) -> None:
+    create_field(account, name)
+
+    error = send_table(account, f"email,{name}\na@b.io,x\n").error
+
+    assert error is not None
+    assert error.violations == [(name, "CONSENT_COLUMN")]
+
+
+OF_STATES = (
+    *(("State", "Deleted", "UNSUBSCRIBED"), ("Type", "bounced", "BOUNCED")),
+    *(("Result", "hard bounce", "BOUNCED"), ("Event", "complained", "COMPLAINED")),
+    *(("Delivery Status", "Bounced", "BOUNCED"), ("Drop reason", "Spam complaint", "COMPLAINED")),
+    *(("Group", "Unsubscribed", "UNSUBSCRIBED"), ("Membership Type", "opted-out", "UNSUBSCRIBED")),
+    *(
+        ("Membership Type", "Disabled", None),
+        ("Group", "Archived", None),
+        ("Group", "Deleted", None),
+    ),
+    *(("Result", "Invalid", None), ("Type", "Inactive", None), ("Payment", "Bounced", None)),
+    *(("State", "Cancelled", None), ("Event", "Blocked", None), ("State", "Removed", None)),
+)
+
+
+# These state an opt-out also in a custom field of the account.
+CLEAR = ("hard bounce", "complained", "Spam complaint", "Unsubscribed", "opted-out")
+
+
+@pytest.mark.parametrize("has_fields", [False, True])
+def test_word_in_a_column_of_states_counts_if_it_can_only_be_an_opt_out(
+    account: Account, has_fields: bool
+) -> None:
+    names = list(dict.fromkeys(name for name, _, _ in OF_STATES))
+    for name in names if has_fields else []:
+        create_field(account, name)
+    cells = [{"email": f"{n}@b.io", name: word} for n, (name, word, _) in enumerate(OF_STATES)]
+    table = [
+        ["email", *names],
+        *([row.get(name, "") for name in ["email", *names]] for row in cells),
+    ]
+    as_json = [
+        {"email": f"json{row.pop('email')}", "customFields": row} for row in map(dict, cells)
+    ]
+
+    stored = imported_statuses(account, written_table(table), unknownColumns="IGNORE")
+    send_rows(account, as_json, unknownColumns="IGNORE")
+
+    of_json = [by_address(account, f"json{n}@b.io")["status"] for n in range(len(OF_STATES))]
+    expected = [
+        status if status and (word in CLEAR or not has_fields) else "UNCONFIRMED"
+        for _, word, status in OF_STATES
+    ]
+    assert [stored[f"{n}@b.io"] for n in range(len(OF_STATES))] == expected
+    assert of_json == expected
 
 
 @pytest.mark.parametrize("action", ["IGNORE", "CREATE_FIELDS"])
@@ -399,7 +492,9 @@ def test_opt_out_in_a_column_without_a_name_for_it_counts(account: Account, acti
         ],
         unknownColumns=action,
     )
+    # The column is a custom field if one was created. Then only clear words count.
     send_table(account, "email,State\nj@b.io,unsubscribed,\n", unknownColumns=action)
+    send_table(account, "email,Type,City\nn@b.io,Deleted,Bonn,x\n", unknownColumns=action)
 
     assert streamed.summary is not None
     reported = streamed.summary["unrecognizedCells"]
@@ -414,5 +509,7 @@ def test_opt_out_in_a_column_without_a_name_for_it_counts(account: Account, acti
     assert stored.items() >= {"a": "UNSUBSCRIBED", "b": "BOUNCED", "g": "UNSUBSCRIBED"}.items()
     assert stored.items() >= {"i": "UNSUBSCRIBED", "j": "UNSUBSCRIBED"}.items()
     assert {name: status for name, status in stored.items() if name in "cdeh"} == mailable
-    assert [stored[name] for name in "klm"] == ["UNSUBSCRIBED", "BOUNCED", "UNSUBSCRIBED"]
+    assert [stored[name] for name in "klmn"] == [
+        *("UNSUBSCRIBED", "BOUNCED", "UNCONFIRMED", "UNSUBSCRIBED")
+    ]
     assert stored.get("f") != "UNCONFIRMED"

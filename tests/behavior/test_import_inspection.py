@@ -137,7 +137,8 @@ def zipped(name: str, content: bytes) -> bytes:
         ("suppression_global_unsubscribes.csv", b"email,createdAt\na@b.io,2024-01-01\n"),
         ("mg.example.com-bounces.csv", b"email\na@b.io\n"),
         ("Abmeldungen 2024.csv", b"email\na@b.io\n"),
-        ("export.zip", zipped("lists/archived_members.csv", b"email\na@b.io\n")),
+        ("GlobalUnsubscribes.csv", b"email\na@b.io\n"),
+        ("export.zip", zipped("lists/members_opt-out.csv", b"email\na@b.io\n")),
     ],
 )
 def test_list_of_opt_outs_by_its_name_is_not_imported_as_subscribers(
@@ -151,6 +152,24 @@ def test_list_of_opt_outs_by_its_name_is_not_imported_as_subscribers(
     refused = account.call("StartImport", id=job["id"])
     assert refused.violations == [("name", "INVALID_VALUE")]
     for table in (b"email,status\na@b.io,bounced\nb@b.io,active\n", b"email\n"):
+        assert upload(account, table, name=name)["problems"] == []
+    options = {"columnMap": ["Zustand=status"]}
+    table = b"email,Zustand\na@b.io,active\n"
+    assert upload(account, table, name=name, options=options)["problems"] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("contacts_pamela.csv", "rebajas_2026.csv", "robinson_club.csv", "no-spam.csv"),
+        *("not_unsubscribed.csv", "archived/customers.csv", "unsubscribed/customers.csv"),
+    ],
+)
+def test_file_with_another_name_is_not_a_list_of_opt_outs(account: Account, name: str) -> None:
+    table = b"email\na@b.io\n"
+
+    assert upload(account, zipped(name, table), name="export.zip")["problems"] == []
+    if "/" not in name:
         assert upload(account, table, name=name)["problems"] == []
 
 

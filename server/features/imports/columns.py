@@ -67,6 +67,14 @@ _CONSENT_TEXT = (
     "looks like consent; map it to status, optedIn or optedOut with columnMap, or list it in"
     " ignoreColumns"
 )
+_CONFIRMATION_TEXT = (
+    "states whether the address was confirmed; map it to isConfirmed if the person confirmed the"
+    " subscription, otherwise list it in ignoreColumns"
+)
+_CONFIRMATION_HINT = (
+    "Map each to isConfirmed if the person confirmed the subscription, such as"
+    " columnMap=COLUMN=isConfirmed, otherwise list it in ignoreColumns."
+)
 _CONSENT_HINT = (
     "Map each to status, optedIn or optedOut with columnMap, such as columnMap=COLUMN=optedOut,"
     " or list it in ignoreColumns if it says nothing about permission to send mail."
@@ -189,6 +197,12 @@ class Columns:
             and not is_other_channel(name)
             and not cells[index].lower().startswith(CUSTOM_FIELDS.lower())
         ]
+        # The positions of columns with a custom field that the import does not create.
+        self.with_own_field = {
+            index
+            for index, targets in known.items()
+            if index not in created and any(map(_is_custom, targets))
+        }
         self._read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
         consent = self._consent_faults(names, mapped, ignored | self._read_only)
         if self.preset and self.preset.email_is_first and not self._has_email():
@@ -229,14 +243,18 @@ class Columns:
         fields = {column.position: column.fields for column in self.known}
         preset_names = {*self.preset.columns, *self.preset.marks} if self.preset else set()
         return {
-            index: Detail(cell, "CONSENT_COLUMN", _CONSENT_TEXT)
+            index: Detail(
+                cell,
+                "CONSENT_COLUMN",
+                _CONFIRMATION_TEXT if states_confirmation(name) else _CONSENT_TEXT,
+            )
             for index, (cell, name) in enumerate(zip(self._cells, names, strict=True))
             if states_consent(name)
             and index not in ignored
             and (index in mapped or name not in preset_names)
             and _CONSENT.isdisjoint(targets := fields.get(index, ()))
             and not (states_confirmation(name) and "isConfirmed" in targets)
-            and not (is_generic(name) and any(map(_is_custom, targets)))
+            and not (is_generic(name) and any(map(_is_custom, targets or mapped.get(index, ()))))
             and not cell.lower().startswith(CUSTOM_FIELDS.lower())
         }
 
@@ -278,8 +296,7 @@ class Columns:
             texts = []
             length = MAX_LISTED // 2 if consent and unknown else MAX_LISTED
             if consent:
-                listed = ", ".join(fault.field for fault in consent.values())[:length]
-                texts.append(f"Columns look like consent: {listed}. {_CONSENT_HINT}")
+                texts += _consent_texts(consent.values(), length)
             if faults:
                 texts.append("The header row is not valid.")
             if unknown:
@@ -304,6 +321,20 @@ class Columns:
         ]
         counts = Counter(field for _, field in fields)
         return sorted({position for position, field in fields if counts[field] > 1})
+
+
+def _consent_texts(faults: Iterable[Detail], length: int) -> list[str]:
+    """Returns the texts of an error for columns that look like consent, which name them."""
+    confirmed = [each.field for each in faults if each.message == _CONFIRMATION_TEXT]
+    others = [each.field for each in faults if each.message != _CONFIRMATION_TEXT]
+    length = length // 2 if confirmed and others else length
+    texts = []
+    if others:
+        texts.append(f"Columns look like consent: {', '.join(others)[:length]}. {_CONSENT_HINT}")
+    if confirmed:
+        listed = ", ".join(confirmed)[:length]
+        texts.append(f"Columns state a confirmation: {listed}. {_CONFIRMATION_HINT}")
+    return texts
 
 
 def ends_with_failure(header: Sequence[str]) -> bool:
@@ -337,7 +368,8 @@ def label_of(name: str) -> str:
 
 
 def _is_custom(field: str) -> bool:
-    return field.startswith(CUSTOM_FIELDS)
+    """Whether a field is a custom field, which may be new."""
+    return field.startswith((CUSTOM_FIELDS, _NEW))
 
 
 def _target(cell: str, name: str, by_name: Mapping[str, str]) -> str | None:

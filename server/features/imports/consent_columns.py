@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from ...values.texts import caseless_key
+
 # Compared with column keys, which have no case, whitespace, hyphens or underscores.
 _WORDS = re.compile(
     r"unsub|resubscri|(?<!lapt)(?<!deskt)(?<!ad)opt(?:ed)?(?:in|out)|consent|permission|gdpr|dsgvo"
@@ -37,9 +39,9 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"|(?:^no|never)(?:e?mail|marketing|contact|promo)|promo(?:tional)?e?mail"
     r"|ok(?:ay)?to(?:e?mail|contact)|(?:can|may)(?:be|we)(?:contact|e?mail)|invalide?mail"
     r"|(?:marketing|contact)(?:allowed|emails?|ok)|(?:^|e?mail|mautic)dn[cdm](?:e?mail|reason|flag|$)"
-    r"|(?:remov|delet|block|exclu|reject|return|drop)\w*reason|reasonfor(?:remov|delet|block|exclu)"
-    r"|suspended|donotdisturb|notinterested|forgotten|delet(?:e|ion)request|e?mailfrequency"
-    r"|smtp(?:code|error|status)|diagnostic|delivery?(?:status|state|fail|error)"
+    r"|(?:remov|delet|block|exclu|reject)\w*reason|reasonfor(?:remov|delet|block|exclu)"
+    r"|suspended|donotdisturb|notinterested|^forgotten|delet(?:e|ion)request|e?mailfrequency"
+    r"|smtp(?:code|error|status)|diagnosticcode|e?maildelivery(?:status|state)|delivery(?:fail|error)"
     r"|(?:valid|verific)ation(?:status|result)|e?mail(?:verified|validity|validation|alerts)"
     # German
     r"|ausgetragen|(?:^|mail|werbe)sperr|gesperrt|robinson|widerspr|zustimm|zugestimmt|werbung"
@@ -82,19 +84,17 @@ _WORDS_OF_SHORT_NAMES = re.compile(
 _OTHER_CHANNELS = re.compile(r"sms|whatsapp|push|(?:tele)?phone|telefon|directmail|post(?:al)?mail")
 _NAMES = re.compile(
     r"(?:is|was)?(?:active|inactive|enabled|disabled|removed|deleted|archived|cancell?ed|banned"
-    r"|rejected|declined|refused|denied|objected|opposed|suspended|paused|muted|silenced|frozen"
-    r"|lapsed|resigned|quit|stopped|unreachable|unconfirmed|notconfirmed|activated|snoozed"
-    r"|erased|anonymi[sz]ed|deceased|departed|exited|purged|trashed|softdeleted|signedoff"
-    r"|unregistered|unfollowed)(?:at|on|date|time)?\??"
-    r"|(?:left|remover?|removal|delete|deletion|cancel(?:lation)?|exclude|exclusion|exit|block|blocks"
-    r"|reject|trash|signoff|unregister|unfollow)(?:at|on|date|list)?|date(?:removed|left|deleted)"
+    r"|objected|opposed|suspended|silenced|unreachable|unconfirmed|notconfirmed|erased"
+    r"|anonymi[sz]ed|purged|trashed|softdeleted|signedoff|unregistered|unfollowed)"
+    r"(?:at|on|date|time)?\??|left(?:at|on|date)|date(?:removed|left|deleted)|rejectlist"
+    r"|(?:remover?|removal|delete|deletion|exclude|exclusion|trash|signoff|unregister|unfollow)"
+    r"(?:at|on|date|list)?"
     r"|(?:non)?transactional(?:only)?|dnd|fbl|feedbackloop"
     r"|(?:awaiting|pending)confirmation|subscribedtype|subscribetype"
-    r"|(?:confirmation|registration|record|zb)status|status(?:id|code)|marketingstate"
-    r"|topicpreferences?|disposition"
+    r"|(?:confirmation|zb)status|marketingstate|topicpreferences?"
     r"|marketing|stop|stopstatus|stoptime|statut|sub(?:scriber)?status|userstatus|sendingstatus|baja"
     r"|e?mailinvalid|invalid(?:e?mail)?|e?mailvalid|mailingok|mailme|dnc|dnm|opted|optin\?"
-    r"|subscri(?:be|ptions?|btion)|promotions?|news|offers|updates|news&offers|doi(?:status)?"
+    r"|subscri(?:be|btion)|news&offers|doi(?:status)?"
     # The words for active, deleted, subscribed and status in other languages
     r"|(?:in)?aktiv|(?:de)?aktiviert|angemeldet|gel(?:ö|oe)scht(?:am)?|storniert(?:am)?|(?:in)?actif"
     r"|abonn[eé]e?|accord|rejet[eé]?|(?:in)?activo|(?:in)?ativo|(?:in)?attivo|(?:in)?actief"
@@ -102,34 +102,48 @@ _NAMES = re.compile(
     r"|ステータス|状態|状态|狀態|상태|статус|stav|κατάσταση|الحالة"
 )
 
-# Of a list of opt-outs, or about anything else if the account has a custom field for it.
+# Names in lists of opt-outs. They do not count if the account has a custom field with the name.
 _GENERIC = re.compile(
     r"reasons?|(?:is)?(?:pending|valid|failed|returned)(?:at|on|date)?|errors?(?:code|message|count)?"
-    r"|preferences?|mailings?|mailshots?|failure(?:reason)?|validation"
+    r"|preferences?|mailings?|mailshots?|failure(?:reason)?|validation|subscriptions?"
+    r"|promotions?|news|offers|updates|(?:registration|record)status|status(?:id|code)|disposition"
+    r"|(?:is|was)?(?:rejected|declined|refused|denied|paused|muted|frozen|lapsed|resigned|quit"
+    r"|stopped|activated|snoozed|deceased|departed|exited)(?:at|on|date|time)?\??"
+    r"|left|(?:cancel(?:lation)?|exit|blocks?|reject)(?:at|on|date)?"
 )
-# Of people who have not confirmed, these do not state that they opted out.
+# Names of columns that state whether a person confirmed. `no` is not an opt-out.
 _CONFIRMATIONS = re.compile(
     r"(?:e?mail|doi|doubleoptin)?(?:confirmed|confirmation|verified)(?:at|on|date|time)?\??"
     r"|best(?:ä|ae)tigt(?:am)?"
 )
-# Most of these are about a part of a country, or something else, so that only words count.
+# Names with several meanings, such as the state of an address: the column is accepted, and only
+# its status words count.
 _STATES = re.compile(
-    r"(?:contact|user|list|member)?(?:state|type|group|result)|(?:last)?event(?:type)?|subscriptiontype"
-    r"|membershiptype|(?:e?mail)?result|estado|stato|etat|état|zustand|stan|tila|toestand"
+    r"(?:contact|user|list|member)?(?:state|type|result)|(?:last)?event(?:type)?|subscriptiontype"
+    r"|e?mailresult|delivery(?:status|state)|(?:return|drop)reason|estado|stato|etat|état|zustand|stan|tila|toestand"
 )
 
-# Of the files that services export, such as suppression_bounces.csv, and of own lists.
+# Names of the files that services export, such as suppression_bounces.csv, and of own lists. These
+# are words of the name, not a part of one, such as in "rebajas", and none follows a "no".
+_LETTERS = r"[^\W\d_]"
 _FILES = re.compile(
-    r"unsub|opt(?:ed)?out|suppress|bounce|complain|spam|blacklist|blocklist|denylist|archived"
-    r"|donot(?:e?mail|contact|send)|invalide?mail|abgemeldet|abmeld|austrag|sperrliste|robinson"
-    r"|d[eé]sinscri|d[eé]sabonn|bajas|desuscri|disiscri|afgemeld|uitgeschreven|afmeld|descadastr"
-    r"|wypisan|odhl[aá][sš]|avregistr|отпис|退订|配信停止|수신거부"
+    rf"(?<!{_LETTERS})(?P<no>(?:not?|non|anti|without|ohne|sans|sin)[\W_]+)?"
+    r"(?:(?:e?mail|newsletter|hard|soft|global)s?)?"
+    rf"(?:(?:unsub|suppress|complain|abgemeldet|abmeld|d[eé]sinscri|d[eé]sabonn|desuscri|disiscri"
+    rf"|afgemeld|afmeld|uitgeschreven|descadastr|wypisan|odhl[aá][sš]|avregistr|отпис){_LETTERS}*"
+    r"|opt(?:ed)?[\W_]*outs?|bounce[ds]?|spam(?:mers?|reports?|complaints?)?|bajas"
+    r"|(?:black|block|deny)[\W_]*list(?:s|ed)?|do[\W_]*not[\W_]*(?:e?mail|contact|send)"
+    rf"|invalid[\W_]*e?mails?|austragung(?:en)?|sperrlisten?)(?!{_LETTERS})"
+    r"|退订|配信停止|수신거부"
 )
+# The start of a word in a name such as GlobalUnsubscribes.csv.
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def names_opt_outs(column_key: str) -> bool:
-    """Whether a file, given by the `column_key` of its name, seems to list people who opted out."""
-    return _FILES.search(column_key) is not None
+def names_opt_outs(name: str) -> bool:
+    """Whether a file seems to list people who opted out, by its name without folders."""
+    words = caseless_key(_CAPITAL.sub(" ", name))
+    return any(found["no"] is None for found in _FILES.finditer(words))
 
 
 def is_other_channel(column_key: str) -> bool:
@@ -140,7 +154,7 @@ def is_other_channel(column_key: str) -> bool:
 
 def is_generic(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, states consent unless it has a custom field."""
-    return _GENERIC.fullmatch(column_key) is not None
+    return _GENERIC.fullmatch(column_key) is not None or states_confirmation(column_key)
 
 
 def states_confirmation(column_key: str) -> bool:
@@ -159,7 +173,6 @@ def states_consent(column_key: str) -> bool:
         return False
     return (
         _NAMES.fullmatch(column_key) is not None
-        or states_confirmation(column_key)
         or is_generic(column_key)
         or _WORDS.search(column_key) is not None
         or (len(column_key) <= _SHORT_NAME and _WORDS_OF_SHORT_NAMES.search(column_key) is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -34,7 +34,7 @@ from ..subscribers.rules import (
 from ..tags.rules import distinct, parse_name
 from .cells import is_valid_ip, is_valid_source
 from .columns import ColumnOptions, UnknownColumns
-from .consent_columns import is_other_channel
+from .consent_columns import can_state_status, is_other_channel
 from .csv_row import CsvRow
 from .evidence import stated_status
 from .presets import PRESETS
@@ -87,8 +87,11 @@ def import_row(
     now: int,
     options: Options,
     unrecognized: UnrecognizedCells,
+    own_fields: Container[str] = (),
 ) -> Row:
     """Returns a row, with faults for an invalid status, time or consent.
+
+    `own_fields` are the column keys of the custom fields that the account had before the import.
 
     The gateway passes on words and dates in the formats of other services as faults, and of a
     member that is specified more than once a fault without text, then all values.
@@ -132,7 +135,7 @@ def import_row(
     # The date of an opt-out that cannot be read is still an opt-out.
     opt_out = Status.UNSUBSCRIBED if "unsubscribedAt" in faults else None
     if row.status is None or not options.is_own_export:
-        opt_out = strictest(opt_out, _opt_out_in_values(row, options, unrecognized))
+        opt_out = strictest(opt_out, _opt_out_in_values(row, options, unrecognized, own_fields))
     if stated or opt_out is not None:
         row.consent_record = ConsentRecord(**stated)
         row.status = stated_status(
@@ -146,14 +149,17 @@ def import_row(
 
 
 def _opt_out_in_values(
-    row: Row, options: Options, unrecognized: UnrecognizedCells
+    row: Row, options: Options, unrecognized: UnrecognizedCells, own_fields: Container[str]
 ) -> Status | None:
     """Returns the strictest opt-out that a text in a custom field states, unless it is ignored."""
     opt_out: Status | None = None
     for name, value in (row.custom_fields or {}).items():
-        if not isinstance(value, str) or (stated := stated_opt_out(value)) is None:
+        if not isinstance(value, str):
             continue
         key = column_key(name)
+        stated = stated_opt_out(value, of_state=can_state_status(key) and key not in own_fields)
+        if stated is None:
+            continue
         if not is_other_channel(key) and key not in map(column_key, options.columns.ignored):
             opt_out = strictest(opt_out, stated)
             unrecognized.add(CUSTOM_FIELDS + name, value, STATED_HINT)

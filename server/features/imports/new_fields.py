@@ -22,7 +22,7 @@ from ..custom_fields.store import ColumnField, column_fields, create
 from ..subscribers.csv_format import CUSTOM_FIELDS
 from ..subscribers.rules import NewSubscriber, Validated
 from .columns import MAX_LABEL_LENGTH, ColumnOptions, Columns, UnknownColumns, label_of
-from .consent_columns import states_consent
+from .consent_columns import is_generic, states_consent
 
 # The number of names of unknown fields in the summary.
 _MAX_IGNORED = 1_000
@@ -152,6 +152,7 @@ class UnknownFields:
         keys = {field.key for field in existing}
         # Members of a message have no order. A name that is a key is created first, so that it gets
         # this key.
+        labels = {field.label_key for field in existing}
         unknown = list(
             dict.fromkeys(
                 name
@@ -162,7 +163,8 @@ class UnknownFields:
         )
         by_action: dict[UnknownColumns, list[str]] = {action: [] for action in UnknownColumns}
         for name in unknown:
-            by_action[self._action_for(column_key(name))].append(name)
+            has_field = caseless_key(label_of(name)) in labels
+            by_action[self._action_for(column_key(name), has_field=has_field)].append(name)
         if ignored := by_action[UnknownColumns.IGNORE]:
             self.ignored |= dict.fromkeys(ignored[: _MAX_IGNORED - len(self.ignored)])
             rows = [_renamed(row, dict.fromkeys(ignored)) for row in rows]
@@ -171,11 +173,16 @@ class UnknownFields:
             rows = [_renamed(row, new_names) for row in rows]
         return rows
 
-    def _action_for(self, key: str) -> UnknownColumns:
-        """Returns the action for an unknown field, given by the column key of its name."""
+    def _action_for(self, key: str, *, has_field: bool) -> UnknownColumns:
+        """Returns the action for an unknown field, given by the column key of its name.
+
+        `has_field` is whether the account has a custom field with the name as its label.
+        """
         if key in self._names_to_ignore:
             return UnknownColumns.IGNORE
-        is_consent = self._checks_consent and states_consent(key)
+        is_consent = (
+            self._checks_consent and states_consent(key) and not (has_field and is_generic(key))
+        )
         return UnknownColumns.FAIL if is_consent else self._action
 
     def create(self, tx: Transaction) -> None:

@@ -39,13 +39,16 @@ _UNAMBIGUOUS = {
     " usersuppressed blocklisted blacklisted abgemeldet abbestellt désabonné désinscrit desuscrito"
     " dadodebaja disiscritto afgemeld uitgeschreven descadastrado wypisany avregistrerad 配信停止"
     " 退订 отписан",
-    Status.BOUNCED: "bounced hardbounce hardbounced emailbounced",
+    Status.BOUNCED: "hardbounce hardbounced emailbounced",
     Status.COMPLAINED: "complained spamcomplaint reportedspam markedasspam",
 }
 _STATED = {word: status for status, words in _UNAMBIGUOUS.items() for word in words.split()}
-# Of an order too, in a column such as State.
-_OF_ORDERS = ("cancelled", "canceled", "cancelado")
-_OF_STATES = {word: each for word, each in OPT_OUT_WORDS.items() if word not in _OF_ORDERS}
+# Words that also state something else in a column such as State, such as of an order.
+_AMBIGUOUS = (
+    "cancelled canceled cancelado disabled inactive archived invalid blocked removed junk abuse"
+    " baja inaktiv inactivo inattivo gesperrt widerrufen bloqueado geblokkeerd zablokowany"
+)
+_OF_STATES = {word: each for word, each in OPT_OUT_WORDS.items() if word not in _AMBIGUOUS.split()}
 _MAX_WORD_LENGTH = 20
 STATED_HINT = (
     "This opt-out counts. Map the column to status or optedOut, or list it in ignoreColumns if it"
@@ -65,7 +68,7 @@ _STARTS = frozenset[str]().union(*map(_starts, _STATED))
 def stated_opt_out(text: str, *, of_state: bool = False) -> Status | None:
     """Returns the opt-out that a text states in any column, or in one `of_state`, or None."""
     if of_state and len(text) <= _MAX_WORD_LENGTH:
-        return _OF_STATES.get(column_key(text))
+        return _OF_STATES.get(word := column_key(text)) or _STATED.get(word)
     # Column keys of all cells of 20 such columns take longer than the rest of their row.
     start = text[:2]
     if len(text) > _MAX_WORD_LENGTH or (start not in _STARTS and start.isalnum()):

@@ -112,7 +112,7 @@ _COLUMNS = {
     "optedIn": ("newsletter",),
     "optedOut": ("no mail",),
     "": ("plan", "shoe size"),
-    # Not mapped to a field: only words for opt-outs count.
+    # Not mapped to a field: only words for opt-outs count, and fewer if there is a custom field.
     "state": ("State", "Type"),
 }
 _STATES = {"Bounced": BOUNCED, "deleted": UNSUBSCRIBED, "Unsubscribed": UNSUBSCRIBED}
@@ -262,9 +262,11 @@ class Files:
 
     def _without_provider(self, options: Mapping[str, Any]) -> tuple[Provider, Mapping[str, Any]]:
         kinds = self._rng.sample([*_COLUMNS], self._rng.randint(0, len(_COLUMNS)))
+        action = self._rng.choice(["FAIL", "IGNORE", "IGNORE", "CREATE_FIELDS"])
+        if action == "CREATE_FIELDS" and "state" in kinds:
+            kinds.remove("state")
         columns = {self._rng.choice(_COLUMNS[kind]): kind for kind in kinds}
         mapped = [_MAPPED[kind] for kind in kinds if kind in _MAPPED]
-        action = self._rng.choice(["FAIL", "IGNORE", "IGNORE", "CREATE_FIELDS"])
         options = {**options, **_OPTIONS, "columnMap": mapped, "unknownColumns": action}
         return Provider({"email": "email", **columns}, _OTHER_WORDS), options
 

@@ -129,6 +129,10 @@ class ImportRun:
                 self.reader.last_line = header.number
                 del first.message.request.lines[0]
                 del first.message.texts[0]
+            else:
+                fields = await self._database.read(partial(column_fields, self.account_id))
+                created = self.progress.summary.get("createdFields", ())
+                self.reader.set_own_fields(fields, created)
         self._has_started = True
         if first is not None:
             self._first = await asyncio.to_thread(self._read, first.message)
@@ -142,7 +146,10 @@ class ImportRun:
         fields = await self._database.read(partial(column_fields, self.account_id))
         columns = self.progress.columns
         created: Mapping[int, str] = {int(key): each for key, each in (columns or {}).items()}
-        header = Header(cells, fields, self.options.columns, created=created)
+        # A run that continues has checked the header.
+        header = Header(
+            cells, fields, self.options.columns, created=created, is_checked=columns is None
+        )
         if columns is None:
             new = self.new_fields = NewFields(self.account_id, header.columns, fields)
             if new.fields and not self._may_create:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import orjson
@@ -19,6 +20,7 @@ from ...custom_fields.store import ColumnField
 from ...subscribers.csv_format import CUSTOM_FIELDS
 from ...subscribers.fields import Status
 from ...subscribers.rules import OPTED_OUT, NewSubscriber, Row, RowError, Validated
+from ..cells import OPTED_OUT_FLAG
 from ..column_types import MAX_EXAMPLE_LENGTH, ColumnTypes
 from ..columns import FAILURE, ColumnOptions, UnknownColumns, ends_with_failure
 from ..consent_columns import names_opt_outs, states_consent
@@ -30,8 +32,11 @@ from .file_reader import FileMessage
 from .rules import MAX_COLUMNS, MAX_SAMPLES
 
 _MAX_EXAMPLES = 3
+_STATES_OPT_OUTS = frozenset({"status", OPTED_OUT_FLAG})
 _OPT_OUTS = (
-    "is of opt-outs, but no row states one; import suppressions, map a status, or rename the file"
+    "looks like a list of people who opted out, but no row has an opt-out. Import it as"
+    " suppressions, map a column to status or optedOut, or create the import again with another"
+    " name."
 )
 
 
@@ -43,6 +48,7 @@ class Inspection:
         self._options = options
         self._fields = fields
         self._reader = RowReader(options)
+        self._reader.set_own_fields(fields)
         self._columns: dict[str, _Column] = {}
         self._by_position: list[_Column] = []
         self._samples: list[dict[str, Any]] = []
@@ -82,9 +88,17 @@ class Inspection:
         self._message = self._message or error.message
 
     def check_name(self, *names: str) -> None:
-        """Adds a problem if the file has the name of a list of opt-outs, but no row states one."""
-        is_listed = any(map(names_opt_outs, map(column_key, names)))
-        if is_listed and self.rows and OPTED_OUT.isdisjoint(self._statuses):
+        """Adds a problem if the file has the name of a list of opt-outs, but no row states one.
+
+        Not if the client has mapped a column to what states opt-outs.
+        """
+        is_listed = any(names_opt_outs(PurePath(name).name) for name in names)
+        header = self._reader.header
+        is_mapped = header is not None and any(
+            column.rank == 0 and not _STATES_OPT_OUTS.isdisjoint(column.fields)
+            for column in header.columns.known
+        )
+        if is_listed and self.rows and not is_mapped and OPTED_OUT.isdisjoint(self._statuses):
             self.add_problem(invalid("name", "INVALID_VALUE", _OPT_OUTS))
 
     def result(self, file_format: str, delimiter: str) -> dict[str, Any]:
