@@ -20,6 +20,7 @@ from ..cases import each
 from ..conftest import Account
 from .helpers import create_field, create_subscriber, emails, over_http, send
 from .import_jobs import CREATE, FILE, create, failures, run, run_file, send_part, settled, upload
+from .test_exports import run as run_export
 
 pytestmark = pytest.mark.each_database
 
@@ -286,7 +287,7 @@ def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -
     ready = upload(account, FILE, options=options, name="List of Eve@Example.com.csv")
     # Without a header, the first row gives the columns their names.
     upload(account, b"eve@example.com,Eve\nbob@example.com,Bob\n")
-    account.ok("CreateExport")
+    run_export(account)
     assert [row["line"] for row in failures(account, ended)] == [3, 4]
 
     account.ok("DeleteSubscriber", id="eve@example.com", erase=True)
