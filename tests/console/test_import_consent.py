@@ -49,7 +49,7 @@ def test_date_of_consent_leads_to_the_question_and_one_of_confirmation_does_not(
     since = page.get_by_role("combobox", name="Newsletter since")
     since.select_option("Confirmed on")
     button(page, "Continue").click()
-    expect(page.get_by_text("A date of confirmation alone confirms no one.")).to_be_visible()
+    expect(page.get_by_text("A confirmation date alone confirms no one.")).to_be_visible()
     page.get_by_role("link", name="Columns").click()
     since.select_option("Time of consent")
     button(page, "Continue").click()
