@@ -163,7 +163,7 @@ def _is_in_origin(text: Any) -> Any:
 _ADD_AGAIN = Statement(
     lambda dialect: SubscriberHistory.insert_from(
         Subscriber.select(
-            param("account_id"),
+            Subscriber.account_id,
             Subscriber.id,
             *[param(name) for name in ("entry_id", "actor", *Entry._fields, "operation_id")],
         ).where(
