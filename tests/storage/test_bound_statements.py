@@ -403,7 +403,13 @@ def is_unbound_insert(node: Any, names: tuple[str, ...]) -> list[str]:
     at = columns.index("account_id")
     query = node.selectStmt
     rows = query.valuesLists or [[target.val for target in query.targetList]]
-    return [] if all(is_account(row[at], names) for row in rows) else [node.relation.relname]
+    # The tables of the query are checked as those of every other.
+    is_bound = all(is_account(row[at], names) or is_column_of_account(row[at]) for row in rows)
+    return [] if is_bound else [node.relation.relname]
+
+
+def is_column_of_account(node: Any) -> bool:
+    return isinstance(node, tree.ColumnRef) and (node.fields or ())[-1].sval == "account_id"
 
 
 def tables_of(statement: Statement) -> set[str]:
