@@ -402,8 +402,7 @@ def fail_changed(account_id: str, row: OperationRow, tx: Transaction) -> Operati
 
 def error_text(reason: str, message: str, details: Sequence[Detail] = ()) -> str:
     """Returns the JSON of Operation.Failure, which is also that of ImportJob.Failure."""
-    listed = [{"field": d.field, "code": d.code, "message": d.message} for d in details]
-    return orjson.dumps({"reason": reason, "message": message, "details": listed}).decode()
+    return orjson.dumps({"reason": reason, "message": message, "details": list(details)}).decode()
 
 
 def cancel(account_id: str, operation_id: str, tx: Transaction) -> OperationRow:
