@@ -71,7 +71,8 @@ export function Subscribers({ id = "" }: Parameters) {
   const ranges = useRef(0);
   // The row at the top when a list is shown first.
   const start = useRef(0);
-  const opensSingle = useRef(false);
+  // The text that was searched for with Enter, until its list is there.
+  const entered = useRef("");
   const edits = useRef(false);
   const opensMenu = useRef(false);
   // A row has two lines on a phone.
@@ -102,6 +103,7 @@ export function Subscribers({ id = "" }: Parameters) {
         return SubscriberList.load(wanted, row, request.signal);
       })
       .then((loaded) => {
+        if (request.signal.aborted) return;
         const isOther = JSON.stringify(list.value?.query) !== key;
         if (list.value && isOther) {
           active.value = -1;
@@ -143,21 +145,23 @@ export function Subscribers({ id = "" }: Parameters) {
 
   /** Opens the person if Enter was pressed and exactly one matches. */
   function openSingle(loaded: SubscriberList): void {
-    if (!opensSingle.current) return;
-    opensSingle.current = false;
-    const address = wanted.q.trim().toLowerCase();
+    const { filter, q } = loaded.query;
+    // The list of the search before can arrive first.
+    if (!entered.current || entered.current !== (filter || q)) return;
+    entered.current = "";
+    const address = q.trim().toLowerCase();
     // The address of one person can be the beginning of that of another.
     const exact = loaded.loaded().find(({ email }) => email.toLowerCase() === address);
     if (exact) open(loaded.indexOf(exact.id));
     else if (loaded.total === 1) open(0);
-    else if (isAddress(wanted.q) && loaded.total === 0) showPerson(wanted.q);
+    else if (isAddress(q) && loaded.total === 0) showPerson(q);
     else if (loaded.total) move(0);
   }
 
   /** Searches for a text, and returns the text that is searched for. */
-  function search(value: string, entered: boolean): string {
+  function search(value: string, isEntered: boolean): string {
     const read = readSearch(value);
-    if (read.filter && !entered) {
+    if (read.filter && !isEntered) {
       // An expression is sent when it is complete. Its first word was no name.
       if (!wanted.filter) go(withQuery({ q: "" }), { replace: true });
       return "";
@@ -167,11 +171,11 @@ export function Subscribers({ id = "" }: Parameters) {
     const isSame = filter === wanted.filter && q === wanted.q;
     // A list for the previous text can still be there.
     const shown = JSON.stringify(list.value?.query) === key ? list.value : null;
-    opensSingle.current = entered && value.trim() !== "";
-    if (isSame && entered && shown?.total === 0 && anywhere(wanted)) return searchAnywhere();
-    if (isSame && entered && error.value) reloads.value += 1;
-    else if (isSame && entered && shown && !isLoading.value) openSingle(shown);
-    else if (!isSame) go(withQuery({ filter, q }), { replace: !entered });
+    entered.current = isEntered ? filter || q : "";
+    if (isSame && isEntered && shown?.total === 0 && anywhere(wanted)) return searchAnywhere();
+    if (isSame && isEntered && error.value) reloads.value += 1;
+    else if (isSame && isEntered && shown && !isLoading.value) openSingle(shown);
+    else if (!isSame) go(withQuery({ filter, q }), { replace: !isEntered });
     return filter || q;
   }
 
