@@ -61,6 +61,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "UpdateCustomField": {"label": "Eve"},
     "AddSuppressions": {"emails": ["never@example.com"]},
     "BatchChangeSubscribers": {"filter": "email:*", "action": {"addTags": ["by operation"]}},
+    "BatchGetSubscribers": {"emails": ["ada@example.com"]},
     "SignUp": {"email": "eve@example.com"},
     "RenderMergeTags": {"subject": "Dear {{email}}"},
     "UpdateWebhook": {"description": "eve"},
@@ -137,6 +138,8 @@ _READY: dict[str, Callable[[Account], str]] = {
 def working_request(account: Account, rpc: str) -> dict[str, Any]:
     """Creates the resource that an rpc refers to, and returns a request that succeeds."""
     request = REQUESTS.get(rpc, {})
+    if rpc == "SignIn":
+        return {"token": account.key}
     if rpc not in REFERENCES:
         return request
     ready = _READY.get(rpc)
