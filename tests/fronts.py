@@ -27,54 +27,12 @@ from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2_grpc
 from grpc_status import rpc_status
 
-from roster.v1 import (
-    accounts_pb2,
-    api_keys_pb2,
-    audit_pb2,
-    custom_fields_pb2,
-    errors_pb2,
-    exports_pb2,
-    http_pb2,
-    imports_pb2,
-    links_pb2,
-    merge_tags_pb2,
-    operations_pb2,
-    segments_pb2,
-    sessions_pb2,
-    signups_pb2,
-    statistics_pb2,
-    subscribers_pb2,
-    suppressions_pb2,
-    tags_pb2,
-    webhooks_pb2,
-)
+from roster.client.repeats import methods
+from roster.v1 import errors_pb2, http_pb2
 
 from . import documented
 
-METHODS: dict[str, MethodDescriptor] = {
-    name: method
-    for file in (
-        accounts_pb2,
-        api_keys_pb2,
-        audit_pb2,
-        custom_fields_pb2,
-        exports_pb2,
-        imports_pb2,
-        links_pb2,
-        merge_tags_pb2,
-        operations_pb2,
-        segments_pb2,
-        sessions_pb2,
-        signups_pb2,
-        statistics_pb2,
-        subscribers_pb2,
-        suppressions_pb2,
-        tags_pb2,
-        webhooks_pb2,
-    )
-    for service in file.DESCRIPTOR.services_by_name.values()
-    for name, method in service.methods_by_name.items()
-}
+METHODS: dict[str, MethodDescriptor] = {method.name: method for method in methods()}
 # Unary rpcs with JSON, the only ones that a front can call.
 UNARY = {
     name: method

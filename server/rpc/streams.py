@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from .errors import Unavailable
 from .messages import Context
 
 Message = TypeVar("Message")
+Watched = TypeVar("Watched")
 # Seconds between two reads of what a stream watches.
 WATCH_SECONDS = 0.5
 _END = object()
@@ -30,6 +31,24 @@ class WatchMethods:
             self._stopping.clear()
         else:
             self._stopping.set()
+
+    async def _watch(
+        self,
+        context: Context,
+        found: Watched,
+        read: Callable[[], Awaitable[Watched]],
+        is_running: Callable[[Watched], bool],
+    ) -> AsyncIterator[Watched]:
+        """Accepts the call, and yields what was found and each change of it until it has ended."""
+        await accept(context)
+        yield found
+        while is_running(found):
+            await self._pause()
+            before = found
+            with suppress(Unavailable):
+                found = await read()
+            if found != before:
+                yield found
 
     async def _pause(self) -> None:
         """Waits. Raises Unavailable when the service stops."""

@@ -1,14 +1,21 @@
-"""A request for each rpc, derived from the proto descriptors, so that new rpcs are included."""
+"""A request that succeeds for each rpc. What all rpcs have in common is tested with these.
+
+The rpcs are those of the proto descriptors, so that new ones are included. A new rpc needs an
+entry in REQUESTS if it has required fields, and a new type of resources one in `_CREATED_BY` if
+no rpc of the name Create... creates it.
+"""
 
 from __future__ import annotations
 
+import time
 from base64 import b64encode
+from collections.abc import Callable
 from typing import Any
 
 from ..conftest import Account
 from ..fronts import UNARY, path_variables
-from .helpers import MISSING_ID, suppress, unsubscribe_token
-from .import_jobs import settled
+from .helpers import MISSING_ID, create_subscriber, suppress, unsubscribe_token
+from .import_jobs import create, run_file, upload
 
 LISTS = sorted(rpc for rpc in UNARY if rpc.startswith("List") and not path_variables(rpc))
 CREATES = sorted(
@@ -53,12 +60,13 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "UpdateSegment": {"name": "eve"},
     "UpdateCustomField": {"label": "Eve"},
     "AddSuppressions": {"emails": ["never@example.com"]},
+    "BatchChangeSubscribers": {"filter": "email:*", "action": {"addTags": ["by operation"]}},
+    "BatchGetSubscribers": {"emails": ["ada@example.com"]},
+    "SignUp": {"email": "eve@example.com"},
     "RenderMergeTags": {"subject": "Dear {{email}}"},
     "UpdateWebhook": {"description": "eve"},
     "ReplayWebhook": {"since": "2020-01-01T00:00:00Z"},
 }
-_PART = REQUESTS["UploadImportPart"]
-_COUNT = {"filter": "email:*", "action": {"delete": True}, "dryRun": True}
 
 
 def with_path(rpc: str) -> dict[str, Any]:
@@ -73,25 +81,76 @@ def resource_type(rpc: str) -> str:
     return RESOURCE_TYPES.get(rpc, str(UNARY[rpc].containing_service.name))
 
 
+# The rpc that creates a resource of each type.
+CREATIONS = {resource_type(rpc): rpc for rpc in CREATES if rpc.startswith("Create")}
+CREATIONS["OperationService"] = "BatchChangeSubscribers"
+
+
+def create_resource(account: Account, kind: str) -> str:
+    """Creates a resource of a type, and returns its reference once it does not change anymore."""
+    if kind in _CREATED_BY:
+        return _CREATED_BY[kind](account)
+    rpc = CREATIONS[kind]
+    response = account.ok(rpc, **REQUESTS[rpc])
+    (created,) = (each for each in response.values() if isinstance(each, dict))
+    if kind in ("ExportService", "OperationService"):
+        wait_until_ended(account, kind, created["id"])
+    return str(created["id"])
+
+
+def wait_until_ended(account: Account, kind: str, id_: str) -> None:
+    """Waits for the end of an export or an operation."""
+    name = kind.removesuffix("Service")
+    while account.ok(f"Get{name}", id=id_)[name.lower()]["state"] == "RUNNING":
+        time.sleep(0.01)
+
+
+def _create_event(account: Account) -> str:
+    create_resource(account, "WebhookService")
+    create_subscriber(account, "of-event@example.com")
+    return str(account.ok("ListEvents", limit=1)["events"][0]["id"])
+
+
+def _create_delivery(account: Account) -> str:
+    webhook = create_resource(account, "WebhookService")
+    return str(account.ok("TestWebhook", id=webhook)["delivery"]["id"])
+
+
+_CREATED_BY: dict[str, Callable[[Account], str]] = {
+    "EventService": _create_event,
+    "ImportService": lambda account: str(upload(account, FILE)["id"]),
+    "LinkService": lambda account: unsubscribe_token(
+        account, create_subscriber(account, "of-link@example.com")["id"]
+    ),
+    "SessionService": lambda account: str(
+        account.ok("SignIn", token=account.new_key("read"))["session"]["id"]
+    ),
+    "SuppressionService": lambda account: suppress(account, "gone@example.com"),
+    "WebhookDeliveryService": _create_delivery,
+}
+# The rpcs that require another state of the resource.
+_READY: dict[str, Callable[[Account], str]] = {
+    "UndoImport": lambda account: str(run_file(account, FILE)["id"]),
+    "UploadImportPart": lambda account: str(create(account, FILE)["id"]),
+}
+
+
+def working_request(account: Account, rpc: str) -> dict[str, Any]:
+    """Creates the resource that an rpc refers to, and returns a request that succeeds."""
+    request = REQUESTS.get(rpc, {})
+    if rpc == "SignIn":
+        return {"token": account.key}
+    if rpc not in REFERENCES:
+        return request
+    ready = _READY.get(rpc)
+    reference = ready(account) if ready else create_resource(account, resource_type(rpc))
+    return {REFERENCES[rpc]: reference, **request}
+
+
 def create_all(account: Account) -> dict[str, str]:
     """Creates a resource of every type and returns their references by type."""
-    references = {}
-    for rpc in CREATES:
-        for created in account.ok(rpc, **REQUESTS[rpc]).values():
-            if isinstance(created, dict):
-                references[resource_type(rpc)] = created["id"]
-    delivery = account.ok("TestWebhook", id=references["WebhookService"])["delivery"]
-    references["WebhookDeliveryService"] = delivery["id"]
-    session = account.ok("SignIn", token=account.new_key("read"))["session"]
-    references["SessionService"] = session["id"]
-    operation = account.ok("BatchChangeSubscribers", **_COUNT)["operation"]
-    references["OperationService"] = operation["id"]
-    uploaded = account.ok("UploadImportPart", id=references["ImportService"], **_PART)
-    settled(account, uploaded["import"])
-    references["LinkService"] = unsubscribe_token(account, references["SubscriberService"])
-    references["SuppressionService"] = suppress(account, "gone@example.com")
-    references["EventService"] = account.ok("ListEvents", limit=1)["events"][0]["id"]
-    return references
+    kinds = sorted({resource_type(rpc) for rpc in REFERENCES})
+    return {kind: create_resource(account, kind) for kind in kinds}
 
 
 def all_lists(account: Account) -> dict[str, Any]:

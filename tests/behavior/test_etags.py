@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
@@ -19,28 +18,22 @@ from .helpers import (
     over_http,
     send,
     statuses,
-    suppress,
 )
-from .import_jobs import settled, upload
-from .requests import FILE, REFERENCES, REQUESTS, resource_type, with_path
+from .import_jobs import settled
+from .requests import (
+    CREATIONS,
+    REFERENCES,
+    REQUESTS,
+    create_resource,
+    resource_type,
+    wait_until_ended,
+    with_path,
+)
 
 pytestmark = pytest.mark.each_database
 
 CHANGES = sorted(rpc for rpc, method in UNARY.items() if "etag" in method.input_type.fields_by_name)
-GONE = "gone@example.com"
-_TAGGED = {"filter": "email:*", "action": {"addTags": ["other"]}}
-# The rpc that creates each resource, and how another editor changes it.
-CREATIONS: dict[str, tuple[str, dict[str, Any]]] = {
-    "ApiKeyService": ("CreateApiKey", REQUESTS["CreateApiKey"]),
-    "CustomFieldService": ("CreateCustomField", REQUESTS["CreateCustomField"]),
-    "ExportService": ("CreateExport", REQUESTS["CreateExport"]),
-    "ImportService": ("CreateImport", REQUESTS["CreateImport"]),
-    "OperationService": ("BatchChangeSubscribers", _TAGGED),
-    "SegmentService": ("CreateSegment", REQUESTS["CreateSegment"]),
-    "SubscriberService": ("CreateSubscriber", REQUESTS["CreateSubscriber"]),
-    "TagService": ("CreateTag", REQUESTS["CreateTag"]),
-    "WebhookService": ("CreateWebhook", REQUESTS["CreateWebhook"]),
-}
+# How another editor changes a resource.
 OTHER_CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
     "AccountService": ("UpdateAccount", {"displayName": "other"}),
     "ApiKeyService": ("RotateApiKey", {}),
@@ -48,7 +41,7 @@ OTHER_CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
     "ImportService": ("UpdateImport", {"options": {"addTags": ["other"]}}),
     "SegmentService": ("UpdateSegment", {"description": "other"}),
     "SubscriberService": ("AddSubscriberTags", {"tags": ["other"]}),
-    "SuppressionService": ("AddSuppressions", {"emails": [GONE]}),
+    "SuppressionService": ("AddSuppressions", {"emails": ["gone@example.com"]}),
     "TagService": ("UpdateTag", {"description": "other"}),
     "WebhookService": ("UpdateWebhook", {"description": "other"}),
 }
@@ -69,17 +62,15 @@ def create(account: Account, service: str, rpc: str = "") -> tuple[dict[str, Any
     """Creates a resource that `rpc` can change. Returns its path variables and its entity tag."""
     if service == "AccountService":
         return {}, read(account, service, {}).etag
-    if service == "SuppressionService":
-        named = {"id": suppress(account, GONE)}
-        return named, read(account, service, named).etag
     # An update of an uploaded import starts its inspection, which changes it again.
-    if service == "ImportService" and rpc != "UpdateImport":
-        job = upload(account, FILE)
-        return {"id": job["id"]}, read(account, service, {"id": job["id"]}).etag
+    is_uploaded = service == "ImportService" and rpc != "UpdateImport"
+    if is_uploaded or service not in CREATIONS:
+        named = {"id": create_resource(account, service)}
+        return named, read(account, service, named).etag
     if service == "OperationService":
         create_subscriber(account)
-    creation, request = CREATIONS[service]
-    response = account.call(creation, **request)
+    creation = CREATIONS[service]
+    response = account.call(creation, **REQUESTS[creation])
     assert response.status < 300, response
     resource = next(value for value in response.body.values() if isinstance(value, dict))
     return {"id": resource["id"]}, response.etag
@@ -88,9 +79,7 @@ def create(account: Account, service: str, rpc: str = "") -> tuple[dict[str, Any
 def change_by_another_editor(account: Account, service: str, named: dict[str, Any]) -> str:
     """Changes a resource, and returns its new entity tag."""
     if service in ("ExportService", "OperationService"):
-        resource = service.removesuffix("Service").lower()
-        while read(account, service, named).body[resource]["state"] == "RUNNING":
-            time.sleep(0.02)
+        wait_until_ended(account, service, named["id"])
         return read(account, service, named).etag
     rpc, request = OTHER_CHANGES[service]
     if service == "SuppressionService":

@@ -49,7 +49,7 @@ from ..behavior.helpers import (
     suppress,
 )
 from ..behavior.import_jobs import run_file, upload
-from ..behavior.requests import REFERENCES, REQUESTS, create_all, resource_type
+from ..behavior.requests import REQUESTS, working_request
 from ..conftest import Account, new_account
 from ..fronts import METHODS, HttpFront, Response, binding
 from ..processes import Service, start
@@ -465,9 +465,7 @@ def _not_convertible(account: Account, rpc: str) -> Any:
 
 
 def _changed(account: Account, rpc: str) -> Any:
-    references = create_all(account)
-    named = {REFERENCES[rpc]: references[resource_type(rpc)]} if rpc in REFERENCES else {}
-    return account.call(rpc, **REQUESTS.get(rpc, {}), **named, etag='"5b1f0c3a9e27d486"')
+    return account.call(rpc, **working_request(account, rpc), etag='"5b1f0c3a9e27d486"')
 
 
 def _other_selection(account: Account, rpc: str) -> Any:

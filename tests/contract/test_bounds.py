@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from enum import IntEnum
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -50,8 +49,6 @@ from rosterd.server.values.ids import is_id
 
 from ..cases import each
 from ..fronts import METHODS, UNARY
-
-PROTOS = sorted((Path(__file__).parents[2] / "protos/roster/v1").glob("*.proto"))
 
 
 def field_of(path: str) -> FieldDescriptor:
@@ -163,19 +160,6 @@ def test_enum_numbers_agree_with_the_rules(enum: type[IntEnum], descriptor: Enum
     numbers = {value.name: value.number for value in descriptor.values if value.number}
 
     assert {member.name: member.value for member in enum if member.value} == numbers
-
-
-@pytest.mark.parametrize("file", PROTOS, ids=[file.stem for file in PROTOS])
-def test_fronts_have_every_rpc(file: Path) -> None:
-    described = descriptor_pool.Default().FindFileByName(f"roster/v1/{file.name}")
-
-    declared = {
-        method.full_name
-        for service in described.services_by_name.values()
-        for method in service.methods
-    }
-    known = {method.full_name for method in METHODS.values()}
-    assert declared - known == set()
 
 
 @each("method", UNARY.values())

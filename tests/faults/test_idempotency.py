@@ -13,9 +13,9 @@ from google.protobuf import json_format
 
 from roster.v1 import http_pb2
 
-from ..behavior.deliveries import create_webhook, deliveries, running_operations
+from ..behavior.deliveries import deliveries, running_operations
 from ..behavior.helpers import MISSING_ID, call_concurrently, unsubscribe_token
-from ..behavior.import_jobs import run_file, upload
+from ..behavior.requests import REFERENCES, resource_type, working_request
 from ..components import wait_until
 from ..conftest import Account
 from ..fronts import (
@@ -50,129 +50,34 @@ def code_of(response: RawResponse) -> tuple[int, str]:
 
 
 ADA = {"email": "ada@example.com", "tags": ["vip"], "customFields": {}}
-# No receiver listens at this URL. Only test deliveries are sent to it.
-DISABLED_WEBHOOK = {"url": "http://127.0.0.1:9/", "enabled": False}
-SINCE = {"since": "2020-01-01T00:00:00Z"}
-
-
-def new_subscriber_id(account: Account) -> str:
-    response = account.ok("CreateSubscriber", email="first@example.com", tags=["old", "new"])
-    return str(response["subscriber"]["id"])
-
-
-def new_key_id(account: Account) -> str:
-    return str(account.ok("CreateApiKey", name="first", scope="read")["apiKey"]["id"])
-
-
-def new_operation_id(account: Account) -> str:
-    return str(account.ok("BatchChangeSubscribers", **COUNT)["operation"]["id"])
-
-
-def ended_operation_id(account: Account) -> str:
-    account.ok("CreateSubscriber", **ADA)
-    tag = {"filter": "email:*", "action": {"addTags": ["by operation"]}}
-    operation = account.ok("BatchChangeSubscribers", **tag)["operation"]
-    wait_until(lambda: not running_operations(account), "an operation does not end")
-    return str(operation["id"])
-
-
-def new_export_id(account: Account) -> str:
-    return str(account.ok("CreateExport")["export"]["id"])
-
-
-def new_import_id(account: Account) -> str:
-    return str(upload(account, b"email\nada@example.com\n")["id"])
-
-
-def ended_import_id(account: Account) -> str:
-    return str(run_file(account, "email\nada@example.com\n")["id"])
-
-
-def new_webhook_id(account: Account) -> str:
-    """Creates a webhook and an event for it, and returns the id of the webhook."""
-    made = create_webhook(account, **DISABLED_WEBHOOK)
-    account.ok("CreateTag", name="event")
-    return str(made["id"])
-
-
-def new_delivery_id(account: Account) -> str:
-    response = account.ok("TestWebhook", id=new_webhook_id(account))
-    return str(response["delivery"]["id"])
-
-
-# Two different requests of an operation.
-Pair = tuple[dict[str, Any], dict[str, Any]]
-
-
-def requests_with(id: str, **given: Any) -> Pair:
-    """Returns a request with an id, and one with an id that does not exist."""
-    return {"id": id, **given}, {"id": MISSING_ID, **given}
-
-
 EVE = {"email": "eve@example.com"}
 ADA_WITHOUT_TAGS = {"email": "ada@example.com"}
-BULK = {"subscribers": [ADA, {"email": "no"}, ADA]}
 COUNT = {"filter": "email:*", "action": {"delete": True}, "dryRun": True}
-FILE = {"name": "people.csv", "size": 10}
-SEGMENT = {"name": "all", "filter": "email:*"}
-KEY = {"name": "second", "scope": "read"}
-
-
-def links(account: Account) -> Pair:
-    """Returns a request that follows a link, and one with another signature."""
-    token = unsubscribe_token(account, new_subscriber_id(account))
-    return {"token": token}, {"token": token[:-32] + 32 * "0"}
-
-
-POSTS: dict[str, Callable[[Account], Pair]] = {
-    "CreateSubscriber": lambda _: (ADA, EVE),
-    "BulkCreateSubscribers": lambda _: (BULK, {"subscribers": [EVE]}),
-    "AddSuppressions": lambda _: ({"emails": ["x@example.com"]}, {"emails": ["y@example.com"]}),
-    "BatchChangeSubscribers": lambda _: (COUNT, {**COUNT, "filter": "tags:vip"}),
-    "CancelOperation": lambda account: requests_with(new_operation_id(account)),
-    "UndoOperation": lambda account: requests_with(ended_operation_id(account)),
-    "CreateExport": lambda _: ({"format": "CSV"}, {"format": "NDJSON"}),
-    "CancelExport": lambda account: requests_with(new_export_id(account)),
-    "CreateImport": lambda _: (FILE, {**FILE, "name": "other"}),
-    "StartImport": lambda account: requests_with(new_import_id(account)),
-    "CancelImport": lambda account: requests_with(new_import_id(account)),
-    "UndoImport": lambda account: requests_with(ended_import_id(account)),
-    "FollowLink": links,
-    "SignUp": lambda _: (ADA_WITHOUT_TAGS, EVE),
-    "CreateSegment": lambda _: (SEGMENT, {**SEGMENT, "name": "other"}),
-    "CreateSignInLink": lambda _: (KEY, {**KEY, "scope": "write"}),
-    "CreateTag": lambda _: ({"name": "vip"}, {"name": "other"}),
-    "CreateCustomField": lambda _: ({"label": "City"}, {"label": "Town"}),
-    "CreateApiKey": lambda _: (KEY, {**KEY, "scope": "write"}),
-    "RotateApiKey": lambda account: requests_with(new_key_id(account)),
-    "AddSubscriberTags": lambda account: requests_with(new_subscriber_id(account), tags=["x"]),
-    "RemoveSubscriberTags": lambda account: requests_with(new_subscriber_id(account), tags=["old"]),
-    "CreateWebhook": lambda _: (DISABLED_WEBHOOK, {**DISABLED_WEBHOOK, "description": "other"}),
-    "RotateWebhookSecret": lambda account: requests_with(new_webhook_id(account)),
-    "TestWebhook": lambda account: requests_with(new_webhook_id(account)),
-    "ReplayWebhook": lambda account: requests_with(new_webhook_id(account), **SINCE),
-    "RetryWebhookDelivery": lambda account: requests_with(new_delivery_id(account)),
-}
-# Error codes of requests with an id that does not exist. Other rpcs reject an empty request.
-NOT_FOUND = {
-    "FollowLink": "LinkNotFound",
-    "CancelOperation": "OperationNotFound",
-    "UndoOperation": "OperationNotFound",
-    "CancelExport": "ExportNotFound",
-    "StartImport": "ImportNotFound",
-    "CancelImport": "ImportNotFound",
-    "UndoImport": "ImportNotFound",
-    "RotateApiKey": "ApiKeyNotFound",
-    "AddSubscriberTags": "SubscriberNotFound",
-    "RemoveSubscriberTags": "SubscriberNotFound",
-    "RotateWebhookSecret": "WebhookNotFound",
-    "TestWebhook": "WebhookNotFound",
-    "ReplayWebhook": "WebhookNotFound",
-    "RetryWebhookDelivery": "WebhookDeliveryNotFound",
+# The POSTs with an effect, except those without an API key.
+POSTS = sorted(
+    rpc
+    for rpc, method in UNARY.items()
+    if method.GetOptions().Extensions[annotations_pb2.http].post
+    and method.GetOptions().idempotency_level == 0  # IDEMPOTENCY_UNKNOWN
+    and not method.GetOptions().Extensions[http_pb2.access].public
+)
+over_each_post = pytest.mark.parametrize("rpc", POSTS)
+# Other values of a first field to which no letter can be added.
+OTHER_VALUES: dict[str, Any] = {
+    "BulkCreateSubscribers": [EVE],
+    "AddSuppressions": ["x@example.com"],
+    "BatchChangeSubscribers": "tags:vip",
+    "CreateExport": "NDJSON",
 }
 # An invalid request of each rpc that accepts an empty one.
 INVALID = {"CreateExport": {"format": "NDJSON", "bom": True}}
-over_each_post = pytest.mark.parametrize("rpc", POSTS)
+
+
+def other_request(rpc: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Returns a request with another first value, which is the reference if there is one."""
+    name, value = next(iter(request.items()))
+    other = MISSING_ID if rpc in REFERENCES else OTHER_VALUES.get(rpc, f"{value}x")
+    return {**request, name: other}
 
 
 class IdempotentResponse(NamedTuple):
@@ -227,7 +132,8 @@ def contents(account: Account) -> list[Any]:
 def test_same_key_returns_the_first_response_byte_for_byte_and_rejects_other_requests(
     account: Account, rpc: str
 ) -> None:
-    request, other = POSTS[rpc](account)
+    request = working_request(account, rpc)
+    other = other_request(rpc, request)
     # These two have messages of the same bytes.
     elsewhere = "RemoveSubscriberTags" if rpc == "AddSubscriberTags" else "AddSubscriberTags"
     has_same = rpc in ("AddSubscriberTags", "RemoveSubscriberTags")
@@ -256,7 +162,7 @@ OF_PERSON: dict[str, Callable[[str], dict[str, Any]]] = {
     "SignUp": lambda _: ADA_WITHOUT_TAGS,
     "AddSuppressions": lambda _: {"emails": ["x@example.com", "Ada@Example.com"]},
     "BatchChangeSubscribers": lambda _: {**COUNT, "filter": "email=ADA@example.com OR tags:x"},
-    "CreateSegment": lambda _: {**SEGMENT, "filter": 'NOT email = "ada@example.com"'},
+    "CreateSegment": lambda _: {"name": "others", "filter": 'NOT email = "ada@example.com"'},
 }
 CREATES_PERSON = {"CreateSubscriber", "BulkCreateSubscribers"}
 
@@ -284,9 +190,10 @@ def test_response_that_names_an_erased_person_is_not_returned_and_has_no_effect(
 
 
 def test_followed_link_of_an_erased_person_is_not_returned(account: Account) -> None:
-    request, _ = links(account)
+    ada = account.ok("CreateSubscriber", **ADA)["subscriber"]
+    request = {"token": unsubscribe_token(account, ada["id"])}
     assert call_with_key(account, "FollowLink", "key", request).error == ""
-    account.ok("DeleteSubscriber", id="first@example.com", erase=True)
+    account.ok("DeleteSubscriber", id="ada@example.com", erase=True)
 
     again = call_with_key(account, "FollowLink", "key", request)
 
@@ -320,10 +227,12 @@ def test_web_page_does_not_find_out_who_was_erased(account: Account) -> None:
 
 @over_each_post
 def test_rejected_request_does_not_use_up_the_key(account: Account, rpc: str) -> None:
-    request, other = POSTS[rpc](account)
-    invalid = other if rpc in NOT_FOUND else INVALID.get(rpc, {})
+    request = working_request(account, rpc)
+    has_reference = rpc in REFERENCES
+    invalid = other_request(rpc, request) if has_reference else INVALID.get(rpc, {})
     rejected = call_with_key(account, rpc, "key", invalid)
-    assert rejected.error == NOT_FOUND.get(rpc, "ValidationError")
+    not_found = f"{resource_type(rpc).removesuffix('Service')}NotFound"
+    assert rejected.error == (not_found if has_reference else "ValidationError")
 
     first, again = (
         call_with_key(account, rpc, "key", request),
@@ -331,22 +240,6 @@ def test_rejected_request_does_not_use_up_the_key(account: Account, rpc: str) ->
     )
 
     assert (first.error, first.is_replay, again.is_replay) == ("", False, True)
-
-
-def test_every_post_with_an_effect_is_tested() -> None:
-    posts = {
-        rpc
-        for rpc, method in UNARY.items()
-        if _post_path(method) is not None
-        and method.GetOptions().idempotency_level == 0  # IDEMPOTENCY_UNKNOWN
-        and not method.GetOptions().Extensions[http_pb2.access].public
-    }
-
-    assert POSTS.keys() == posts
-
-
-def _post_path(method: Any) -> str | None:
-    return method.GetOptions().Extensions[annotations_pb2.http].post or None
 
 
 @pytest.mark.parametrize("key", ["", "   ", "x" * 256, "schlüssel", "a\tb"])

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import time
 from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from functools import partial
 
 from google.api.httpbody_pb2 import HttpBody
@@ -22,7 +22,6 @@ from ...rpc.errors import (
     ExportNotReady,
     Forbidden,
     RangeNotSatisfiable,
-    Unavailable,
     invalid,
 )
 from ...rpc.etags import check_change, check_etag, has_etag, with_etag
@@ -175,16 +174,12 @@ class ExportService(WatchMethods, ExportServiceServicer):
     async def WatchExport(
         self, request: pb.WatchExportRequest, context: Context
     ) -> AsyncIterator[pb.WatchExportResponse]:
-        caller, state = current(), await self._find(request.id)
-        await accept(context)
-        yield pb.WatchExportResponse(export=export(state))
-        while state.operation.is_running:
-            await self._pause()
-            before = state
-            with suppress(Unavailable):
-                state = await self._database.read(partial(_find_for, caller, state.row.id))
-            if state != before:
-                yield pb.WatchExportResponse(export=export(state))
+        state = await self._find(request.id)
+        read = partial(self._database.read, partial(_find_for, current(), state.row.id))
+        async for each in self._watch(
+            context, state, read, lambda state: state.operation.is_running
+        ):
+            yield pb.WatchExportResponse(export=export(each))
 
     async def DownloadExport(
         self, request: pb.DownloadExportRequest, context: Context

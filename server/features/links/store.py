@@ -13,12 +13,9 @@ from ..subscribers.fields import Status, SubscriberRow
 from ..subscribers.history import EntryType, Source
 from ..subscribers.rules import DECIDED, NO_CONSENT_RECORD, STATUS_OF_REASON, ConsentRecord
 from ..subscribers.store_changes import change_status
-from ..subscribers.store_history import (
-    earlier_addresses,
-    last_change,
-    record_repeated_opt_outs,
-)
+from ..subscribers.store_history import earlier_addresses, last_change
 from ..subscribers.store_reading import find_or_none
+from ..subscribers.store_repeated import record_repeated_opt_outs
 from ..suppressions.rules import NewSuppression, Reason
 from ..suppressions.store import Suppressions
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,16 +13,11 @@ from roster.v1 import operations_pb2 as pb
 from roster.v1.operations_pb2_grpc import OperationServiceServicer
 
 from ...rpc.caller import Caller, account_id, current
-from ...rpc.errors import (
-    OperationNotFound,
-    SelectionChanged,
-    Unavailable,
-    invalid,
-)
+from ...rpc.errors import OperationNotFound, SelectionChanged, invalid
 from ...rpc.etags import check_change, with_etag
 from ...rpc.messages import Context, check_page
 from ...rpc.paging import page_in
-from ...rpc.streams import WatchMethods, accept
+from ...rpc.streams import WatchMethods
 from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.ids import checked_id
@@ -160,16 +154,10 @@ class OperationService(WatchMethods, OperationServiceServicer):
     async def WatchOperation(
         self, request: pb.WatchOperationRequest, context: Context
     ) -> AsyncIterator[pb.WatchOperationResponse]:
-        caller, row = current(), await self._find(request.id)
-        await accept(context)
-        yield pb.WatchOperationResponse(operation=operation(row))
-        while row.is_running:
-            await self._pause()
-            before = row
-            with suppress(Unavailable):
-                row = await self._database.read(partial(_find_for, caller, row.id))
-            if row != before:
-                yield pb.WatchOperationResponse(operation=operation(row))
+        row = await self._find(request.id)
+        read = partial(self._database.read, partial(_find_for, current(), row.id))
+        async for each in self._watch(context, row, read, lambda row: row.is_running):
+            yield pb.WatchOperationResponse(operation=operation(each))
 
     async def _find(self, text: str) -> store.OperationRow:
         operation_id = checked_id(text, OperationNotFound)

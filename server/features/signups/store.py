@@ -22,8 +22,8 @@ from ..subscribers.linked import LinkedSubscriber, urls_of
 from ..subscribers.models import Subscriber
 from ..subscribers.rules import CONFIRMABLE, NewSubscriber
 from ..subscribers.store import SubscriberStore
-from ..subscribers.store_history import record_added_again
 from ..subscribers.store_reading import IN_ACCOUNT, find_or_none, ids_by_address
+from ..subscribers.store_repeated import record_added_again
 from ..suppressions.store import Suppressions
 from ..tags import store as tags
 from .rules import GMAIL_DOMAINS, gmail_user

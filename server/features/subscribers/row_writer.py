@@ -17,8 +17,8 @@ from .history import Source
 from .rules import Failure, NewSubscriber, RowError, Validated
 from .store import Changes, SubscriberStore, row_error_for, without_values
 from .store_changes import change_status
-from .store_history import record_added_again, record_repeated_opt_outs
 from .store_reading import find, ids_by_address
+from .store_repeated import record_added_again, record_repeated_opt_outs
 
 # The limits of one transaction. A large transaction amortizes the commit, a small one keeps
 # other writers from waiting. The weight of a row is 1 plus its tags and values. A row that may

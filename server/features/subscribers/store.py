@@ -39,9 +39,9 @@ from .rules import (
 )
 from .store_attached import attach, detach_all, merge_values
 from .store_changes import store_changes
-from .store_history import record_added_again
 from .store_inserting import insert
 from .store_reading import ONE, Reference, find, ids_by_address
+from .store_repeated import record_added_again
 from .store_revisions import keep_deleted
 
 # The field whose members are values of custom fields.

@@ -40,8 +40,9 @@ from .rules import (
     status_times,
 )
 from .store_attached import attach, count_statuses, detach, merge_values, of_operation
-from .store_history import add_history, opted_out_after_bounce, record_repeated_opt_outs
+from .store_history import add_history, opted_out_after_bounce
 from .store_reading import IN_ACCOUNT, Reference, find, find_each
+from .store_repeated import record_repeated_opt_outs
 from .store_revisions import next_revision
 
 Outcome = SubscriberRow | RosterError

@@ -8,55 +8,46 @@ from typing import Any, NamedTuple
 import orjson
 from peewee import SQL, Case, fn
 
-from ...security.links import UNDO_TIME
 from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from ...values.actors import Actor
 from ...values.emails import text_key
 from ...values.ids import is_id, timestamp_of
 from ..accounts.store_keys import actors_by_id
-from .fields import Status, SubscriberRow
+from .fields import Status
 from .history import (
     Entry,
     EntryType,
     Source,
     actor_of,
-    added_again,
-    opt_out_repeated,
     statuses,
     stored_actor,
 )
 from .models import Subscriber, SubscriberHistory
-from .rules import OPTED_OUT
 from .store_reading import ONE, Reference, find
-from .store_revisions import last_revision
 
 _OF_ONE = (SubscriberHistory.account_id == param("account_id")) & (
     SubscriberHistory.subscriber_id == param("subscriber_id")
 )
 # The columns of `Entry`, between its actor and its operation.
-_ENTRY = (
+COLUMNS = (
     SubscriberHistory.actor,
     *[getattr(SubscriberHistory, name) for name in Entry._fields],
     SubscriberHistory.operation_id,
 )
+# The types of changes that an operation can make.
+CHANGES = (EntryType.FIELDS_CHANGED, EntryType.TAGS_CHANGED, EntryType.STATUS_CHANGED)
 # Greater than every ID.
 END = "~"
 
 _ADD = Statement(
     lambda dialect: dialect.insert_all(
         SubscriberHistory.account_id,
-        (SubscriberHistory.subscriber_id, SubscriberHistory.id, *_ENTRY),
+        (SubscriberHistory.subscriber_id, SubscriberHistory.id, *COLUMNS),
         "rows",
     ),
     has_one_plan=True,
 )
-
-
-# An import can be undone for 24 hours after its end, and takes less than 24 hours.
-_UNDOABLE_MILLISECONDS = 48 * 3600 * 1000
-# The types of changes that an operation can make.
-CHANGES = (EntryType.FIELDS_CHANGED, EntryType.TAGS_CHANGED, EntryType.STATUS_CHANGED)
 
 
 def add_history(
@@ -78,7 +69,7 @@ def add_history(
 
 _PAGE = Statement(
     lambda _: (
-        SubscriberHistory.select(SubscriberHistory.id, *_ENTRY)
+        SubscriberHistory.select(SubscriberHistory.id, *COLUMNS)
         .where(_OF_ONE & (SubscriberHistory.id < param("before")))
         .order_by(SubscriberHistory.id.desc())
         .limit(param("limit"))
@@ -87,7 +78,7 @@ _PAGE = Statement(
 )
 _LAST_OF_TYPES = Statement(
     lambda dialect: (
-        SubscriberHistory.select(SubscriberHistory.id, *_ENTRY)
+        SubscriberHistory.select(SubscriberHistory.id, *COLUMNS)
         .where(_OF_ONE & dialect.any_of(SubscriberHistory.type, "types"))
         .order_by(SubscriberHistory.id.desc())
         .limit(SQL("1"))
@@ -136,7 +127,7 @@ _CHANGES_OF_EMAIL = Statement(
 )
 _OF_MANY = Statement(
     lambda dialect: (
-        SubscriberHistory.select(SubscriberHistory.subscriber_id, SubscriberHistory.id, *_ENTRY)
+        SubscriberHistory.select(SubscriberHistory.subscriber_id, SubscriberHistory.id, *COLUMNS)
         .where(
             (SubscriberHistory.account_id == param("account_id"))
             & dialect.any_of(SubscriberHistory.subscriber_id, "ids")
@@ -155,51 +146,6 @@ _ORIGINS = Statement(
 )
 
 
-def _is_in_origin(text: Any) -> Any:
-    return fn.REPLACE(Subscriber.origin, text, SQL("''")) != Subscriber.origin
-
-
-# Entries of different subscribers can have the same ID.
-_ADD_AGAIN = Statement(
-    lambda dialect: SubscriberHistory.insert_from(
-        Subscriber.select(
-            Subscriber.account_id,
-            Subscriber.id,
-            *[param(name) for name in ("entry_id", "actor", *Entry._fields, "operation_id")],
-        ).where(
-            (Subscriber.account_id == param("account_id"))
-            & dialect.any_of(Subscriber.id, "ids")
-            & (Subscriber.inserted_revision > param("since"))
-            & _is_in_origin(SQL("""'"operationId"'"""))
-            & ~_is_in_origin(param("own"))
-            & ~fn.EXISTS(
-                SubscriberHistory.select(SQL("1")).where(
-                    (SubscriberHistory.account_id == param("account_id"))
-                    & (SubscriberHistory.subscriber_id == Subscriber.id)
-                    & (SubscriberHistory.type << [SQL(f"'{each}'") for each in CHANGES])
-                    & (
-                        SubscriberHistory.operation_id.is_null()
-                        | (
-                            ~_is_in_origin(SubscriberHistory.operation_id)
-                            # An undo of another operation withdraws what it stated.
-                            & (
-                                (SubscriberHistory.changes != SQL("'{}'"))
-                                | (SubscriberHistory.operation_id == param("own"))
-                            )
-                        )
-                    )
-                )
-            )
-        ),
-        [
-            SubscriberHistory.account_id,
-            SubscriberHistory.subscriber_id,
-            SubscriberHistory.id,
-            *_ENTRY,
-        ],
-    ),
-    has_one_plan=True,
-)
 _COUNT = Statement(
     lambda _: SubscriberHistory.select(fn.COUNT(SQL("1"))).where(_OF_ONE), has_one_plan=True
 )
@@ -349,72 +295,6 @@ def created_by(
         for id_, origin in rows
         if origin and orjson.loads(origin).get("operationId") == operation_id
     }
-
-
-def record_repeated_opt_outs(
-    account_id: str,
-    rows: Sequence[SubscriberRow],
-    status: Status,
-    source: Source,
-    tx: Transaction,
-) -> None:
-    """Adds an entry to subscribers whose opt-out is stated again by a status, if it can be undone.
-
-    It can be undone if an operation made it or, for some minutes, if the person did with a link.
-    The undo would end the opt-out otherwise. Further links of the person state nothing else.
-    Repeated calls do not add entries. One statement if there is nothing to add, otherwise four.
-    """
-    repeated = [row for row in rows if {status, row.status} <= OPTED_OUT]
-    if not repeated:
-        return
-    ids = [row.id for row in repeated]
-    histories = entries_of_each(account_id, ids, (EntryType.STATUS_CHANGED,), tx)
-    last = {id_: entries[-1] for id_, entries in histories.items()}
-    # The clocks of processes differ.
-    can_be_undone_since = tx.now - 2 * UNDO_TIME
-    undoable = {
-        id_: entry.changes
-        for id_, entry in last.items()
-        if entry.type is EntryType.STATUS_CHANGED
-        and (
-            entry.operation_id
-            or (
-                entry.source is Source.SELF_SERVICE
-                and source is not Source.SELF_SERVICE
-                and entry.at > can_be_undone_since
-            )
-        )
-    }
-    if undoable:
-        revision = last_revision(account_id, tx)
-        entries = [
-            (id_, [opt_out_repeated(changes, status, revision, source)])
-            for id_, changes in undoable.items()
-        ]
-        add_history(account_id, entries, tx)
-
-
-def record_added_again(
-    account_id: str, subscriber_ids: Sequence[str], source: Source, tx: Transaction
-) -> None:
-    """Adds an entry to subscribers that another operation created and nothing changed since.
-
-    The undo of that operation would delete them otherwise. What a further operation stated can be
-    undone too, so each has an entry of its own. One statement, without a row for each
-    subscriber in Python: an import can state a million again.
-    """
-    entry = added_again(source)
-    tx.run(
-        _ADD_AGAIN,
-        account_id=account_id,
-        ids=subscriber_ids,
-        since=(tx.now - _UNDOABLE_MILLISECONDS) * 1000,
-        entry_id=tx.new_id(),
-        actor=stored_actor(tx.actor),
-        operation_id=tx.operation_id or None,
-        own=tx.operation_id,
-        **entry._asdict(),
-    )
 
 
 def earlier_addresses(account_id: str, subscriber_id: str, tx: Transaction) -> list[str]:

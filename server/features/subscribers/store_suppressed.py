@@ -10,8 +10,9 @@ from .fields import Status
 from .history import Source, lifted
 from .rules import STATUS_OF_REASON, is_stricter
 from .store_changes import change_status
-from .store_history import add_history, record_repeated_opt_outs
+from .store_history import add_history
 from .store_reading import find, ids_by_address
+from .store_repeated import record_repeated_opt_outs
 
 
 class SuppressedSubscriberStore:

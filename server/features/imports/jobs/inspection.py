@@ -130,7 +130,7 @@ class Inspection:
                 }
                 for column in columns[:MAX_COLUMNS]
             ],
-            "problems": as_details(self.problems),
+            "problems": self.problems,
             "problemsMessage": self._message,
             "sample": self._samples,
             "rows": self.rows,
@@ -208,11 +208,6 @@ class Inspection:
             column.add(value)
         elif value is not None:
             column.add(orjson.dumps(value).decode())
-
-
-def as_details(problems: Sequence[Detail]) -> list[dict[str, str]]:
-    """Returns problems as Error.Detail."""
-    return [{"field": each.field, "code": each.code, "message": each.message} for each in problems]
 
 
 class _Column:

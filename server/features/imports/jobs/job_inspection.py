@@ -30,7 +30,7 @@ from ...subscribers.query.request import FilterExpressions, SegmentFilters
 from ..messages import Options
 from . import store
 from .file_reader import FileReader, check_charset
-from .inspection import Inspection, as_details
+from .inspection import Inspection
 from .messages import delimiter_of, options_of, request_of
 from .rules import Progress, State
 from .runs import Runs
@@ -157,8 +157,11 @@ class InspectionRun:
         self._inspection.check_name(self._name, *self._reader.names)
         result = self._inspection.result(self._reader.format, self._reader.delimiter)
         # Stored separately, because StartImport checks the filter and the segment again.
-        problems = as_details(self._filter_problems)
-        return {**result, "charset": self._reader.charset, "filterProblems": problems}
+        return {
+            **result,
+            "charset": self._reader.charset,
+            "filterProblems": self._filter_problems,
+        }
 
     async def aclose(self) -> None:
         await self._messages.aclose()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import suppress
 from functools import partial
 from pathlib import PurePath
 from typing import Any
@@ -19,7 +18,6 @@ from ....rpc.errors import (
     ImportNotFound,
     ImportStateConflict,
     OperationNotUndoable,
-    Unavailable,
     ValidationError,
     invalid,
 )
@@ -255,16 +253,10 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
     async def WatchImport(
         self, request: pb.WatchImportRequest, context: Context
     ) -> AsyncIterator[pb.WatchImportResponse]:
-        caller, (row, job) = current(), await self._find(request.id)
-        await accept(context)
-        yield pb.WatchImportResponse(import_job=job)
-        while row.state in (State.UPLOADING, *ACTIVE):
-            await self._pause()
-            before = row
-            with suppress(Unavailable):
-                row, job = await self._database.read(partial(_find_for, caller, row.id))
-            if row != before:
-                yield pb.WatchImportResponse(import_job=job)
+        found = await self._find(request.id)
+        read = partial(self._database.read, partial(_find_for, current(), found[0].id))
+        async for _, job in self._watch(context, found, read, _is_running):
+            yield pb.WatchImportResponse(import_job=job)
 
     async def ListImportFailures(
         self, request: pb.ListImportFailuresRequest, context: Context
@@ -336,6 +328,10 @@ def _find_for(caller: Caller, import_id: str, tx: Transaction) -> tuple[ImportRo
     """Returns an import. Raises Unauthorized if the key is no longer valid."""
     check_credential(caller.account_id, caller.actor.id, tx)
     return find_import(caller.account_id, import_id, tx)
+
+
+def _is_running(found: tuple[ImportRow, pb.ImportJob]) -> bool:
+    return found[0].state in (State.UPLOADING, *ACTIVE)
 
 
 def _failures_for(
