@@ -190,6 +190,10 @@ CONSENT_COLUMNS = (
     ),
     *("dnc_email", "email_subscribe", "Deaktiviert", "Gesperrt am", "Werbewiderspruch"),
     *("Ne pas contacter", "Dado de baja", "Geen e-mail", "Stato iscrizione", "Zgoda marketingowa"),
+    *("Keine E-Mails", "Mailverbot", "Abonniert", "Infolettre", "Refus", "Recevoir des offres"),
+    *("No molestar", "Assinatura", "Accetta marketing", "Geabonneerd", "Nie kontaktować", "RODO"),
+    *("E-posta izni", "İptal", "Bülten", "Onay", "KVKK", "メール許可", "受信", "ニュースレター"),
+    *("opt.in", "ｏｐｔｅｄ＿ｏｕｔ", "Status (E-Mail)", "On Hold"),
     *(
         "Não enviar",
         "Avregistrerad",
@@ -212,6 +216,14 @@ OTHER_COLUMNS = (
     *("SMS opt-in", "Adopted pets", "push_subscribe", "Estado", "Type", "Event", "Code", "Level"),
     *("Delivery State", "Order delivery state", "Delivery Status", "Return Reason", "Drop reason"),
     *("Diagnostics", "Unforgotten", "Membership type", "Group"),
+    *(
+        "Abonnent seit",
+        "Rückruf erwünscht",
+        "Refuse collection",
+        "Data accettazione",
+        "Onay tarihi",
+    ),
+    *("Subskrybent od", "受信日時", "許可番号", "Retail", "No.", "E.Mail", "P.O. Box", "Household"),
     *("Subscription end", "Reason for your interest", "Topics", "Registered", "Valid until"),
 )
 
