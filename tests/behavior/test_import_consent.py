@@ -299,11 +299,16 @@ OF_STATES = (
     ),
     *(("Result", "Invalid", None), ("Type", "Inactive", None), ("Payment", "Bounced", None)),
     *(("State", "Cancelled", None), ("Event", "Blocked", None), ("State", "Removed", None)),
+    *(("State", "Unsubscribed by admin (2021)", "UNSUBSCRIBED"), ("Type", "Bounced once", None)),
+    *(("Result", "\u200bDésabonnée!", "UNSUBSCRIBED"), ("State", "(wypisana)", "UNSUBSCRIBED")),
 )
 
 
 # These state an opt-out also in a custom field of the account.
-CLEAR = ("hard bounce", "complained", "Spam complaint", "Unsubscribed", "opted-out")
+CLEAR = (
+    *("hard bounce", "complained", "Spam complaint", "Unsubscribed", "opted-out"),
+    *("\u200bDésabonnée!", "(wypisana)"),
+)
 
 
 @pytest.mark.parametrize("has_fields", [False, True])
@@ -525,3 +530,19 @@ def test_opt_out_in_a_column_without_a_name_for_it_counts(account: Account, acti
         *("UNSUBSCRIBED", "BOUNCED", "UNCONFIRMED", "UNSUBSCRIBED")
     ]
     assert stored.get("f") != "UNCONFIRMED"
+
+
+def test_word_for_a_missing_confirmation_outweighs_that_all_people_confirmed(
+    account: Account,
+) -> None:
+    table = "email,State\na@b.io,Unconfirmed\nb@b.io,CA\n"
+    row = {"email": "c@b.io", "customFields": {"State": "not confirmed"}}
+    options = {"isConfirmed": True, "unknownColumns": "IGNORE"}
+
+    send_rows(account, [row], **options)
+
+    assert imported_statuses(account, table, **options) == {
+        "a@b.io": "UNCONFIRMED",
+        "b@b.io": "CONFIRMED",
+        "c@b.io": "UNCONFIRMED",
+    }
