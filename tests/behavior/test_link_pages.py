@@ -148,6 +148,11 @@ def test_one_click_opts_out_with_a_link_that_no_longer_confirms(account: Account
         assert status_of(account) == "UNSUBSCRIBED"
         assert open_page(account, link, b"").status == 404
 
+    ada = account.ok("UpdateSubscriber", id=ADA, email="lee@b.io")["subscriber"]
+    account.ok("ChangeSubscriberStatus", id=ada["id"], status="CONFIRMED")
+    assert open_page(account, link, ONE_CLICK).title == "You are unsubscribed"
+    assert account.ok("GetSubscriber", id=ada["id"])["subscriber"]["status"] == "UNSUBSCRIBED"
+
 
 def test_the_page_undoes_that_a_person_unsubscribed(account: Account) -> None:
     create_subscriber(account, isConfirmed=True)
