@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 import string
+import zlib
 from base64 import b64encode
 from dataclasses import dataclass
 from typing import Any
@@ -403,3 +405,20 @@ def test_characters_that_mail_programs_add_to_urls_are_ignored(account: Account)
             "You are subscribed again",
             "Your subscription is confirmed",
         ], after
+
+
+@over_http
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_forms_and_paths_that_mail_programs_change_opt_out(account: Account, encoding: str) -> None:
+    create_subscriber(account)
+    body = {"gzip": gzip.compress, "deflate": zlib.compress}[encoding](ONE_CLICK)
+    headers = {"Content_Encoding": encoding}
+    link = confirm_link(account, ADA)
+
+    for broken in (body[:5] + b"broken", body[:12], body + body):
+        assert open_page(account, link, broken, **headers).status == 415
+    assert status_of(account) == "UNCONFIRMED"
+    for opened in (link, unsubscribe_link(account, ADA)):
+        submitted = open_page(account, opened[0].upper() + opened[1:], body, **headers)
+        assert submitted.title == "You are unsubscribed"
+        account.ok("ChangeSubscriberStatus", id=ADA, status="UNCONFIRMED")
