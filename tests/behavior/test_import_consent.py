@@ -546,3 +546,21 @@ def test_word_for_a_missing_confirmation_outweighs_that_all_people_confirmed(
         "b@b.io": "CONFIRMED",
         "c@b.io": "UNCONFIRMED",
     }
+
+
+def test_tag_that_can_only_be_an_opt_out_counts_unless_the_column_is_mapped(
+    account: Account,
+) -> None:
+    table = 'email,Tags\na@b.io,"vip, Unsubscribed"\nb@b.io,unsubscribed from print\n'
+    row = {"email": "c@b.io", "tags": ["do-not-mail"]}
+
+    (result,) = send_rows(account, [row], isConfirmed=True).records
+    stored = imported_statuses(account, table, isConfirmed=True)
+    mapped = imported_statuses(account, table.replace("@", "@x."), columnMap=["Tags=tags"])
+
+    assert result["outcome"] == "CREATED"
+    assert [stored[f"{name}@b.io"] for name in "abc"] == [
+        *("UNSUBSCRIBED", "CONFIRMED", "UNSUBSCRIBED"),
+    ]
+    assert by_address(account, "a@b.io")["tags"] == ["Unsubscribed", "vip"]
+    assert mapped["a@x.b.io"] == "UNCONFIRMED"
