@@ -19,7 +19,8 @@ from rosterd.server.rpc.interceptors.chain import InterceptorChain
 from rosterd.server.rpc.interceptors.deadlines import Deadlines
 from rosterd.server.rpc.interceptors.observe import Observe
 
-SECONDS = 0.1
+# Enough for the first response.
+SECONDS = 1.0
 
 
 class Subscribers(subscribers_pb2_grpc.SubscriberServiceServicer):
