@@ -188,7 +188,7 @@ def test_links_and_personal_data_are_copied_and_saved(person: Person, tmp_path: 
     person.page.go_back()
     panel(person).get_by_role("button", name="More actions").click()
     person.page.keyboard.press("y")
-    person.page.wait_for_function("navigator.clipboard.readText().then(text => text.startsWith('curl'))")
+    person.page.wait_for_function("navigator.clipboard.readText().then(text => /^curl/.test(text))")
     copied = person.page.evaluate("navigator.clipboard.readText()")
     assert "$ROSTER_API_KEY" in copied
     assert "rk_" not in copied
