@@ -271,7 +271,7 @@ def test_interrupted_import_writes_a_checkpoint_and_a_hint(
 
     def interrupt() -> None:
         running[0].send_signal(signal.SIGINT)
-        running[0].wait(timeout=30)
+        running[0].wait(timeout=60)
 
     with interrupting(http_account.service.http, after=200_000, then=interrupt) as proxy:
         words, settings = command(http_account, "import", file, "--stream", url=proxy.url)

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { announced, notice } from "./announce.ts";
 import { AccountMenu } from "./components/account_menu.tsx";
 import { Icon } from "./components/icon.tsx";
@@ -37,7 +37,7 @@ export function App() {
 function SignInAgain() {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => dialog.current?.showModal(), []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const look = () => !document.hidden && void resume();
     document.addEventListener("visibilitychange", look);
     return () => document.removeEventListener("visibilitychange", look);
@@ -59,7 +59,7 @@ function SignInAgain() {
 function Console() {
   const { path } = address.value;
   const shown = useSignal<"keys" | "palette" | null>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.addEventListener("paste", findPasted);
     return () => document.removeEventListener("paste", findPasted);
   }, []);
@@ -158,7 +158,7 @@ function Navigation({
 
 function Main({ view, parameters }: { view: View | undefined; parameters: Parameters }) {
   const isFirst = useRef(true);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${t(view?.title ?? "missing.title")} · Roster`;
     if (!isFirst.current) focusMain();
     isFirst.current = false;

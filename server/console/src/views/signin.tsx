@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { address, go } from "../router.ts";
 import { hasEnded, signIn } from "../session.ts";
 import { errorText, parts, t } from "../texts.ts";
@@ -34,10 +34,10 @@ export function SignIn() {
   }
 
   const { value: isBusy } = busy;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isBusy) document.getElementById("token")?.focus();
   }, [isBusy]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const token = linkToken;
     linkToken = "";
     if (token) void begin(token);

@@ -1,5 +1,5 @@
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../announce.ts";
 import { call, ConnectionError } from "../api/client.ts";
 import type { CustomField, Operations } from "../api/types.ts";
@@ -94,7 +94,7 @@ export function Subscribers({ id = "" }: Parameters) {
   useLayoutEffect(() => {
     if (isTyped.value || (list.value && JSON.stringify(list.value.query) !== key)) selected.value = Selection.NONE;
   }, [key, isTyped.value]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const request = new AbortController();
     isLoading.value = true;
     startRow(wanted, JSON.stringify(list.value?.query) === key, request.signal)
@@ -103,7 +103,7 @@ export function Subscribers({ id = "" }: Parameters) {
         return SubscriberList.load(wanted, row, request.signal);
       })
       .then((loaded) => {
-        if (request.signal.aborted) return;
+        if (request.signal.aborted) return undefined;
         const isOther = JSON.stringify(list.value?.query) !== key;
         if (list.value && isOther) {
           active.value = -1;
@@ -113,8 +113,10 @@ export function Subscribers({ id = "" }: Parameters) {
         list.value = loaded;
         error.value = null;
         if (isOther) announce(plural("subscribers.found", loaded.total));
-        openSingle(loaded);
+        return loaded;
       })
+      // The grid is there now, also if there was none before.
+      .then((loaded) => loaded && openSingle(loaded))
       .catch((problem: unknown) => {
         if (request.signal.aborted) return;
         error.value = problem;
@@ -125,7 +127,7 @@ export function Subscribers({ id = "" }: Parameters) {
       });
     return () => request.abort();
   }, [key, restored.value, reloads.value, ended.value]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     void loadFields().then((all) => (fields.value = all), () => {});
   }, [restored.value]);
 

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import { ActorName } from "../../components/actor_name.tsx";
@@ -35,7 +35,7 @@ export function OperationDetail({ id }: { id: string }) {
   const copyCurl = () => void (current && copy(operationCommand(current)));
   useShortcuts([{ keys: ["y"], text: "keys.copyCurl", when: () => current !== undefined, run: copyCurl }]);
   const wasRunning = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (wasRunning.current && current?.done) announce(result(current));
     wasRunning.current = current?.done === false;
   }, [current]);

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { call, randomKey } from "../../api/client.ts";
 import type { CustomField, ImportJob, ImportOptions } from "../../api/types.ts";
@@ -93,7 +93,7 @@ export function ColumnsStep({
     );
   }
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const isNew = !options.columnMap?.length && !options.ignoreColumns?.length;
     if (!isNew || job.state !== "READY" || job.format === "json" || !fieldsAreKnown) return;
     const next = suggested(all, options, job.format);

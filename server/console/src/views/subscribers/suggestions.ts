@@ -1,7 +1,7 @@
 // Values of fields that can be meant: statuses, tags, and those that people have in a custom field.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import { pages } from "../../pages.ts";
 import { valueTitle } from "./condition_words.ts";
@@ -25,7 +25,7 @@ export function useSuggestions(field: FilterField | undefined, text: string): st
   const name = field?.name ?? "";
   // The server looks for values that begin with a text.
   const prefix = field?.type === "text" && field.id ? text : "";
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!field) return;
     const request = new AbortController();
     values(field, prefix, request.signal).then(
