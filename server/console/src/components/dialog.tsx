@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { announced } from "../announce.ts";
+import { focusMain } from "../focus.ts";
 
 /** A modal dialog. Escape and a click on the backdrop close it; the focus returns by itself. */
 export function Dialog({
@@ -20,6 +21,8 @@ export function Dialog({
     dialog.current?.showModal();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
+      // What had the focus can disappear with the dialog, such as the actions for a selection.
+      setTimeout(() => document.activeElement === document.body && focusMain());
     };
   }, []);
   return (
