@@ -169,5 +169,5 @@ def test_result_states_the_status_of_people(person: Person) -> None:
 
     expect(person.page.get_by_text("3 new people")).to_be_visible()
     numbers = person.page.locator(".import-numbers")
-    expect(numbers).to_contain_text("1 of them Confirmed The person has confirmed")
+    expect(numbers).to_contain_text("1 of them Confirmed The person confirmed")
     expect(numbers).to_contain_text("1 of them Unsubscribed")

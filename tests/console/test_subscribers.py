@@ -410,7 +410,7 @@ def test_ended_session_leads_back_to_the_same_address(crowd: Person) -> None:
     crowd.account.ok("SignOutEverywhere")
     page.get_by_role("columnheader", name="Email").get_by_role("button").click()
 
-    expect(page.get_by_text("Your session ended")).to_be_visible()
+    expect(page.locator(".cover").get_by_text("Your session ended")).to_be_visible()
     page.get_by_label("Sign-in link or API key").fill(crowd.account.key)
     page.keyboard.press("Enter")
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { announced } from "../announce.ts";
-import { focusMain } from "../focus.ts";
+import { returnFocus } from "../focus.ts";
 
 /** A modal dialog. Escape and a click on the backdrop close it; the focus returns by itself. */
 export function Dialog({
@@ -19,11 +19,7 @@ export function Dialog({
   useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
-      // What had the focus can disappear with the dialog, such as the actions for a selection.
-      setTimeout(() => document.activeElement === document.body && focusMain());
-    };
+    return () => returnFocus(before);
   }, []);
   return (
     <dialog
