@@ -185,7 +185,7 @@ def test_what_was_typed_is_kept_when_the_session_ends_or_the_server_is_away(
     account.ok("SignOutEverywhere")
     # Another request can have covered the page already.
     dialog.get_by_role("button", name="Save").dispatch_event("click")
-    expect(page.get_by_text("Your session ended")).to_be_visible()
+    expect(page.locator(".cover").get_by_text("Your session ended")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
     # The browser closes a dialog after two Escapes, and the page opens it again.
@@ -196,7 +196,8 @@ def test_what_was_typed_is_kept_when_the_session_ends_or_the_server_is_away(
 
     expect(page.locator("dialog.cover")).to_have_count(0)
     expect(dialog.get_by_label("Name")).to_have_value("typed")
-    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_label("Name")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(page.get_by_role("link", name="typed")).to_be_visible()
 
 
@@ -209,7 +210,7 @@ def test_cover_has_no_shortcuts_and_goes_when_another_tab_signs_in(person: Perso
     account.ok("SignOutEverywhere")
     # Another request can have covered the page already.
     other.evaluate("document.querySelector('nav a[href$=segments]').click()")
-    expect(other.get_by_text("Your session ended")).to_be_visible()
+    expect(other.locator(".cover").get_by_text("Your session ended")).to_be_visible()
     url = other.url
     other.evaluate("document.activeElement.blur()")
     other.keyboard.type("?gh")

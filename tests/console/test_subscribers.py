@@ -428,7 +428,7 @@ def test_ended_session_leads_back_to_the_same_address(crowd: Person) -> None:
     # Another request can have covered the page already.
     page.get_by_role("columnheader", name="Email").get_by_role("button").dispatch_event("click")
 
-    expect(page.get_by_text("Your session ended")).to_be_visible()
+    expect(page.locator(".cover").get_by_text("Your session ended")).to_be_visible()
     page.get_by_label("Sign-in link or API key").fill(crowd.account.key)
     page.keyboard.press("Enter")
 

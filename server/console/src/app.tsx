@@ -7,7 +7,7 @@ import { KeysDialog, labelOf } from "./components/keys_dialog.tsx";
 import { OperationNotices } from "./components/operation_notices.tsx";
 import { Palette } from "./components/palette.tsx";
 import { lostSince } from "./connection.ts";
-import { focusMain } from "./focus.ts";
+import { focusMain, returnFocus } from "./focus.ts";
 import { useShortcuts } from "./keys.ts";
 import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
@@ -36,7 +36,11 @@ export function App() {
 /** Covers the page, and what was typed in it, until the person has signed in again. */
 function SignInAgain() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => returnFocus(before);
+  }, []);
   useLayoutEffect(() => {
     const look = () => !document.hidden && void resume();
     document.addEventListener("visibilitychange", look);

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
+import { ApiError } from "../api/client.ts";
 import { address, go } from "../router.ts";
 import { hasEnded, signIn } from "../session.ts";
 import { errorText, parts, t } from "../texts.ts";
@@ -28,7 +29,7 @@ export function SignIn() {
       await signIn(token);
       if (address.value.path === "/signin") go("/", { replace: true });
     } catch (problem) {
-      error.value = errorText(problem);
+      error.value = problem instanceof ApiError && problem.status === 401 ? t("signin.wrong") : errorText(problem);
     }
     busy.value = false;
   }
@@ -53,7 +54,7 @@ export function SignIn() {
             void begin(text.value);
           }}
         >
-          <p role="status">{busy.value ? t("signin.busy") : hasEnded.value ? t("signin.ended") : ""}</p>
+          <p role="status">{busy.value ? t("signin.busy") : hasEnded.value ? t("error.Unauthorized") : ""}</p>
           {error.value && (
             <p role="alert" class="error">
               {error.value}

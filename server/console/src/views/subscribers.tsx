@@ -154,6 +154,8 @@ export function Subscribers({ id = "" }: Parameters) {
     const address = q.trim().toLowerCase();
     // The address of one person can be the beginning of that of another.
     const exact = loaded.loaded().find(({ email }) => email.toLowerCase() === address);
+    // The next key is one for the person, not for the box.
+    (document.getElementById("grid") ?? document.getElementById("main"))?.focus({ preventScroll: true });
     if (exact) open(loaded.indexOf(exact.id));
     else if (loaded.total === 1) open(0);
     else if (isAddress(q) && loaded.total === 0) showPerson(q);

@@ -58,26 +58,27 @@ export function OperationDetail({ id }: { id: string }) {
                 <h1>{what(operation, known)}</h1>
                 <OperationLabel operation={operation} />
                 {operation.dryRun && <span class="state idle">{t("operation.trial")}</span>}
-                <span class="space" />
-                {canCancel(operation) && (
-                  <button type="button" onClick={() => void cancel(operation).then(loaded.reload)}>
-                    {t("operation.cancel")}
+                <div class="line">
+                  {canCancel(operation) && (
+                    <button type="button" onClick={() => void cancel(operation).then(loaded.reload)}>
+                      {t("operation.cancel")}
+                    </button>
+                  )}
+                  {canUndo(operation) && (
+                    <button type="button" onClick={() => (question.value = "undo")}>
+                      {t("operation.undo")}…
+                    </button>
+                  )}
+                  {canWrite.value && operation.done && isRepeatable(operation) && (
+                    <button type="button" onClick={() => (question.value = "repeat")}>
+                      {t("operation.repeat")}…
+                    </button>
+                  )}
+                  <button type="button" onClick={copyCurl}>
+                    <Icon name="copy" />
+                    {t("curl")}
                   </button>
-                )}
-                {canUndo(operation) && (
-                  <button type="button" onClick={() => (question.value = "undo")}>
-                    {t("operation.undo")}…
-                  </button>
-                )}
-                {canWrite.value && operation.done && isRepeatable(operation) && (
-                  <button type="button" onClick={() => (question.value = "repeat")}>
-                    {t("operation.repeat")}…
-                  </button>
-                )}
-                <button type="button" onClick={copyCurl}>
-                  <Icon name="copy" />
-                  {t("curl")}
-                </button>
+                </div>
               </header>
               <Progress operation={operation} />
               <p class="result">{result(operation)}</p>

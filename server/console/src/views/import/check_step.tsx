@@ -105,7 +105,7 @@ export function CheckStep({ model, job }: StepProps) {
       )}
       {!counted && model.isSaving.value && <p class="hint">{t("import.reading")}</p>}
       <div class="step-actions">
-        {isComplete && <span class="hint">{t("batch.undoable")}</span>}
+        {isComplete && people > 0 && <span class="hint">{t("batch.undoable")}</span>}
         <button type="button" onClick={() => goTo(2)}>
           {t("import.back")}
         </button>

@@ -43,6 +43,7 @@ export function SearchBox({
   const sent = useRef<string>(undefined);
   const detail = filterError(error);
 
+  // Before the next key, which is typed into the box.
   useLayoutEffect(() => {
     // Typing goes on while a search for its beginning is shown.
     if (value !== sent.current) text.value = value;

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import { pages } from "../../pages.ts";
+import { folded } from "../../texts.ts";
 import { valueTitle } from "./condition_words.ts";
 import type { FilterField } from "./conditions.ts";
 import { STATUSES } from "./list.ts";
@@ -37,9 +38,9 @@ export function useSuggestions(field: FilterField | undefined, text: string): st
     return () => request.abort();
   }, [name, prefix]);
   if (!field || found.value.name !== name) return [];
-  const wanted = text.toLowerCase();
+  const wanted = folded(text);
   return found.value.values
-    .filter((each) => `${each} ${valueTitle(field, each)}`.toLowerCase().includes(wanted))
+    .filter((each) => folded(`${each} ${valueTitle(field, each)}`).includes(wanted))
     .slice(0, SHOWN);
 }
 
