@@ -408,10 +408,14 @@ def test_characters_that_mail_programs_add_to_urls_are_ignored(account: Account)
 
 
 @over_http
-@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-def test_forms_and_paths_that_mail_programs_change_opt_out(account: Account, encoding: str) -> None:
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [("gzip", gzip.compress(ONE_CLICK, mtime=0)), ("deflate", zlib.compress(ONE_CLICK))],
+)
+def test_forms_and_paths_that_mail_programs_change_opt_out(
+    account: Account, encoding: str, body: bytes
+) -> None:
     create_subscriber(account)
-    body = {"gzip": gzip.compress, "deflate": zlib.compress}[encoding](ONE_CLICK)
     headers = {"Content_Encoding": encoding}
     link = confirm_link(account, ADA)
 
