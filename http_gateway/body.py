@@ -91,13 +91,17 @@ def _too_large() -> RequestError:
 
 
 def check_not_compressed(request: Request) -> None:
-    """Raises RequestError if the body has a content encoding."""
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise request_error(
-            "UNSUPPORTED_MEDIA_TYPE",
-            "Compressed bodies are not supported. Send the body without Content-Encoding.",
-            close=True,
-        )
+    """Raises RequestError if the body has a content encoding, or is compressed for the transfer.
+
+    aiohttp decodes no transfer encoding but chunked, and ignores others before it.
+    """
+    for name, plain in (("Content-Encoding", "identity"), ("Transfer-Encoding", "chunked")):
+        if request.headers.get(name, plain).lower() != plain:
+            raise request_error(
+                "UNSUPPORTED_MEDIA_TYPE",
+                f"Compressed bodies are not supported. Send the body without {name}.",
+                close=True,
+            )
 
 
 async def send_continue(request: Request) -> None:
