@@ -71,10 +71,10 @@ async def read_form(request: Request) -> bytes:
     try:
         form = decompressor.decompress(await _read(request), _MAX_FORM_BYTES)
     except zlib.error:
-        raise _compressed_error() from None
+        raise _compressed_error("Content-Encoding") from None
     is_cut = not (decompressor.eof or decompressor.unconsumed_tail)
     if is_cut or decompressor.unused_data:
-        raise _compressed_error()
+        raise _compressed_error("Content-Encoding")
     return form
 
 
@@ -118,17 +118,22 @@ def _too_large() -> RequestError:
 
 
 def check_not_compressed(request: Request) -> None:
-    """Raises RequestError if the body has a content encoding."""
+    """Raises RequestError if the body has a content encoding, or is compressed for the transfer.
+
+    aiohttp decodes no transfer encoding but chunked, and ignores others before it.
+    """
     if _encoding(request) != "identity":
-        raise _compressed_error()
+        raise _compressed_error("Content-Encoding")
+    if request.headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked":
+        raise _compressed_error("Transfer-Encoding")
 
 
 def _encoding(request: Request) -> str:
     return request.headers.get("Content-Encoding", "identity").strip().lower()
 
 
-def _compressed_error() -> RequestError:
-    message = "Compressed bodies are not supported. Send the body without Content-Encoding."
+def _compressed_error(name: str) -> RequestError:
+    message = f"Compressed bodies are not supported. Send the body without {name}."
     return request_error("UNSUPPORTED_MEDIA_TYPE", message, close=True)
 
 

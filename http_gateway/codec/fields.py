@@ -35,6 +35,10 @@ def assignment(field: FieldDescriptor, value: str) -> str:
     return f"{field_expression(field)} = {value}"
 
 
+# Of buf.validate.Ignore.
+_IGNORE_ALWAYS = 3
+
+
 def is_map(field: FieldDescriptor) -> bool:
     kind = field.message_type
     return kind is not None and bool(kind.GetOptions().map_entry)
@@ -74,6 +78,11 @@ def rules_of(field: FieldDescriptor) -> Any:
 def max_items(field: FieldDescriptor) -> int:
     """Returns the maximum number of items of a repeated field; 0 if there is none."""
     return int(rules_of(field).repeated.max_items)
+
+
+def has_independent_items(field: FieldDescriptor) -> bool:
+    """Whether an invalid item fails alone, because only the service checks the items."""
+    return bool(rules_of(field).repeated.items.ignore == _IGNORE_ALWAYS)
 
 
 def is_list(field: FieldDescriptor) -> bool:

@@ -52,6 +52,11 @@ def scalar_items(read: Reader, options: CodecOptions) -> ItemsReader:
     return items
 
 
+def independent_texts(value: Any, _path: str, _violations: Violations, target: Any) -> None:
+    """Reads texts that the service checks one by one. An item that is none is not valid there."""
+    target.extend(item if type(item) is str else _short_text(item) for item in value)
+
+
 def message_items(read: InPlaceReader) -> ItemsReader:
     def items(value: Any, path: str, violations: Violations, target: Any) -> None:
         add = target.add

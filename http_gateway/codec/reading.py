@@ -18,7 +18,7 @@ from ..request_errors import Violations
 from . import items, reading_text, scalars, timestamps, well_known
 from .any import any_reader
 from .enums import UnknownEnumName, enum_numbers, enum_reader
-from .fields import compiled, is_map, key_of, max_items
+from .fields import compiled, has_independent_items, is_map, key_of, max_items
 from .keys import MessageReader, OneofChecker, OtherKeys
 from .options import CodecOptions
 from .scalars import InvalidValue
@@ -142,6 +142,9 @@ class Readers:
     def _items(self, field: FieldDescriptor) -> items.ItemsReader:
         kind = field.message_type
         if kind is None:
+            is_text = field.type == FieldDescriptor.TYPE_STRING
+            if is_text and has_independent_items(field):
+                return items.independent_texts
             return items.scalar_items(self._one(field), self._options)
         if well_known.is_well_known(kind):
             return items.message_items(self.in_place(kind))

@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from ..codec.fields import rules_of
+from ..codec.fields import has_independent_items, rules_of
 from ..policy import Annotations
 from .values import Schema
 
@@ -19,7 +19,6 @@ _NUMBER = {
     "lt": "exclusiveMaximum",
     "const": "const",
 }
-_IGNORE_ALWAYS = 3  # of buf.validate.Ignore
 _LIST = {"min_items": "minItems", "max_items": "maxItems", "unique": "uniqueItems"}
 # Patterns of text without control characters, by the options of the field. In trimmed fields,
 # tabs and line breaks are allowed at both ends.
@@ -55,9 +54,9 @@ def of_field(field: FieldDescriptor, annotations: Annotations) -> Schema:
 
 def of_items(field: FieldDescriptor, annotations: Annotations) -> Schema:
     """Returns the keywords for each item of a list. Items that fail alone have none."""
-    items = rules_of(field).repeated.items
-    if items.ignore == _IGNORE_ALWAYS:
+    if has_independent_items(field):
         return {}
+    items = rules_of(field).repeated.items
     return _of_value(field, items, annotations, filled=bool(items.string.min_len))
 
 

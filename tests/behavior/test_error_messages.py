@@ -25,6 +25,11 @@ def messages_of(error: Any) -> list[str]:
     ("rpc", "request_", "message"),
     [
         ("ListTags", {"page": -1}, "must be at least 1, or 0 for the default"),
+        (
+            "BatchChangeSubscribers",
+            {"q": "a", "action": {"delete": True}, "expectedTotal": -1},
+            "must be at least 0",
+        ),
         ("ListSubscribers", {"order": "up"}, "must be one of asc, desc"),
         (
             "ListSubscribers",

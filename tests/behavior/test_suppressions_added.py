@@ -80,6 +80,23 @@ def test_invalid_addresses_are_reported_and_the_others_are_suppressed(account: A
     assert account.ok("ListSuppressions")["total"] == 1
 
 
+@over_http
+def test_items_that_are_no_text_are_reported_and_the_others_are_suppressed(
+    account: Account,
+) -> None:
+    body = account.ok("AddSuppressions", emails=[None, 5, ADA, {"email": BOB}, True])
+
+    assert body["added"] == 1
+    assert [(each["index"], each["email"], each["reason"]) for each in body["failed"]] == [
+        (0, "", "MISSING_EMAIL"),
+        (1, "5", "INVALID_EMAIL"),
+        (3, "", "MISSING_EMAIL"),
+        (4, "", "MISSING_EMAIL"),
+    ]
+    error = account.fails("ValidationError", "AddSuppressions", emails=ADA)
+    assert error.body["error"]["details"][0]["message"] == "must be an array"
+
+
 @each("reason", [*OPTED_OUT, "MANUAL"])
 @each("status", MAILABLE)
 def test_subscriber_with_an_added_address_opts_out(

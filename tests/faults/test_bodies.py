@@ -114,6 +114,19 @@ def test_content_encoding_is_rejected(account: Account, encoding: str, sent: byt
 
 
 @both_http
+@each("coding", ["gzip, chunked", "GZIP,chunked", "identity, chunked"])
+def test_another_transfer_encoding_is_rejected(account: Account, coding: str) -> None:
+    head = (
+        "POST /api/tags HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {account.key}\r\nTransfer-Encoding: {coding}\r\n\r\n"
+    )
+    sent = b"%x\r\n%b\r\n0\r\n\r\n" % (len(VALID), VALID)
+
+    assert send_raw(address_of(account), head.encode() + sent).status in (400, 415)
+    assert account.ok("ListTags")["total"] == 0
+
+
+@both_http
 @each(
     ("chunks", "status"),
     [([], 404), ([b"{", b"}"], 404), ([b"{", b'"a": 1}'], 400)],

@@ -159,8 +159,9 @@ def _rule(name: str, bound: Any, field: FieldDescriptor) -> Rule:
                 _one_of(_names(field, excluded=bound)),
             )
         case "int32.gte":
-            # 0 is an absent field, which has a default.
-            least = "1, or 0 for the default" if bound == 0 else str(bound)
+            # Without presence, 0 is an absent field, which has a default.
+            has_default = bound == 0 and not field.has_presence
+            least = "1, or 0 for the default" if has_default else str(bound)
             return Rule(lambda value: value >= bound, "OUT_OF_RANGE", f"must be at least {least}")
         case "double.gte_lte" | "int32.gte_lte":
             low, high = bound

@@ -118,6 +118,7 @@ def test_bounds_have_the_faults_that_protovalidate_finds() -> None:
     texts = {re.sub("(?<=must be one of ).*", "...", message) for message in plain}
     assert texts == {
         "is required",
+        "must be at least 0",
         "must be at least 1, or 0 for the default",
         "must be at most N bytes",
         "must be at most N characters",
