@@ -1,4 +1,4 @@
-"""Runs tests that are coroutines. Packages that have some import the hook in their conftest.py."""
+"""Runs tests that are coroutines."""
 
 from __future__ import annotations
 
