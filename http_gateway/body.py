@@ -7,6 +7,7 @@ body is not read, and its connection is closed after the response.
 from __future__ import annotations
 
 import asyncio
+import zlib
 
 from aiohttp import web
 
@@ -14,6 +15,9 @@ from .request import Request
 from .request_errors import RequestError, request_error
 
 MAX_BODY_BYTES = 1024 * 1024
+# The part of a compressed form that is decompressed.
+_MAX_FORM_BYTES = 64 * 1024
+_GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
 
 
 async def read(request: Request, *, any_type: bool = False) -> bytes:
@@ -25,6 +29,10 @@ async def read(request: Request, *, any_type: bool = False) -> bytes:
             "The Content-Type must be application/json with charset UTF-8.",
             close=True,
         )
+    return await _read(request)
+
+
+async def _read(request: Request) -> bytes:
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise _too_large()
     await send_continue(request)
@@ -49,6 +57,25 @@ async def _read_to_end(request: Request) -> bytes:
     except (web.RequestPayloadError, ConnectionError):
         raise incomplete_error() from None
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def read_form(request: Request) -> bytes:
+    """Returns a body of any media type that the form of a page sends. Raises RequestError.
+
+    Mail programs send forms too, and those of some are compressed with gzip or deflate. Of these,
+    the start is returned.
+    """
+    if _encoding(request) not in ("gzip", "x-gzip", "deflate"):
+        return await read(request, any_type=True)
+    decompressor = zlib.decompressobj(_GZIP_OR_ZLIB)
+    try:
+        form = decompressor.decompress(await _read(request), _MAX_FORM_BYTES)
+    except zlib.error:
+        raise _compressed_error() from None
+    is_cut = not (decompressor.eof or decompressor.unconsumed_tail)
+    if is_cut or decompressor.unused_data:
+        raise _compressed_error()
+    return form
 
 
 def is_unread(request: Request) -> bool:
@@ -92,12 +119,17 @@ def _too_large() -> RequestError:
 
 def check_not_compressed(request: Request) -> None:
     """Raises RequestError if the body has a content encoding."""
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise request_error(
-            "UNSUPPORTED_MEDIA_TYPE",
-            "Compressed bodies are not supported. Send the body without Content-Encoding.",
-            close=True,
-        )
+    if _encoding(request) != "identity":
+        raise _compressed_error()
+
+
+def _encoding(request: Request) -> str:
+    return request.headers.get("Content-Encoding", "identity").strip().lower()
+
+
+def _compressed_error() -> RequestError:
+    message = "Compressed bodies are not supported. Send the body without Content-Encoding."
+    return request_error("UNSUPPORTED_MEDIA_TYPE", message, close=True)
 
 
 async def send_continue(request: Request) -> None:

@@ -9,7 +9,7 @@ import pytest
 import uvloop
 
 # Seconds after which a test fails.
-TIMEOUT = 60
+TIMEOUT = 300
 
 
 @pytest.hookimpl(tryfirst=True)

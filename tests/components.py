@@ -10,8 +10,9 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ class Component:
         """Ends the process by a signal and returns its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        code = self.process.wait(timeout=40)
+        code = self.process.wait(timeout=60)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code
@@ -90,10 +91,22 @@ def running(command: str, folder: Path, **settings: Any) -> Iterator[Component]:
     assert component.stop() == 0, component.log.read_text()
 
 
+def _own_ports() -> Iterator[int]:
+    """Returns ports of this test process, below those that the system chooses itself."""
+    size, worker = 2_000, int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    first = 12_000 + worker % 8 * size
+    return cycle((*range(first + os.getpid() % size, first + size), *range(first, first + size)))
+
+
+_PORTS = _own_ports()
+
+
 def free_port() -> int:
-    """Returns a port without a listener."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
+    """Returns a port without a listener, which no other process gets until one listens there."""
+    while True:
+        port = next(_PORTS)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def child_processes(process: int) -> list[int]:

@@ -122,7 +122,7 @@ def _control() -> socket.socket:
 
     def end() -> None:
         ours.close()
-        server.wait(timeout=20)
+        server.wait(timeout=60)
 
     atexit.register(end)
     return ours

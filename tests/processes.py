@@ -106,7 +106,7 @@ class Service:
         """Waits for the process and returns its exit code."""
         if self.link is not None:
             self.link.close()
-        code = self.process.wait(timeout=40)
+        code = self.process.wait(timeout=PATIENCE)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code

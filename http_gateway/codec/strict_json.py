@@ -27,6 +27,8 @@ import orjson
 from ..request_errors import RequestError, Violations, join, single_violation, validation_error
 
 MAX_DEPTH = 32
+# The depth that orjson serializes.
+MAX_SERIALIZED_DEPTH = 254
 # Counts objects, arrays, numbers, literals, and strings that are not keys. The largest request
 # within all other bounds has 20,702: a bulk of 100 rows with 100 tags and 100 custom field
 # values each. More would block the event loop before the API key is checked.
@@ -44,7 +46,7 @@ _INTEGER_DIGITS = 18
 def loads(body: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
     """Parses a body. Raises RequestError, a VALIDATION_ERROR.
 
-    `max_depth` is at most 254, the depth that orjson serializes.
+    `max_depth` is at most MAX_SERIALIZED_DEPTH.
     """
     # Every value needs at least two bytes, except the innermost.
     if len(body) > 2 * max_values and _has_more_values(body, max_values):
@@ -208,13 +210,15 @@ def _parsed(body: bytes) -> Any:
     if len(body) > 2 * MAX_VALUES and _has_more_values(body, MAX_VALUES):
         return None
     try:
+        # Python's parser is recursive.
+        _check_depth_of_text(body, MAX_SERIALIZED_DEPTH)
         return json.loads(
             body.decode(),
             object_pairs_hook=_object,
             parse_int=_integer,
             parse_constant=_reject_constant,
         )
-    except (ValueError, RecursionError):
+    except (ValueError, RequestError):
         return None
 
 

@@ -119,6 +119,11 @@ class Binding:
     request_records: RequestRecords | None
     response_records: ResponseRecords | None
 
+    @property
+    def is_page(self) -> bool:
+        """Whether it is a public page, whose link or form mail programs can change."""
+        return self.is_public and self.returns_http_body
+
     def __str__(self) -> str:
         return f"{self.rpc[1:].replace('/', '.')} ({self.http_method} {self.template.text})"
 

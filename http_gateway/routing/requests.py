@@ -47,7 +47,7 @@ async def message_of(match: Match, query: str, request: Request, form: str | Non
         if violations:
             raise validation_error(violations)
     elif binding.takes_http_body:
-        await _read_http_body(getattr(message, binding.body), request)
+        await _read_http_body(getattr(message, binding.body), request, is_page=binding.is_page)
     elif binding.request_records is None and request.body_exists:
         await _check_no_content(request)
     for name, text in match.variables.items():
@@ -69,9 +69,10 @@ async def message_of(match: Match, query: str, request: Request, form: str | Non
     return message
 
 
-async def _read_http_body(target: Any, request: Request) -> None:
+async def _read_http_body(target: Any, request: Request, *, is_page: bool) -> None:
     """Reads a body of any media type into a google.api.HttpBody. Raises RequestError."""
-    target.data = await body.read(request, any_type=True)
+    read = body.read_form(request) if is_page else body.read(request, any_type=True)
+    target.data = await read
     content_type = request.headers.get("Content-Type", "")
     if not (content_type.isascii() and content_type.isprintable()):
         raise single_violation("INVALID_CHARACTER", "must be printable ASCII", "Content-Type")

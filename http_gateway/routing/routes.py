@@ -98,13 +98,13 @@ class Routes:
 
         HEAD falls back to GET. A binding for all methods matches those without a binding of
         their own at the same template, except OPTIONS. Mail programs change the links of public
-        pages, so further slashes and characters that are not UTF-8 do not matter there.
+        pages, so further slashes, characters that are not UTF-8 and the case of the first segment
+        do not matter there.
         """
         found = self._match(http_method, path)
         if found is None and (cleaned := _cleaned(path)) != path:
             found = self._match(http_method, cleaned)
-            is_page = found and found.binding.is_public and found.binding.returns_http_body
-            return found if is_page else None
+            return found if found and found.binding.is_page else None
         return found
 
     def _match(self, http_method: str, path: str) -> Match | None:
@@ -159,9 +159,12 @@ class Routes:
 
 
 def _cleaned(path: str) -> str:
-    """Returns a path without empty segments, with U+FFFD for what is not UTF-8."""
-    segments = (quote(unquote(raw), safe="", errors="replace") for raw in path.split("/") if raw)
-    return "/" + "/".join(segments)
+    """Returns a path without empty segments, with U+FFFD for what is not UTF-8.
+
+    The first segment is in lower case.
+    """
+    segments = [quote(unquote(raw), safe="", errors="replace") for raw in path.split("/") if raw]
+    return "/" + "/".join([*map(str.lower, segments[:1]), *segments[1:]])
 
 
 def _parse_segments(root: _Node, raw: list[str]) -> Iterator[_ParsedPath]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Annotated, Any
 
 import typer
 import uvloop
 
+from ..features.imports.cells import OPTED_OUT_FLAG
+from ..features.imports.consent_columns import names_opt_outs
 from ..features.imports.presets import PRESETS
 from ..serving.console import CommandError, ExitCode, console, errors, notice, pluralized
 from ..storage.output_file import STANDARD
@@ -189,6 +191,8 @@ def import_(
     """
     if failures and failures != STANDARD and os.path.realpath(failures) == os.path.realpath(file):
         raise CommandError(f"--failures must not be the imported file {file}.", ExitCode.USAGE)
+    if stream and not dry_run:
+        _check_name(file, column_map or [])
     client = ServiceClient(url, api_key)
     with closing(Source(file)) as source:
         query = given_options(
@@ -220,6 +224,21 @@ def import_(
         notice(f"All rows were sent, but the failed rows cannot be listed: {run.failures_error}")
     if run.tally.failed:
         raise SystemExit(ExitCode.ROWS_FAILED)
+
+
+def _check_name(file: str, column_map: Sequence[str]) -> None:
+    """Raises CommandError for a list of opt-outs, by its name, unless a column states them.
+
+    Otherwise the service checks that the rows of such a file state opt-outs, before it stores any.
+    """
+    targets = {entry.rpartition("=")[2].strip() for entry in column_map}
+    if names_opt_outs(os.path.basename(file)) and targets.isdisjoint(("status", OPTED_OUT_FLAG)):
+        raise CommandError(
+            f"{file} has the name of a list of people who opted out, whose rows are not checked"
+            " before they are stored with --stream. Import it without --stream, map a column to"
+            " status or optedOut with --map, or use 'roster suppressions import'.",
+            ExitCode.USAGE,
+        )
 
 
 def _run(run: ImportJobRun | ImportRun) -> bool:

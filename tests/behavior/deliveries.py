@@ -17,7 +17,7 @@ from rosterd.server.storage.statements import Statement
 from ..conftest import Account
 from ..fronts import GrpcFront, HttpFront, to_json
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 FAILED = 4
 Row = dict[str, Any]
 TAIL = "/api/webhook-deliveries/tail"

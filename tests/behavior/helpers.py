@@ -56,7 +56,7 @@ def call_concurrently(*calls: Callable[[], Response]) -> list[Response]:
     barrier = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Response]) -> Response:
-        barrier.wait(timeout=20)
+        barrier.wait(timeout=60)
         return call()
 
     with ThreadPoolExecutor(len(calls)) as pool:

@@ -190,6 +190,10 @@ CONSENT_COLUMNS = (
     ),
     *("dnc_email", "email_subscribe", "Deaktiviert", "Gesperrt am", "Werbewiderspruch"),
     *("Ne pas contacter", "Dado de baja", "Geen e-mail", "Stato iscrizione", "Zgoda marketingowa"),
+    *("Keine E-Mails", "Mailverbot", "Abonniert", "Infolettre", "Refus", "Recevoir des offres"),
+    *("No molestar", "Assinatura", "Accetta marketing", "Geabonneerd", "Nie kontaktować", "RODO"),
+    *("E-posta izni", "İptal", "Bülten", "Onay", "KVKK", "メール許可", "受信", "ニュースレター"),
+    *("opt.in", "ｏｐｔｅｄ＿ｏｕｔ", "Status (E-Mail)", "On Hold"),
     *(
         "Não enviar",
         "Avregistrerad",
@@ -212,6 +216,14 @@ OTHER_COLUMNS = (
     *("SMS opt-in", "Adopted pets", "push_subscribe", "Estado", "Type", "Event", "Code", "Level"),
     *("Delivery State", "Order delivery state", "Delivery Status", "Return Reason", "Drop reason"),
     *("Diagnostics", "Unforgotten", "Membership type", "Group"),
+    *(
+        "Abonnent seit",
+        "Rückruf erwünscht",
+        "Refuse collection",
+        "Data accettazione",
+        "Onay tarihi",
+    ),
+    *("Subskrybent od", "受信日時", "許可番号", "Retail", "No.", "E.Mail", "P.O. Box", "Household"),
     *("Subscription end", "Reason for your interest", "Topics", "Registered", "Valid until"),
 )
 
@@ -287,11 +299,16 @@ OF_STATES = (
     ),
     *(("Result", "Invalid", None), ("Type", "Inactive", None), ("Payment", "Bounced", None)),
     *(("State", "Cancelled", None), ("Event", "Blocked", None), ("State", "Removed", None)),
+    *(("State", "Unsubscribed by admin (2021)", "UNSUBSCRIBED"), ("Type", "Bounced once", None)),
+    *(("Result", "\u200bDésabonnée!", "UNSUBSCRIBED"), ("State", "(wypisana)", "UNSUBSCRIBED")),
 )
 
 
 # These state an opt-out also in a custom field of the account.
-CLEAR = ("hard bounce", "complained", "Spam complaint", "Unsubscribed", "opted-out")
+CLEAR = (
+    *("hard bounce", "complained", "Spam complaint", "Unsubscribed", "opted-out"),
+    *("\u200bDésabonnée!", "(wypisana)"),
+)
 
 
 @pytest.mark.parametrize("has_fields", [False, True])
@@ -513,3 +530,37 @@ def test_opt_out_in_a_column_without_a_name_for_it_counts(account: Account, acti
         *("UNSUBSCRIBED", "BOUNCED", "UNCONFIRMED", "UNSUBSCRIBED")
     ]
     assert stored.get("f") != "UNCONFIRMED"
+
+
+def test_word_for_a_missing_confirmation_outweighs_that_all_people_confirmed(
+    account: Account,
+) -> None:
+    table = "email,State\na@b.io,Unconfirmed\nb@b.io,CA\n"
+    row = {"email": "c@b.io", "customFields": {"State": "not confirmed"}}
+    options = {"isConfirmed": True, "unknownColumns": "IGNORE"}
+
+    send_rows(account, [row], **options)
+
+    assert imported_statuses(account, table, **options) == {
+        "a@b.io": "UNCONFIRMED",
+        "b@b.io": "CONFIRMED",
+        "c@b.io": "UNCONFIRMED",
+    }
+
+
+def test_tag_that_can_only_be_an_opt_out_counts_unless_the_column_is_mapped(
+    account: Account,
+) -> None:
+    table = 'email,Tags\na@b.io,"vip, Unsubscribed"\nb@b.io,unsubscribed from print\n'
+    row = {"email": "c@b.io", "tags": ["do-not-mail"]}
+
+    (result,) = send_rows(account, [row], isConfirmed=True).records
+    stored = imported_statuses(account, table, isConfirmed=True)
+    mapped = imported_statuses(account, table.replace("@", "@x."), columnMap=["Tags=tags"])
+
+    assert result["outcome"] == "CREATED"
+    assert [stored[f"{name}@b.io"] for name in "abc"] == [
+        *("UNSUBSCRIBED", "CONFIRMED", "UNSUBSCRIBED"),
+    ]
+    assert by_address(account, "a@b.io")["tags"] == ["Unsubscribed", "vip"]
+    assert mapped["a@x.b.io"] == "UNCONFIRMED"

@@ -84,7 +84,7 @@ EXPORTS: dict[str, tuple[str, dict[str, str], str]] = {
     ),
     "klaviyo": (
         "KLAVIYO",
-        {"ada": C, "bob": OUT, "carol": B, "dan": X, "erin": OUT},
+        {"ada": C, "bob": OUT, "carol": B, "dan": X, "erin": OUT, "frank": OUT},
         "2021-03-04T05:06:07.000Z",
     ),
     "activecampaign": (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 import string
+import zlib
 from base64 import b64encode
 from dataclasses import dataclass
 from typing import Any
@@ -147,6 +149,11 @@ def test_one_click_opts_out_with_a_link_that_no_longer_confirms(account: Account
         assert [page.title for page in pages] == ["You are unsubscribed"] * 2
         assert status_of(account) == "UNSUBSCRIBED"
         assert open_page(account, link, b"").status == 404
+
+    ada = account.ok("UpdateSubscriber", id=ADA, email="lee@b.io")["subscriber"]
+    account.ok("ChangeSubscriberStatus", id=ada["id"], status="CONFIRMED")
+    assert open_page(account, link, ONE_CLICK).title == "You are unsubscribed"
+    assert account.ok("GetSubscriber", id=ada["id"])["subscriber"]["status"] == "UNSUBSCRIBED"
 
 
 def test_the_page_undoes_that_a_person_unsubscribed(account: Account) -> None:
@@ -398,3 +405,24 @@ def test_characters_that_mail_programs_add_to_urls_are_ignored(account: Account)
             "You are subscribed again",
             "Your subscription is confirmed",
         ], after
+
+
+@over_http
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [("gzip", gzip.compress(ONE_CLICK, mtime=0)), ("deflate", zlib.compress(ONE_CLICK))],
+)
+def test_forms_and_paths_that_mail_programs_change_opt_out(
+    account: Account, encoding: str, body: bytes
+) -> None:
+    create_subscriber(account)
+    headers = {"Content_Encoding": encoding}
+    link = confirm_link(account, ADA)
+
+    for broken in (body[:5] + b"broken", body[:12], body + body):
+        assert open_page(account, link, broken, **headers).status == 415
+    assert status_of(account) == "UNCONFIRMED"
+    for opened in (link, unsubscribe_link(account, ADA)):
+        submitted = open_page(account, opened[0].upper() + opened[1:], body, **headers)
+        assert submitted.title == "You are unsubscribed"
+        account.ok("ChangeSubscriberStatus", id=ADA, status="UNCONFIRMED")

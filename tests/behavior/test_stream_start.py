@@ -22,7 +22,7 @@ PATHS = {
     IMPORT: "/api/subscribers/import",
 }
 # Only a failing test waits this long.
-TIMEOUT = 20
+TIMEOUT = 60
 
 
 @contextmanager

@@ -95,7 +95,7 @@ async def write(database: CitusDatabase, account: str, name: str) -> None:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - the states of nodes have no event
             await asyncio.sleep(0.05)
 

@@ -226,7 +226,7 @@ def test_closed_pipe_ends_an_export_without_a_message(http_account: Account) -> 
 
         assert running.stderr.read() == b""
     running.stderr.close()
-    assert running.wait(timeout=30) == 1
+    assert running.wait(timeout=60) == 1
 
 
 def test_filters_are_applied(http_account: Account) -> None:

@@ -271,7 +271,7 @@ def test_interrupted_import_writes_a_checkpoint_and_a_hint(
 
     def interrupt() -> None:
         running[0].send_signal(signal.SIGINT)
-        running[0].wait(timeout=30)
+        running[0].wait(timeout=60)
 
     with interrupting(http_account.service.http, after=200_000, then=interrupt) as proxy:
         words, settings = command(http_account, "import", file, "--stream", url=proxy.url)
@@ -287,3 +287,17 @@ def test_interrupted_import_writes_a_checkpoint_and_a_hint(
     assert "Traceback" not in errors
     assert counts["created"] + counts["skipped"] == total(http_account) == 5_000
     assert counts["resumedAfterLine"] > 0
+
+
+def test_stream_of_a_file_with_the_name_of_a_list_of_opt_outs_is_refused(
+    http_account: Account, tmp_path: Path
+) -> None:
+    file = tmp_path / "unsubscribed.csv"
+    file.write_text("email,Why\nada@example.com,moved\n")
+
+    code, line = failed_import(http_account, str(file), "--stream", "--unknown-columns", "ignore")
+
+    assert (code, "Import it without --stream" in line) == (2, True)
+    assert total(http_account) == 0
+    flags = ("--stream", "--map", "Why=optedOut")
+    assert transfer(http_account, "import", str(file), *flags).returncode == 0

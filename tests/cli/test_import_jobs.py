@@ -232,7 +232,7 @@ def test_interrupted_import_is_continued_by_the_same_command(
     def lost(request: str) -> str | None:
         if request.startswith(when) and processes[0].poll() is None:
             processes[0].send_signal(signal.SIGINT)
-            processes[0].wait(timeout=30)
+            processes[0].wait(timeout=60)
             return REQUEST
         return None
 

@@ -60,7 +60,7 @@ def tailing(
             yield process, (line for line in process.stdout if "webhook.test" not in line)
     finally:
         process.kill()
-        process.wait(timeout=20)
+        process.wait(timeout=60)
         process.stdout.close()
 
 
@@ -112,7 +112,7 @@ def test_tail_ends_when_it_is_interrupted(
 
     with tailing(http_account, webhook, log) as (process, _):
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == ExitCode.INTERRUPTED
+        assert process.wait(timeout=60) == ExitCode.INTERRUPTED
 
     assert log.read_text() == ""
 
@@ -126,7 +126,7 @@ def test_tail_reports_that_its_key_was_revoked(
     with tailing(http_account, webhook, log, key=key) as (process, _):
         keys = http_account.ok("ListApiKeys")["apiKeys"]
         http_account.ok("RevokeApiKey", id=next(k["id"] for k in keys if k["scope"] == "read"))
-        assert process.wait(timeout=20) == ExitCode.REJECTED
+        assert process.wait(timeout=60) == ExitCode.REJECTED
 
     assert log.read_text() == (
         "roster: The service ended the response with an error:"

@@ -39,7 +39,7 @@ dispatcher.POLL_SECONDS = 3600
 from rosterd.server.cli import main
 main()
 """
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 
 class Actions:
@@ -49,7 +49,8 @@ class Actions:
 
 def reach(target: Locator) -> None:
     """Moves the focus to an element with the Tab key only."""
-    target.wait_for()
+    # A button without the data that it needs has no focus.
+    expect(target).to_be_enabled()
     for _ in range(200):
         if target.evaluate("element => element === document.activeElement"):
             return

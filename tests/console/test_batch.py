@@ -383,7 +383,7 @@ def test_progress_continues_after_the_session_ended(owner: Person) -> None:
     expect(notice(owner).get_by_role("progressbar")).to_be_visible()
     account.ok("SignOutEverywhere")
     page.unroute_all()
-    expect(page.get_by_text("Your session ended")).to_be_visible()
+    expect(page.locator(".cover").get_by_text("Your session ended")).to_be_visible()
 
     page.get_by_label("Sign-in link or API key").fill(account.key)
     page.keyboard.press("Enter")

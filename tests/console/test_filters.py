@@ -67,6 +67,7 @@ def test_condition_is_added_with_the_keyboard_only(list_owner: Person) -> None:
     page = list_owner.page
     page.keyboard.press("f")
     page.keyboard.type("plan")
+    expect(options(list_owner)).to_have_text(["Plan"])
     page.keyboard.press("Enter")
     expect(options(list_owner)).to_have_text(["pro"])
     page.keyboard.type("p")
@@ -113,6 +114,7 @@ def test_expression_is_completed_in_the_box(list_owner: Person) -> None:
     page = list_owner.page
     page.keyboard.press("/")
     page.keyboard.type("pla")
+    expect(options(list_owner).first).to_contain_text("customFields.plan")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(box(list_owner)).to_have_value("customFields.plan ")

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import APIResponse, Locator, Route, expect
 
 from ..behavior import import_jobs
 from ..features.webhooks.receiver import Receiver
@@ -102,6 +102,36 @@ def test_tags_are_added_and_removed(person: Person) -> None:
     assert subscriber["tags"] == ["vip"]
 
 
+def test_answer_that_is_overtaken_by_a_later_one_is_not_shown(person: Person) -> None:
+    page, held = person.page, list[tuple[Route, APIResponse]]()
+    subscriber_id = add_person(person.account, tags=["early"])["id"]
+    person.sign_in()
+    shown = show(person, subscriber_id)
+
+    def hold_first(route: Route) -> None:
+        if held:
+            route.continue_()
+            return
+        # The server wants proof that the call is that of its page.
+        headers = {**route.request.headers, "sec-fetch-site": "same-origin"}
+        held.append((route, route.fetch(headers=headers)))
+
+    page.route("**/api/subscribers/*?view=FULL", hold_first)
+    with page.expect_request("**/api/subscribers/*?view=FULL"):
+        shown.get_by_label("Add a tag").fill("vip")
+        page.keyboard.press("Enter")
+    shown.get_by_role("button", name="Remove tag early").click()
+    expect(shown.get_by_role("button", name="Remove tag early")).to_have_count(0)
+    route, response = held[0]
+    assert response.json()["subscriber"]["tags"] == ["early", "vip"]
+    with page.expect_response("**/api/subscribers/*?view=FULL"):
+        route.fulfill(response=response)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+
+    expect(shown.get_by_role("button", name="Remove tag vip")).to_be_visible()
+    expect(shown.get_by_role("button", name="Remove tag early")).to_have_count(0)
+
+
 def test_unsubscribing_takes_two_keys(person: Person) -> None:
     subscriber_id = add_person(person.account, isConfirmed=True)["id"]
     person.sign_in()
@@ -158,6 +188,7 @@ def test_links_and_personal_data_are_copied_and_saved(person: Person, tmp_path: 
     person.page.go_back()
     panel(person).get_by_role("button", name="More actions").click()
     person.page.keyboard.press("y")
+    person.page.wait_for_function("navigator.clipboard.readText().then(text => /^curl/.test(text))")
     copied = person.page.evaluate("navigator.clipboard.readText()")
     assert "$ROSTER_API_KEY" in copied
     assert "rk_" not in copied

@@ -33,7 +33,7 @@ def test_account_is_changed_with_a_preview(person: Person) -> None:
     expect(sample).to_have_css("color", "rgb(0, 0, 0)")
     expect(page.locator("figure img")).to_be_visible()
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Saved").first).to_be_visible()
+    expect(page.locator(".notice")).to_contain_text("Saved")
     stored = account.ok("GetAccount")["account"]
     assert (stored["displayName"], stored["color"]) == (HOSTILE, "#ffee00")
     assert stored["logo"]

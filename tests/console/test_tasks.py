@@ -38,6 +38,23 @@ def test_looking_up_an_address_and_reading_why_they_get_mail(support: Person) ->
     assert actions.count <= 2
 
 
+def test_typing_at_once_in_another_view_and_changing_the_person_who_is_found(
+    support: Person,
+) -> None:
+    page = support.page
+    support.open("/segments")
+    page.get_by_role("heading", name="Segments").wait_for()
+
+    page.keyboard.press("/")
+    page.keyboard.type("ada@example.com")
+    expect(page.get_by_label("Search or filter")).to_have_value("ada@example.com")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Change status…")).to_be_enabled()
+    page.keyboard.press("u")
+
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
 def test_unsubscribing_a_person_who_is_shown(support: Person) -> None:
     support.open("/subscribers/ada@example.com")
     support.page.get_by_role("button", name="Change status…").is_enabled()

@@ -55,7 +55,7 @@ def test_process_below_the_minimum_version_ends_and_is_not_started_again(
     with psycopg.connect(settings["ROSTER_DATABASE_URL"]) as connection:
         connection.execute(RAISE)
 
-    component.process.wait(timeout=40)
+    component.process.wait(timeout=60)
     assert component.stop() == ExitCode.OUTDATED
     assert TEXT in log.read_text()
     assert TEXT in error_line(roster(command, **settings, **FREE), ExitCode.OUTDATED)

@@ -154,7 +154,7 @@ def test_cancelled_backup_leaves_no_file(
 
         monkeypatch.setattr(backups, "back_up", endless)
         task = asyncio.create_task(schedule.run())
-        await asyncio.wait_for(started.wait(), 20)
+        await asyncio.wait_for(started.wait(), 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -44,7 +44,7 @@ def run(body: Callable[[FakeSleep], Awaitable[None]]) -> FakeSleep:
 
     async def main() -> FakeSleep:
         sleep = FakeSleep()
-        await asyncio.wait_for(body(sleep), 10)
+        await asyncio.wait_for(body(sleep), 60)
         return sleep
 
     return asyncio.run(main())

@@ -51,7 +51,7 @@ def run_on(database: Store, body: Body) -> Any:
     async def main() -> Any:
         await database.open()
         try:
-            return await asyncio.wait_for(body(database), 20)
+            return await asyncio.wait_for(body(database), 60)
         finally:
             await database.close()
 

@@ -72,4 +72,4 @@ def prometheus(folder: Path, urls: Sequence[str]) -> Iterator[Prometheus]:
         yield running
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=60)

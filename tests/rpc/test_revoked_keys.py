@@ -141,7 +141,7 @@ async def test_operation_is_not_stored_if_the_keys_were_revoked_while_it_counted
 
     def count_until_revoked(account_id: str, tree: Any, tx: Transaction) -> int:
         loop.call_soon_threadsafe(counts.set)
-        assert is_revoked.wait(20)
+        assert is_revoked.wait(60)
         return count_matches(account_id, tree, tx)
 
     monkeypatch.setattr(store_steps, "count_matches", count_until_revoked)

@@ -42,7 +42,7 @@ def run(request: pytest.FixtureRequest) -> Callable[[Scenario], Any]:
         audited = AuditedDatabase(database, ENCRYPTION)
         await audited.open()
         try:
-            await asyncio.wait_for(scenario(audited), 20)
+            await asyncio.wait_for(scenario(audited), 60)
         finally:
             await audited.close()
 

@@ -217,4 +217,4 @@ def test_every_page_is_exact_after_concurrent_writes_with_different_clocks(
             assert [row.id for row in found.rows] == all_ids[offset : offset + 5]
             assert found.total == len(all_ids)
 
-    asyncio.run(asyncio.wait_for(run(), 30))
+    asyncio.run(asyncio.wait_for(run(), 60))

@@ -205,6 +205,37 @@ async def test_a_kill_before_the_row_leaves_the_file_as_it_was(
         assert await files.append(OURS, file_id, 5, b" again") == 11
 
 
+@pytest.mark.parametrize("is_written", [True, False])
+async def test_a_part_of_a_file_that_is_deleted_leaves_no_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_written: bool
+) -> None:
+    """As of an export that writes while a person is erased, before and after `collect` lists it."""
+
+    async with opened(f"sqlite:///{tmp_path}/roster.db") as (files, database):
+        file_id = await new_file(database)
+        write, delete = store_content._write, partial(store.delete, OURS, file_id)
+        loop = asyncio.get_running_loop()
+
+        async def delete_and_collect() -> None:
+            await database.write(delete)
+            await files.collect(OURS)
+
+        def write_late(*arguments: Any) -> None:
+            asyncio.run_coroutine_threadsafe(delete_and_collect(), loop).result()
+            write(*arguments)
+
+        if is_written:
+            staged = await files.stage(OURS, file_id, 0, b"person")
+            await delete_and_collect()
+            with pytest.raises(FileMissing):
+                await database.write(partial(files.attach, OURS, staged))
+        else:
+            monkeypatch.setattr(store_content, "_write", write_late)
+            with pytest.raises(FileMissing):
+                await files.stage(OURS, file_id, 0, b"person")
+        assert list(folder_of(files).iterdir()) == []
+
+
 async def test_a_full_disk_is_reported_and_the_file_can_be_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

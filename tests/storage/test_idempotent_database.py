@@ -104,7 +104,7 @@ def run_scenario(database: Database, scenario: Scenario) -> Any:
         once = IdempotentDatabase(database, ENCRYPTION)
         await once.open()
         try:
-            return await asyncio.wait_for(scenario(once), 10)
+            return await asyncio.wait_for(scenario(once), 60)
         finally:
             await once.close()
 

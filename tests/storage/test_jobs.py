@@ -70,7 +70,7 @@ def run(folder: Path, job: Counting, before: Callable[[Transaction], Any] = str)
             await database.write(before)
             await database.write(partial(store.create_job, OURS, request(), TOTAL))
             operations = OperationRunner(database, steps_of(job), poll_seconds=0.01)
-            async with operations.running(), asyncio.timeout(30):
+            async with operations.running(), asyncio.timeout(60):
                 while await database.read(partial(store.running, OURS)):  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
             (row,), _, _ = await database.read(partial(store_lists.page, OURS, Page(1, 1)))

@@ -25,7 +25,7 @@ from rosterd.server.values.database_url import parse_database_url
 from ..postgres import Postgres
 from .helpers import OURS, THEIRS
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class Received:

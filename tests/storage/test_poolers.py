@@ -66,7 +66,7 @@ def pooler(postgres: Postgres, *settings: str) -> Iterator[str]:
             yield url
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=60)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,17 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 Pair = tuple[bytes, bytes]
+_SIGNS = x509.KeyUsage(
+    key_cert_sign=True,
+    crl_sign=True,
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 class Authority:
@@ -19,6 +30,7 @@ class Authority:
         self._name = named("authority")
         constraints = x509.BasicConstraints(ca=True, path_length=0)
         draft = self._draft(self._name, self._key).add_extension(constraints, critical=True)
+        draft = draft.add_extension(_SIGNS, critical=True)
         self.certificate = draft.sign(self._key, SHA256()).public_bytes(Encoding.PEM)
 
     def certify(self, name: str, *, days: float = 1) -> Pair:
@@ -44,6 +56,14 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - timedelta(days=1))
             .not_valid_after(now + timedelta(days=days))
+            # Python 3.13 requires the key identifiers of RFC 5280.
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
         )
 
 

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { announced, notice } from "./announce.ts";
 import { AccountMenu } from "./components/account_menu.tsx";
 import { Icon } from "./components/icon.tsx";
@@ -7,7 +7,7 @@ import { KeysDialog, labelOf } from "./components/keys_dialog.tsx";
 import { OperationNotices } from "./components/operation_notices.tsx";
 import { Palette } from "./components/palette.tsx";
 import { lostSince } from "./connection.ts";
-import { focusMain } from "./focus.ts";
+import { focusMain, returnFocus } from "./focus.ts";
 import { useShortcuts } from "./keys.ts";
 import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
@@ -36,8 +36,12 @@ export function App() {
 /** Covers the page, and what was typed in it, until the person has signed in again. */
 function SignInAgain() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => dialog.current?.showModal(), []);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => returnFocus(before);
+  }, []);
+  useLayoutEffect(() => {
     const look = () => !document.hidden && void resume();
     document.addEventListener("visibilitychange", look);
     return () => document.removeEventListener("visibilitychange", look);
@@ -59,7 +63,7 @@ function SignInAgain() {
 function Console() {
   const { path } = address.value;
   const shown = useSignal<"keys" | "palette" | null>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.addEventListener("paste", findPasted);
     return () => document.removeEventListener("paste", findPasted);
   }, []);
@@ -158,7 +162,7 @@ function Navigation({
 
 function Main({ view, parameters }: { view: View | undefined; parameters: Parameters }) {
   const isFirst = useRef(true);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${t(view?.title ?? "missing.title")} · Roster`;
     if (!isFirst.current) focusMain();
     isFirst.current = false;

@@ -1,14 +1,14 @@
 // Values that follow typing after a pause.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 const PAUSE = 400;
 
 /** Returns the value that was current before the last pause in its changes. */
 export function useDebounced(value: string): string {
   const settled = useSignal(value);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const timer = setTimeout(() => (settled.value = value), PAUSE);
     return () => clearTimeout(timer);
   }, [value]);

@@ -3,3 +3,15 @@ export function focusMain(): void {
   const main = document.getElementById("main");
   if (main && !main.contains(document.activeElement)) main.focus();
 }
+
+/** Moves the focus to where it was before a dialog that is being removed; if that disappears too, to a dialog or the view. */
+export function returnFocus(before: Element | null): void {
+  const isLost = () => document.activeElement === document.body;
+  // Until the dialog is removed, nothing else can have the focus.
+  queueMicrotask(() => isLost() && before instanceof HTMLElement && before.focus());
+  setTimeout(() => {
+    if (!isLost()) return;
+    document.querySelector<HTMLElement>("dialog:modal :is(input, textarea, select, button):enabled")?.focus();
+    focusMain();
+  });
+}

@@ -1,7 +1,7 @@
 // Shortcuts: single letters outside fields, and sequences such as `g s`. They can be switched off.
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { preference, setPreference } from "./preferences.ts";
 import type { Key } from "./texts.ts";
 
@@ -31,7 +31,7 @@ export function setLetters(on: boolean): void {
 export function useShortcuts(shortcuts: Shortcut[]): void {
   const latest = useRef(shortcuts);
   latest.current = shortcuts;
-  useEffect(() => {
+  useLayoutEffect(() => {
     active.unshift(latest);
     return () => {
       active.splice(active.indexOf(latest), 1);

@@ -1,7 +1,7 @@
 // Loads the data of a part of a view.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { restored } from "./connection.ts";
 
 export interface Loaded<Data> {
@@ -40,24 +40,32 @@ export function repeat(work: () => Promise<number>): () => void {
 /**
  * Loads data, and again if the key changes or the connection is restored.
  *
- * `seconds` returns after how many seconds it loads again; never for 0. Hidden pages wait until they are shown.
+ * `seconds` returns after how many seconds it loads again, as a repetition; never for 0. Hidden pages wait until they
+ * are shown.
  */
 export function useLoaded<Data>(
-  load: (signal: AbortSignal) => Promise<Data>,
+  load: (signal: AbortSignal, isRepetition: boolean) => Promise<Data>,
   key = "",
   seconds: (data: Data | undefined) => number = () => 0,
 ): Loaded<Data> {
   const loaded = useSignal<{ key: string; data: Data } | null>(null);
   const failed = useSignal<{ key: string; error: unknown } | null>(null);
   const version = useSignal(0);
+  const shown = useRef({ key, replaced: 0 });
+  shown.current.key = key;
   const current = () => (loaded.value?.key === key ? loaded.value.data : undefined);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const request = new AbortController();
+    let isRepetition = false;
     const end = repeat(async () => {
+      const { replaced } = shown.current;
       try {
-        const found = await load(request.signal);
+        const reading = load(request.signal, isRepetition);
+        isRepetition = true;
+        const found = await reading;
         if (request.signal.aborted) return 0;
-        loaded.value = { key, data: found };
+        // What was asked for before it was replaced can be older.
+        if (replaced === shown.current.replaced) loaded.value = { key, data: found };
         failed.value = null;
       } catch (error) {
         if (request.signal.aborted) return 0;
@@ -77,6 +85,10 @@ export function useLoaded<Data>(
       failed.value = null;
       version.value += 1;
     },
-    replace: (changed) => (loaded.value = { key, data: changed }),
+    replace: (changed) => {
+      if (shown.current.key !== key) return;
+      shown.current.replaced += 1;
+      loaded.value = { key, data: changed };
+    },
   };
 }

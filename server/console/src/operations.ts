@@ -99,7 +99,9 @@ export async function resume(): Promise<void> {
   const { operations } = await call("GET /api/operations", { query: { limit: 20 } });
   for (const operation of operations.toReversed()) {
     const isChange = Boolean(operation.action ?? operation.undoOf) || isExport(operation);
-    if (isChange && !operation.done && !operation.dryRun && operation.actor?.id === own) track(operation);
+    // It can have been started after the list was asked for.
+    const isFollowed = followed.value.some((each) => each.id === operation.id);
+    if (isChange && !isFollowed && !operation.done && !operation.dryRun && operation.actor?.id === own) track(operation);
   }
 }
 

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { call } from "./api/client.ts";
 import type { Segment } from "./api/types.ts";
 import { errorText, number, t } from "./texts.ts";
@@ -13,7 +13,7 @@ export type SegmentCounts = ReadonlyMap<string, number | Error>;
 export function useSegmentCounts(segments: readonly Segment[] | undefined): SegmentCounts {
   const counts = useSignal<SegmentCounts>(new Map());
   const key = segments?.map((each) => each.id + each.updatedAt).join() ?? "";
-  useEffect(() => {
+  useLayoutEffect(() => {
     const request = new AbortController();
     const ids = segments?.filter((each) => each.filter).map((each) => each.id) ?? [];
     void count(ids, request.signal, (counted) => {

@@ -113,6 +113,11 @@ function format<Format>(name: string, make: () => Format): Format {
   return formats.get(name) as Format;
 }
 
+/** Returns a text in which letters that differ by case or accents are the same, for comparisons. */
+export function folded(text: string): string {
+  return text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+}
+
 export function number(value: number): string {
   return format("number", () => new Intl.NumberFormat(locale())).format(value);
 }

@@ -136,6 +136,12 @@ class Files:
         self._staged[name] = staged = StagedPart(file_id, row.size, part)
         write = partial(self._encrypt_and_write, self._folder, account_id, staged, data)
         await asyncio.to_thread(write)
+        try:
+            # If the file was deleted meanwhile, as by an erasure, `collect` can have run before.
+            await self._database.read(partial(store.find, account_id, file_id))
+        except FileMissing:
+            await asyncio.to_thread(_remove, self._folder / account_id, {name})
+            raise
         return staged
 
     def attach(self, account_id: str, part: StagedPart, tx: Transaction) -> None:
@@ -225,10 +231,13 @@ class Files:
         folder = self._folder / account_id
         # In this order: a name on disk is staged, or has its row already, or no part.
         on_disk = await asyncio.to_thread(_names_in, folder)
-        staged = set(self._staged)
+        staged = dict(self._staged)
         rows = await self._database.read(partial(store.names, account_id))
+        files = await self._database.read(partial(store.every, account_id))
         stored = {name for _, name in rows}
         removed = {name for name in on_disk - stored if name.removesuffix(_TEMPORARY) not in staged}
+        # A part of a deleted file is never attached. One under its temporary name is still written.
+        removed |= on_disk & {name for name, part in staged.items() if part.file_id not in files}
         await asyncio.to_thread(_remove, folder, removed)
         lost = {
             file_id

@@ -45,7 +45,9 @@ _NUMERIC_DATE = re.compile(
 _FLAG_HINT = "Write yes or no, or map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
 _STATUS_HINT = "Map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
 # Texts that mean no date in a column of opt-out dates, by column key. `parse_date` recognizes more.
-_NO_DATES = frozenset(("", "false", "no", "never", "none", "nil", "n/a", "na", "nan", "undefined"))
+_NO_DATES = frozenset(
+    ("", "false", "no", "never", "none", "nil", "n/a", "na", "nan", "undefined", "[]")
+)
 MAX_CONSENT_SOURCE = 200
 REVERSED_NAME = "lastName+firstName"
 # Targets of columnMap for flags of other services.

@@ -197,6 +197,10 @@ class Columns:
             and not is_other_channel(name)
             and not cells[index].lower().startswith(CUSTOM_FIELDS.lower())
         ]
+        # The name of the first column of tags, unless the client chose it.
+        self.tags = next(
+            (each.name for each in self.known if "tags" in each.fields and each.rank), ""
+        )
         # The positions of columns with a custom field that the import does not create.
         self.with_own_field = {
             index

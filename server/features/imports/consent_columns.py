@@ -7,6 +7,7 @@ The names are those that shops, CRMs and mail services document, and the words i
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from ...values.texts import caseless_key
 
@@ -15,7 +16,7 @@ _WORDS = re.compile(
     r"unsub|resubscri|(?<!lapt)(?<!deskt)(?<!ad)opt(?:ed)?(?:in|out)|consent|permission|gdpr|dsgvo"
     r"|(?<!date)(?<!time)(?<!last)subscribed(?!at|on|date|time|since)"
     r"|do(?:not|nt)(?:e?mail|bulke?mail|contact|market|send|allow)"
-    r"|lgpd|rgpd|suppress|blacklist|blocklist|denylist|bounce|spam|complain|undeliverable"
+    r"|lgpd|rgpd|kvkk|suppress|blacklist|blocklist|denylist|bounce|spam|complain|undeliverable"
     r"|quarantin|(?:legal|lawful)basis"
     r"|(?:accept|receive|allow|want|agreed?|^can|^may)s?(?:to)?"
     r"(?:e?mail|sms|marketing|news|promo|offers|updates|contact)"
@@ -30,7 +31,7 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"newsletter(?!name|source|id|title)|mailinglist|blocked|cleaned|mailable|contactable"
     r"|(?:e?mail|contact|member|mailing|marketing|newsletter|subscri(?:ber|ption)|list|global)"
     r"(?:marketing|subscription|subscriber)?(?:status|preferences?)"
-    r"|subscri(?:ber|ption)state|emailmarketing|excluded|contactby\w*mail"
+    r"|subscri(?:ber|ption)state|status\W?(?:e?mail|contact|marketing)|emailmarketing|excluded|contactby\w*mail"
     r"|e?mails?(?:ok|okay|allowed|enabled|disabled|permitted|active|notifications?)"
     r"|emailsubscri|emailstate|emailaddressstatus|comm(?:unication)?pref|abuse|junk|deliverab"
     r"|deactivat|withdr[ae]w|revoke|revocation|objection|unscub|optdout|clean(?:date|time)"
@@ -47,37 +48,43 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"|ausgetragen|(?:^|mail|werbe)sperr|gesperrt|robinson|widerspr|zustimm|zugestimmt|werbung"
     r"|(?:kontakt|anmelde|adress)\w*status|zustellfehler|fehlerhaft|r(?:ü|ue)ckl(?:ä|ae)ufer"
     r"|k(?:ü|ue)ndig|erlaubt|erlaubnis|unzustellbar|schwarzeliste|kontaktiertwerden"
-    r"|nicht(?:mehr)?(?:kontakt|anschreib|anmail|mailen)"
+    r"|nicht(?:mehr)?(?:kontakt|anschreib|anmail|mailen)|keine?e?mails?|(?:mail|kontakt)verbot"
+    r"|(?:mail|post|infos?)erw(?:ü|ue)nscht"
     # French
     r"|d[eé]sabon|d[eé]sinscr|nep(?:as|lus)(?:contact|envoy)|(?:^|a)refuse(?:r|d|$)|accepte(?!d)|^statutd|bloqu[eé]e?s?$(?<!bloque)"
     r"|d[eé]sactiv|rebond|listenoire|plainte|npai|opposition|r[eé]sili|supprim"
+    r"|nesouhaite|refus(?:e?mail|courriel)|(?:courriel|e?mail)s?autoris|infolettre|listerouge"
+    r"|recevoir\w*(?:offres|mails|courriels)"
     # Spanish and Portuguese
     r"|(?:^|de|fecha)baja(?:$|news|fecha)|debaja|cancel(?:ou|ad[oa]|amento)|acepta|aceita|lopd|queja"
-    r"|n(?:o|[aã]o)(?:enviar|contactar|contatar)|listan[eg][gr]r?a|rebot|bolet[ií]n|autoriza|recib[ei]|recebe"
+    r"|n(?:o|[aã]o)(?:enviar|contactar|contatar)|listan[eg][gr]r?a|rebot|bolet[ií]n|autoriz[ao]|recib[ei]|recebe"
+    r"|nomolestar|n[aã]operturbe|status(?:da)?assinatura"
     r"|rejeitad|estado(?:de|do)(?:l?contact|contat|suscri|correo|e?mail)"
     r"|(?<!data)(?<!datade)inscri[cç][aã]o|removid|desinscri|desativad|desactivad"
     # Italian
     r"|(?<!data)(?<!datadi)iscrizion|consenso|cancella[tz]|noncontatt|bloccat|rimoss|disattivat"
-    r"|revoca|privacymarketing|rimbalz"
+    r"|revoca|privacymarketing|rimbalz|accett[ao](?!z)|autorizzazion"
     # Dutch
     r"|uitschrij[fv]|nieuwsbrief|toestemming|geene?mail|niet(?:e?mail|benader|contact)"
-    r"|geblokkeerd|opgezegd|bezwaar|zwartelijst"
+    r"|geblokkeerd|opgezegd|bezwaar|zwartelijst|geabonneerd|mailtoegestaan"
     # Swedish, Norwegian, Danish and Finnish
     r"|avregistr|avprenum|prenumererar|avslutadpren|avanm[aä]l|samty[ck]ke|sp[aä]rrad|reklamsp"
     r"|ny(?:he[dt]s|tt)brev|avb[oö]jt|utskick|frameld|avmeld|meldtav|reservert|f[aå]rej"
     r"|peruttu|peruutettu|uutiskirje|markkinointi|suostumus"
     # Polish, Czech, Slovak, Croatian and Slovenian
-    r"|rezygn|^zgod[ay]|subskryp|zablokowan|usuni[eę]t|sprzeciw|niewysy[lł]a|odwo[lł]aniezgod"
+    r"|rezygn|^zgod[ay]|subskryp|zablokowan|usuni[eę]t|sprzeciw|niewysy[lł]a|odwo[lł]an[io]e?zgod"
+    r"|subskrybuj|niekontakt"
     r"|souhlas|s[uú]hlas|^odb[eě]r|odjav|pretplat|suglasnost|privola|soglasje"
     # Hungarian, Romanian, Turkish, Vietnamese and Indonesian
     r"|leiratkoz|feliratkoz|h[ií]rlev[eé]l|hozz[aá]j[aá]rul|dezabon|abonat|consim[tțţ]"
-    r"|abonelik|ticariileti|^i\u0307?zin|h[uủ]y[dđ][aă]ngk[yý]|langganan"
+    r"|aboneli[gğk]|ticariileti|^i\u0307?zin|(?:posta|pazarlama|mail)izni|b[uü]lten|h[uủ]y[dđ][aă]ngk[yý]|langganan"
     # Greek, Russian and Ukrainian
     r"|διαγρ[αά]φ|συγκατ[αά]θεση|отпис|відпис|подпис|согласи|рассылк|розсилк|ч[её]рныйсписок"
     # Arabic, Hebrew and Thai
     r"|الاشتراك|הוסר|הסרה|דיוור|ยกเลิก"
     # Japanese, Chinese and Korean
     r"|配信|購読|メルマガ|メールマガジン|メール受信|退会|解除|オプト(?:イン|アウト)|同意|停止|拒否|dm可否|エラー"
+    r"|ニュースレター|メール許可|不達|案内メール|メール受け取り|^受信$"
     r"|退[订訂]|取消[订訂]|[订訂][阅閱]|黑名[单單]|拒收|수신|구독|동의"
 )
 # Permissions for another channel than mail.
@@ -98,7 +105,7 @@ _NAMES = re.compile(
     # The words for active, deleted, subscribed and status in other languages
     r"|(?:in)?aktiv|(?:de)?aktiviert|angemeldet|gel(?:ö|oe)scht(?:am)?|storniert(?:am)?|(?:in)?actif"
     r"|abonn[eé]e?|accord|rejet[eé]?|(?:in)?activo|(?:in)?ativo|(?:in)?attivo|(?:in)?actief"
-    r"|aangemeld|ingeschreven|zgoda|(?:nie)?aktywny|situa[cç][aã]o|acord|abone|i\u0307ys|отказ|згода"
+    r"|aangemeld|ingeschreven|abonniert|refus|zapisan[ay]|rodo|ret|i\u0307?ptal|onay|zgoda|(?:nie)?aktywny|situa[cç][aã]o|acord|abone|i\u0307?ys(?:durumu)?|отказ|згода"
     r"|ステータス|状態|状态|狀態|상태|статус|stav|κατάσταση|الحالة"
 )
 
@@ -109,6 +116,8 @@ _GENERIC = re.compile(
     r"|promotions?|news|offers|updates|(?:registration|record)status|status(?:id|code)|disposition"
     r"|(?:is|was)?(?:rejected|declined|refused|denied|paused|muted|frozen|lapsed|resigned|quit"
     r"|stopped|activated|snoozed|deceased|departed|exited)(?:at|on|date|time)?\??"
+    r"|onhold|abo(?:nnement)?(?:status)?|abonnent|austritt(?:sdatum|am)?|abbonato|assina(?:nte|tura)"
+    r"|fecha(?:de)?cancelaci[oó]n|[cç][ıi]k[ıi][sş]tarihi|解約日?|お知らせ"
     r"|left|(?:cancel(?:lation)?|exit|blocks?|reject)(?:at|on|date)?"
 )
 # Names of columns that state whether a person confirmed. `no` is not an opt-out.
@@ -169,6 +178,8 @@ def can_state_status(column_key: str) -> bool:
 
 def states_consent(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, looks as if it stated consent."""
+    # Such as opt.in, and letters of full width.
+    column_key = unicodedata.normalize("NFKC", column_key).replace(".", "").replace("_", "")
     if is_other_channel(column_key):
         return False
     return (

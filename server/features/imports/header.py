@@ -107,6 +107,7 @@ class Header:
         self._marks = _marks(self.columns.known, cells, preset)
         self._opt_ins = [each.position for each in self._parsers if each.field == OPTED_IN]
         self._not_chosen = [] if self._is_own_export else self.columns.not_chosen
+        self._tags = "" if self._is_own_export else self.columns.tags
         self._of_states = {
             index
             for index in self._not_chosen
@@ -156,6 +157,10 @@ class Header:
             if opt_out is not None:
                 row.opt_out = strictest(row.opt_out, opt_out)
                 self.unrecognized.add(column_name(self.cells, index), cells[index], STATED_HINT)
+        for tag in row.tags if self._tags else ():
+            if (opt_out := stated_opt_out(tag)) is not None:
+                row.opt_out = strictest(row.opt_out, opt_out)
+                self.unrecognized.add(self._tags, tag, STATED_HINT)
         if row.name or row.display_name:
             row.split_name()
         # An empty cell is a box that is not checked.

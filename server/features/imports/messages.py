@@ -151,8 +151,16 @@ def import_row(
 def _opt_out_in_values(
     row: Row, options: Options, unrecognized: UnrecognizedCells, own_fields: Container[str]
 ) -> Status | None:
-    """Returns the strictest opt-out that a text in a custom field states, unless it is ignored."""
+    """Returns the strictest opt-out that a tag or a text in a custom field states.
+
+    One in a custom field that is ignored does not count, nor does a tag of a row with a status, as
+    rows of an export have.
+    """
     opt_out: Status | None = None
+    for tag in row.tags if row.status is None else ():
+        if (stated := stated_opt_out(tag)) is not None:
+            opt_out = strictest(opt_out, stated)
+            unrecognized.add("tags", tag, STATED_HINT)
     for name, value in (row.custom_fields or {}).items():
         if not isinstance(value, str):
             continue

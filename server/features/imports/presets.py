@@ -171,6 +171,8 @@ _DECLARED = (
             # True if the person receives no mail. The paid subscription is independent of that.
             "optedOut": "emaildisabled",
             "createdAt": "createdat",
+            # Of the paid subscription.
+            "": "canceldate",
         },
         status=CONFIRMED,
     ),
@@ -287,6 +289,7 @@ _DECLARED = (
             "optedOut": "emailsuppressions",
             "": "emailsuppressionstimestamp",
         },
+        marks={UNSUBSCRIBED: "emailsuppressionstimestamp"},
     ),
     _preset(
         "ACTIVECAMPAIGN",

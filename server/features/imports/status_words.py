@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -11,47 +12,53 @@ from ..subscribers.fields import Status
 from ..subscribers.rules import OPTED_OUT
 
 STATUSES = {status.name.lower(): status for status in Status}
-# Known without a preset, which can give them another meaning.
+# Known without a preset, which can give them another meaning, as are those of _UNAMBIGUOUS.
 _COMMON = {
     Status.CONFIRMED: "active subscribed subscriber enabled optedin optin doubleoptin verified"
     " aktiv abonniert bestätigt actif abonné activo suscrito attivo iscritto",
     Status.UNCONFIRMED: "pending nonsubscribed notconfirmed notactivated unverified"
     " doubleoptinpending",
-    Status.UNSUBSCRIBED: "unsubscribe unsub optedout optout cancelled canceled inactive disabled"
-    " removed deleted archived blocked blocklisted blacklisted suppressed usersuppressed donotmail"
-    " donotemail donotcontact neversubscribed notsubscribed noconsent inaktiv abgemeldet gesperrt"
-    " abbestellt widerrufen gelöscht désabonné desabonne désinscrit desinscrit inactivo desuscrito"
-    " baja dadodebaja cancelado desinscrito descadastrado bloqueado inattivo disiscritto afgemeld"
-    " uitgeschreven geblokkeerd wypisany zablokowany odhlášen avregistrerad avmeldt afmeldt"
-    " unsubscribedfromall nontransactional отписан 配信停止 退会 退订 수신거부",
-    Status.BOUNCED: "cleaned bounce hardbounce hardbounced undeliverable invalid invalidemail"
-    " unzustellbar rebotado",
-    Status.COMPLAINED: "complaint spam junk abuse spamcomplaint reportedspam markedasspam",
+    Status.UNSUBSCRIBED: "optout cancelled canceled inactive disabled removed deleted archived"
+    " blocked suppressed neversubscribed notsubscribed noconsent inaktiv gesperrt widerrufen"
+    " gelöscht inactivo baja cancelado desinscrito bloqueado inattivo geblokkeerd zablokowany"
+    " odhlášen avmeldt afmeldt unsubscribedfromall nontransactional 退会 수신거부",
+    Status.BOUNCED: "cleaned bounce undeliverable invalid invalidemail unzustellbar rebotado",
+    Status.COMPLAINED: "complaint spam junk abuse",
 }
-COMMON_WORDS = STATUSES | {
-    word: status for status, words in _COMMON.items() for word in words.split()
-}
-OPT_OUT_WORDS = {word: status for word, status in COMMON_WORDS.items() if status in OPTED_OUT}
 # Words that state an opt-out in any column, by column key. The others have further meanings, such
 # as an order that was canceled.
 _UNAMBIGUOUS = {
     Status.UNSUBSCRIBED: "unsubscribed unsubscribe unsub optedout donotmail donotemail donotcontact"
-    " usersuppressed blocklisted blacklisted abgemeldet abbestellt désabonné désinscrit desuscrito"
-    " dadodebaja disiscritto afgemeld uitgeschreven descadastrado wypisany avregistrerad 配信停止"
-    " 退订 отписан",
+    " usersuppressed blocklisted blacklisted abgemeldet abbestellt ausgetragen désabonné désabonnée"
+    " desabonne desabonnee désinscrit désinscrite desinscrit desinscrite desuscrito desuscrita"
+    " dadodebaja dadadebaja disiscritto disiscritta afgemeld uitgeschreven descadastrado"
+    " descadastrada wypisany wypisana avregistrerad 配信停止 退订 отписан отписана",
     Status.BOUNCED: "hardbounce hardbounced emailbounced",
     Status.COMPLAINED: "complained spamcomplaint reportedspam markedasspam",
 }
 _STATED = {word: status for status, words in _UNAMBIGUOUS.items() for word in words.split()}
+COMMON_WORDS = (
+    _STATED
+    | STATUSES
+    | {word: status for status, words in _COMMON.items() for word in words.split()}
+)
+OPT_OUT_WORDS = {word: status for word, status in COMMON_WORDS.items() if status in OPTED_OUT}
 # Words that also state something else in a column such as State, such as of an order.
 _AMBIGUOUS = (
     "cancelled canceled cancelado disabled inactive archived invalid blocked removed junk abuse"
     " baja inaktiv inactivo inattivo gesperrt widerrufen bloqueado geblokkeerd zablokowany"
 )
-_OF_STATES = {word: each for word, each in OPT_OUT_WORDS.items() if word not in _AMBIGUOUS.split()}
+_OF_STATES = {
+    **{word: each for word, each in OPT_OUT_WORDS.items() if word not in _AMBIGUOUS.split()},
+    **dict.fromkeys(("unconfirmed", "notconfirmed", "notactivated"), Status.UNCONFIRMED),
+}
 _MAX_WORD_LENGTH = 20
+# The word that a longer text begins with, such as "Unsubscribed by an admin".
+_FIRST_WORD = re.compile(r"\W*([^\W\d_]+)")
+# Punctuation and invisible characters around a word.
+_EDGES = re.compile(r"^\W+|\W+$")
 STATED_HINT = (
-    "This opt-out counts. Map the column to status or optedOut, or list it in ignoreColumns if it"
+    "This status counts. Map the column to status or optedOut, or list it in ignoreColumns if it"
     " says nothing about permission to send mail."
 )
 
@@ -66,14 +73,24 @@ _STARTS = frozenset[str]().union(*map(_starts, _STATED))
 
 
 def stated_opt_out(text: str, *, of_state: bool = False) -> Status | None:
-    """Returns the opt-out that a text states in any column, or in one `of_state`, or None."""
-    if of_state and len(text) <= _MAX_WORD_LENGTH:
-        return _OF_STATES.get(word := column_key(text)) or _STATED.get(word)
+    """Returns the opt-out that a text states in any column, or None.
+
+    In a column `of_state`, further words count, the first one of a text does, and a word can state
+    that the person did not confirm.
+    """
+    if of_state:
+        first = _FIRST_WORD.match(text)
+        starts = first is not None and _STATED.get(_word(first[1])) is Status.UNSUBSCRIBED
+        return _OF_STATES.get(_word(text)) or (Status.UNSUBSCRIBED if starts else None)
     # Column keys of all cells of 20 such columns take longer than the rest of their row.
     start = text[:2]
     if len(text) > _MAX_WORD_LENGTH or (start not in _STARTS and start.isalnum()):
         return None
-    return _STATED.get(column_key(text))
+    return _STATED.get(_word(text))
+
+
+def _word(text: str) -> str:
+    return column_key(_EDGES.sub("", text)) if len(text) <= _MAX_WORD_LENGTH else ""
 
 
 def parse_status_map(entries: Iterable[str]) -> dict[str, Status]:

@@ -74,28 +74,33 @@ class LinkStore:
         ):
             return self._found(token, row.email_key, row, tx)
         for key in map(comparison_key, earlier_addresses(account_id, id_, tx)):
-            if token.purpose is Purpose.UNSUBSCRIBE and self._links.is_for(token, key):
+            is_opt_out = opts_out or token.purpose is Purpose.UNSUBSCRIBE
+            if is_opt_out and self._links.is_for(token, key):
                 return self._found(token, key, row, tx)
         raise LinkNotFound
 
     def follow(self, token: Token | None, tx: Transaction, *, opts_out: bool = False) -> FoundLink:
         """Confirms or unsubscribes, and returns the link after the change.
 
-        A link that confirms unsubscribes too if the person opts out with it.
-        Raises LinkNotFound, InvalidStatusTransition or SubscriberSuppressed.
+        A link that confirms unsubscribes too if the person opts out with it. The address of an
+        opt-out is suppressed if no subscriber has it, as if the person had opted out before it was
+        changed. Raises LinkNotFound, InvalidStatusTransition or SubscriberSuppressed.
         """
         link = self.find(token, tx, opts_out=opts_out)
-        if link.subscriber is None:
+        account_id, email = link.token.account_id, Email(link.email_key, link.email_key)
+        confirms = link.token.purpose is Purpose.CONFIRM and not opts_out
+        if not confirms and find_or_none(account_id, email, tx) is None:
             suppression = NewSuppression(link.email_key, Reason.UNSUBSCRIBED)
-            self._suppressions.add(link.token.account_id, [suppression], tx)
+            self._suppressions.add(account_id, [suppression], tx)
+        if link.subscriber is None:
             return self.find(token, tx, opts_out=opts_out)
-        if link.token.purpose is Purpose.CONFIRM and not opts_out:
+        if confirms:
             status, is_done = Status.CONFIRMED, link.status is Status.CONFIRMED
         else:
             status, is_done = Status.UNSUBSCRIBED, link.status in DECIDED
         if is_done:
             rows, source = [link.subscriber], Source.SELF_SERVICE
-            record_repeated_opt_outs(link.token.account_id, rows, status, source, tx)
+            record_repeated_opt_outs(account_id, rows, status, source, tx)
             return link
         return self._change(link, link.subscriber, status, tx)
 

@@ -79,7 +79,7 @@ def test_container_serves_stops_with_0_and_writes_to_its_volume_only(
 
             os.kill(container.first, getattr(signal, image.config["StopSignal"]))
 
-            assert container.process.wait(timeout=40) == 0, container.log.read_text()
+            assert container.process.wait(timeout=60) == 0, container.log.read_text()
 
     log = (tmp_path / "log").read_text()
     assert "database  /data/roster.db" in log
@@ -90,7 +90,7 @@ def test_container_without_certificates_requires_the_setting_for_plaintext(
     image: Image, tmp_path: Path
 ) -> None:
     with running(image, tmp_path / "volume", f"0.0.0.0:{free_port()}") as container:
-        code = container.process.wait(timeout=40)
+        code = container.process.wait(timeout=60)
 
     assert code == 2, container.log.read_text()
     assert "ROSTER_DANGEROUSLY_IN_PLAINTEXT" in container.log.read_text()
@@ -100,7 +100,7 @@ def test_root_file_system_is_read_only(image: Image, tmp_path: Path) -> None:
     words = ["touch", "/opt/roster/new", "/etc/new", "/new"]
 
     with machine(image, tmp_path / "log", "--read-only", words=words) as container:
-        container.process.wait(timeout=40)
+        container.process.wait(timeout=60)
 
     assert container.log.read_text().count("Read-only file system") == len(words) - 1
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 from standardwebhooks import Webhook
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 
 class Received(NamedTuple):

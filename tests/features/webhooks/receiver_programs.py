@@ -23,7 +23,7 @@ from .raw_receivers import PUBLIC
 
 GUIDE = "server/guides/webhooks.md"
 PROGRAMS = Path(__file__).parent / "programs"
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 T = TypeVar("T")
 

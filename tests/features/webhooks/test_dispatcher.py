@@ -173,7 +173,7 @@ def test_webhook_is_disabled_when_the_database_is_available_again(location: Loca
             while (await worker.rows(Webhook))[0]["enabled"]:  # noqa: ASYNC110 - polls a table
                 await asyncio.sleep(0.02)
 
-    asyncio.run(asyncio.wait_for(run(), 20))
+    asyncio.run(asyncio.wait_for(run(), 60))
 
 
 async def test_endpoint_that_fails_for_five_days_is_disabled(location: Location) -> None:

@@ -176,7 +176,7 @@ async def test_canceled_purge_ends_after_the_current_batch(location: Location) -
 
     def purge(account_id: str, tx: Transaction) -> int:
         started.set()
-        assert canceled.wait(10)
+        assert canceled.wait(60)
         return store_retention.purge(account_id, tx, PurgeLimits(events=1))
 
     async with delivering(location) as (worker, receiver):

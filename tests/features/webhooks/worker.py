@@ -41,7 +41,7 @@ from .raw_receivers import EGRESS_POLICY
 ACCOUNT_ID = "0" * 26
 SECRETS = Secrets(Encryption(bytes(range(32))))
 START = 1_790_000_000_000
-TIMEOUT = 10.0
+TIMEOUT = 60.0
 
 
 @dataclass

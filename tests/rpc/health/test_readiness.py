@@ -108,7 +108,7 @@ async def test_database_with_a_failed_commit_makes_the_process_unready(
     database = SqliteDatabase(tmp_path / "roster.db")
     await database.open()
     async with monitor_readiness(
-        database, database.free_bytes, set_serving, heartbeat_timeout=0.05, interval=0.01
+        database, database.free_bytes, set_serving, heartbeat_timeout=1.0, interval=0.01
     ):
         assert published == [True]
         monkeypatch.setattr(database, "_failed", True)

@@ -156,7 +156,7 @@ def test_sigterm_during_the_start_exits_with_0_and_migrates_nothing(
         assert service.component.process.stdout is not None
         with limited(service.component.process):
             assert service.component.process.stdout.read() == ""
-        assert service.component.process.wait(timeout=20) == service.component.stop() == 0
+        assert service.component.process.wait(timeout=60) == service.component.stop() == 0
         assert service.component.log.read_text() == ""
 
     database.release()

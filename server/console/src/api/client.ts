@@ -52,6 +52,8 @@ export class ConnectionError extends Error {}
 let onSignedOut = () => {};
 /** The error of a call without a session. Until there is one again, others fail with it, and are not sent. */
 let signedOut: ApiError | null = null;
+/** The number of times that a session was read: calls that were sent before can be answered for the one before. */
+let sessions = 0;
 
 /** Sets what happens when a response states that there is no session. */
 export function setSignedOut(handler: () => void): void {
@@ -102,7 +104,10 @@ export async function callTagged<K extends Operation>(
   });
   const text = await response.text();
   if (response.ok) {
-    if (template === SESSION) signedOut = null;
+    if (template === SESSION) {
+      signedOut = null;
+      sessions += 1;
+    }
     const link = /<([^>]+)>; rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? "";
     return {
       body: text ? JSON.parse(text) : undefined,
@@ -120,7 +125,9 @@ export function randomKey(): string {
 }
 
 async function send(target: string, options: RequestInit, retries = RETRIES): Promise<Response> {
-  if (signedOut && !target.endsWith(SESSION)) throw signedOut;
+  const isSession = target.endsWith(SESSION);
+  if (signedOut && !isSession) throw signedOut;
+  const sentIn = sessions;
   let response: Response;
   try {
     response = await fetch(target, { ...options, credentials: "same-origin", cache: "no-store" });
@@ -132,6 +139,8 @@ async function send(target: string, options: RequestInit, retries = RETRIES): Pr
   compareClocks(response.headers.get("Date"));
   if (response.status < 502 || response.status > 504) connectionWorks();
   else if (options.method === "GET") connectionLost();
+  // The person has signed in again meanwhile, and the call had no effect.
+  if (response.status === 401 && !isSession && sentIn !== sessions) return await send(target, options, retries);
   const seconds = Number(response.headers.get("Retry-After"));
   // The call had no effect.
   if (response.status !== 429 || retries === 0 || seconds > MOST_SECONDS) return response;
@@ -155,10 +164,11 @@ export function url(
   return new URL(`..${filled}`, location.origin + base).pathname + (text ? `?${text}` : "");
 }
 
-/** Calls an operation that streams records, and gives each to `take` until the stream ends. */
+/** Calls an operation that streams records, and gives each to `take` until the stream ends; `open` when it begins. */
 export async function callStream<Value>(
   operation: Operation,
   request: { path?: Record<string, string>; query?: Record<string, string>; signal: AbortSignal },
+  open: () => void,
   take: (record: Value) => void,
 ): Promise<void> {
   const [, template] = operation.split(" ") as [string, string];
@@ -166,6 +176,7 @@ export async function callStream<Value>(
   const { path, query, signal } = request;
   const response = await send(url(template, path, query), { method: "GET", headers, signal });
   if (!response.ok || !response.body) throw failure(response.status, await response.text(), template);
+  open();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {

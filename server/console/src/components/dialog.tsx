@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { announced } from "../announce.ts";
+import { returnFocus } from "../focus.ts";
 
 /** A modal dialog. Escape and a click on the backdrop close it; the focus returns by itself. */
 export function Dialog({
@@ -18,9 +19,7 @@ export function Dialog({
   useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
-    };
+    return () => returnFocus(before);
   }, []);
   return (
     <dialog

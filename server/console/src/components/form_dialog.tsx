@@ -75,7 +75,8 @@ export function textOf(form: FormData, name: string): string {
 
 /** Why a change failed, with the fields that the server names. */
 export function Problem({ error }: { error: unknown }) {
-  if (error === undefined) return null;
+  // The view that covers the page says that the session ended.
+  if (error === undefined || (error instanceof ApiError && error.status === 401)) return null;
   // The texts for other codes say as much as the details.
   const details = error instanceof ApiError && error.code === "ValidationError" ? error.details : [];
   return (

@@ -14,12 +14,10 @@ export interface Option {
 export function useListbox(options: readonly Option[], { label, startsActive = true }: { label: string; startsActive?: boolean }) {
   const id = useId();
   const start = startsActive ? 0 : -1;
-  const active = useSignal(start);
-  const keys = options.map((each) => each.key).join("\n");
-  useLayoutEffect(() => {
-    active.value = start;
-  }, [keys]);
-  const at = Math.min(active.value, options.length - 1);
+  // The option that was chosen: it stays when others arrive.
+  const active = useSignal<string | undefined>(undefined);
+  const found = options.findIndex((each) => each.key === active.value);
+  const at = found >= 0 ? found : Math.min(start, options.length - 1);
   useLayoutEffect(() => document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
 
   /** Returns whether the key was handled. */
@@ -28,9 +26,9 @@ export function useListbox(options: readonly Option[], { label, startsActive = t
     if (last < 0 || event.isComposing) return false;
     const to = { ArrowDown: at < last ? at + 1 : start, ArrowUp: at > start ? at - 1 : last }[event.key];
     const chosen = event.key === "Enter" ? options[at] : undefined;
+    active.value = to === undefined ? undefined : options[to]?.key;
     if (to === undefined && !chosen) return false;
     event.preventDefault();
-    if (to !== undefined) active.value = to;
     chosen?.run();
     return true;
   }

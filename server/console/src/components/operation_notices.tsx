@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import type { Operation } from "../api/types.ts";
 import { cancel, dismiss, fileUrl, followed, resume } from "../operations.ts";
 import { number, t } from "../texts.ts";
@@ -11,7 +11,7 @@ import { canUndo, UndoDialog } from "./undo_dialog.tsx";
 /** The progress and results of the operations that this person started. They stay until they are closed. */
 export function OperationNotices() {
   const undone = useSignal<Operation | null>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     void resume().catch(() => {});
   }, []);
   const { value } = undone;

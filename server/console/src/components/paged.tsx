@@ -25,27 +25,34 @@ export function usePaged<Item>(
   seconds: (items: Item[]) => number = () => 0,
 ): Paged<Item> {
   const others = useSignal<Page<Item> | null>(null);
+  const shown = useRef<Page<Item> | undefined>(undefined);
+  const isAdding = useRef(false);
   const { data, error, reload } = useLoaded(
-    async (signal) => {
+    async (signal, isRepetition) => {
       const page = await load("", signal);
-      others.value = null;
+      // Pages that a person added would be lost.
+      if (isRepetition && shown.current && (others.value || isAdding.current)) return shown.current;
+      if (!signal.aborted) others.value = null;
       return page;
     },
     key,
-    // Pages that a person added would be lost.
     (page) => (page && !others.value ? seconds(page.items) : 0),
   );
-  const shown = useRef<Page<Item> | undefined>(undefined);
   shown.current = data ?? shown.current;
   const next = others.value?.nextPage ?? shown.current?.nextPage ?? "";
 
   async function more(): Promise<void> {
+    if (isAdding.current) return;
+    isAdding.current = true;
+    const first = shown.current;
     try {
       const page = await load(next);
-      others.value = { ...page, items: [...(others.value?.items ?? []), ...page.items] };
+      // Of another list, it follows nothing.
+      if (shown.current === first) others.value = { ...page, items: [...(others.value?.items ?? []), ...page.items] };
     } catch (problem) {
       notify(errorText(problem));
     }
+    isAdding.current = false;
   }
 
   const items = shown.current && [...shown.current.items, ...(others.value?.items ?? [])];

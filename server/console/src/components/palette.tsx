@@ -8,7 +8,7 @@ import { useLoaded } from "../load.ts";
 import { chooseTheme, THEMES } from "../preferences.ts";
 import { go } from "../router.ts";
 import { signOut } from "../session.ts";
-import { choose, errorText, type Language, LANGUAGES, t } from "../texts.ts";
+import { choose, errorText, folded, type Language, LANGUAGES, t } from "../texts.ts";
 import { startOf, VIEWS } from "../views.ts";
 import { Dialog } from "./dialog.tsx";
 import { labelOf } from "./keys_dialog.tsx";
@@ -37,7 +37,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const buttons = useMemo(buttonsOfView, []);
   const segments = useLoaded((signal) => call("GET /api/segments", { query: { limit: 100 }, signal })).data?.segments ?? [];
   const typed = text.value.trim();
-  const words = typed.toLowerCase().split(/\s+/);
+  const words = folded(typed).split(/\s+/);
   // Keys that move within the view are not commands.
   const shortcuts = currentShortcuts()
     .filter(({ keys }) => !keys.some((key) => /^(Ctrl\+k|j|k|(Shift\+)?\w{2,})$/.test(key)))
@@ -52,6 +52,11 @@ export function Palette({ onClose }: { onClose: () => void }) {
     ...shortcuts,
     ...buttons.filter(({ text }) => !shortcuts.some((each) => each.text === text)),
     ...segments.map(({ id, name }) => ({ text: name, hint: t("resource.segment"), run: () => go(`/subscribers?segment=${id}`) })),
+    ...(["account", "sessions", "keys", "audit"] as const).map((part) => ({
+      text: t(`settings.${part}`),
+      hint: t("settings.title"),
+      run: () => go(`/settings/${part}`),
+    })),
     ...THEMES.map((theme) => ({
       text: t(`theme.${theme || "system"}`),
       hint: t("account.theme"),
@@ -63,7 +68,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
       run: () => void choose(code as Language),
     })),
     { text: t("account.signOut"), run: () => void signOut().catch((error) => notify(errorText(error))) },
-  ].filter((each: Command) => words.every((word) => `${each.text} ${each.hint ?? ""}`.toLowerCase().includes(word)));
+  ].filter((each: Command) => words.every((word) => folded(`${each.text} ${each.hint ?? ""}`).includes(word)));
   if (typed) commands.push({ text: t("palette.search", { text: typed }), run: () => go(`/subscribers?q=${encodeURIComponent(typed)}`) });
 
   const listbox = useListbox(

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../announce.ts";
 import type { Operation } from "../api/types.ts";
 import { track } from "../operations.ts";
@@ -62,13 +62,16 @@ export function PlanDialog(props: PlanDialogProps) {
     plan.value = new Plan(wanted, (options) => latest.current.start(options), isExact ? size : undefined);
   }
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     error.value = undefined;
     if (!key || counts === "enter") return;
-    const timer = setTimeout(count, counts === "pause" ? PAUSE : 0);
+    const timer = setTimeout(() => {
+      // Enter can have counted it already.
+      if (plan.value?.key !== key) count();
+    }, counts === "pause" ? PAUSE : 0);
     return () => clearTimeout(timer);
   }, [key, counts]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const current = plan.value;
     return () => current?.abandon();
   }, [plan.value]);
@@ -82,7 +85,7 @@ export function PlanDialog(props: PlanDialogProps) {
   const mustType = props.mustType && total >= TYPED_FROM;
   const isBlocked = props.isBlocked || (mustType && typed.value.replace(/\D/g, "") !== String(total));
   const hasEffect = counted !== null && (counted.wouldChange ?? 0) > 0;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!counted) return;
     announce(document.getElementById("plan")?.textContent ?? "");
     if (awaited.current === key) main.current?.focus();

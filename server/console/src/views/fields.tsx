@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { notify } from "../announce.ts";
 import { call } from "../api/client.ts";
 import type { CustomField } from "../api/types.ts";
@@ -22,7 +22,7 @@ type Open = { field?: CustomField; what: "edit" | "delete" };
 /** The number of people with a value of each field by its key, which are counted one after another. */
 function useTotals(fields: CustomField[] | undefined): ReadonlyMap<string, number | null> {
   const totals = useSignal<ReadonlyMap<string, number | null>>(new Map());
-  useEffect(() => {
+  useLayoutEffect(() => {
     const request = new AbortController();
     const { signal } = request;
     async function count(): Promise<void> {

@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { call } from "../api/client.ts";
 import type { Segment } from "../api/types.ts";
 import { Icon } from "../components/icon.tsx";
@@ -18,7 +18,7 @@ import { filterText } from "./subscribers/condition_words.ts";
 
 /** The segments, or the segment of the address with its filter. */
 export function Segments({ id }: Parameters) {
-  useEffect(focusMain, [id]);
+  useLayoutEffect(focusMain, [id]);
   if (id === "new") return <NewSegment />;
   return id ? <EditSegment key={id} id={id} /> : <List />;
 }

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
+import { ApiError } from "../api/client.ts";
 import { address, go } from "../router.ts";
 import { hasEnded, signIn } from "../session.ts";
 import { errorText, parts, t } from "../texts.ts";
@@ -28,16 +29,16 @@ export function SignIn() {
       await signIn(token);
       if (address.value.path === "/signin") go("/", { replace: true });
     } catch (problem) {
-      error.value = errorText(problem);
+      error.value = problem instanceof ApiError && problem.status === 401 ? t("signin.wrong") : errorText(problem);
     }
     busy.value = false;
   }
 
   const { value: isBusy } = busy;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isBusy) document.getElementById("token")?.focus();
   }, [isBusy]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const token = linkToken;
     linkToken = "";
     if (token) void begin(token);
@@ -53,7 +54,7 @@ export function SignIn() {
             void begin(text.value);
           }}
         >
-          <p role="status">{busy.value ? t("signin.busy") : hasEnded.value ? t("signin.ended") : ""}</p>
+          <p role="status">{busy.value ? t("signin.busy") : hasEnded.value ? t("error.Unauthorized") : ""}</p>
           {error.value && (
             <p role="alert" class="error">
               {error.value}

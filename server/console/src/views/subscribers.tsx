@@ -1,5 +1,5 @@
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../announce.ts";
 import { call, ConnectionError } from "../api/client.ts";
 import type { CustomField, Operations } from "../api/types.ts";
@@ -94,7 +94,7 @@ export function Subscribers({ id = "" }: Parameters) {
   useLayoutEffect(() => {
     if (isTyped.value || (list.value && JSON.stringify(list.value.query) !== key)) selected.value = Selection.NONE;
   }, [key, isTyped.value]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const request = new AbortController();
     isLoading.value = true;
     startRow(wanted, JSON.stringify(list.value?.query) === key, request.signal)
@@ -103,7 +103,7 @@ export function Subscribers({ id = "" }: Parameters) {
         return SubscriberList.load(wanted, row, request.signal);
       })
       .then((loaded) => {
-        if (request.signal.aborted) return;
+        if (request.signal.aborted) return undefined;
         const isOther = JSON.stringify(list.value?.query) !== key;
         if (list.value && isOther) {
           active.value = -1;
@@ -113,8 +113,10 @@ export function Subscribers({ id = "" }: Parameters) {
         list.value = loaded;
         error.value = null;
         if (isOther) announce(plural("subscribers.found", loaded.total));
-        openSingle(loaded);
+        return loaded;
       })
+      // The grid is there now, also if there was none before.
+      .then((loaded) => loaded && openSingle(loaded))
       .catch((problem: unknown) => {
         if (request.signal.aborted) return;
         error.value = problem;
@@ -125,7 +127,7 @@ export function Subscribers({ id = "" }: Parameters) {
       });
     return () => request.abort();
   }, [key, restored.value, reloads.value, ended.value]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     void loadFields().then((all) => (fields.value = all), () => {});
   }, [restored.value]);
 
@@ -152,6 +154,8 @@ export function Subscribers({ id = "" }: Parameters) {
     const address = q.trim().toLowerCase();
     // The address of one person can be the beginning of that of another.
     const exact = loaded.loaded().find(({ email }) => email.toLowerCase() === address);
+    // The next key is one for the person, not for the box.
+    (document.getElementById("grid") ?? document.getElementById("main"))?.focus({ preventScroll: true });
     if (exact) open(loaded.indexOf(exact.id));
     else if (loaded.total === 1) open(0);
     else if (isAddress(q) && loaded.total === 0) showPerson(q);

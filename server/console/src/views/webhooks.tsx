@@ -59,18 +59,19 @@ function Endpoints() {
     <div class="page wide-page">
       <header class="page-head">
         <h1>{t("webhooks.title")}</h1>
-        <span class="space" />
-        {Boolean(webhooks?.length) && (
-          <a class="button" href={href("/webhooks/tail")}>
-            {t("tail.title")}
-          </a>
-        )}
-        {canWrite.value && (
-          <button type="button" class="main" onClick={() => (isAdding.value = true)}>
-            <Icon name="plus" />
-            {t("webhook.add")}
-          </button>
-        )}
+        <div class="line">
+          {Boolean(webhooks?.length) && (
+            <a class="button" href={href("/webhooks/tail")}>
+              {t("tail.title")}
+            </a>
+          )}
+          {canWrite.value && (
+            <button type="button" class="main" onClick={() => (isAdding.value = true)}>
+              <Icon name="plus" />
+              {t("webhook.add")}
+            </button>
+          )}
+        </div>
       </header>
       <Part of={loaded}>
         {({ webhooks, health }) => (

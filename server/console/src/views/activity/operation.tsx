@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import { ActorName } from "../../components/actor_name.tsx";
@@ -35,7 +35,7 @@ export function OperationDetail({ id }: { id: string }) {
   const copyCurl = () => void (current && copy(operationCommand(current)));
   useShortcuts([{ keys: ["y"], text: "keys.copyCurl", when: () => current !== undefined, run: copyCurl }]);
   const wasRunning = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (wasRunning.current && current?.done) announce(result(current));
     wasRunning.current = current?.done === false;
   }, [current]);
@@ -58,26 +58,27 @@ export function OperationDetail({ id }: { id: string }) {
                 <h1>{what(operation, known)}</h1>
                 <OperationLabel operation={operation} />
                 {operation.dryRun && <span class="state idle">{t("operation.trial")}</span>}
-                <span class="space" />
-                {canCancel(operation) && (
-                  <button type="button" onClick={() => void cancel(operation).then(loaded.reload)}>
-                    {t("operation.cancel")}
+                <div class="line">
+                  {canCancel(operation) && (
+                    <button type="button" onClick={() => void cancel(operation).then(loaded.reload)}>
+                      {t("operation.cancel")}
+                    </button>
+                  )}
+                  {canUndo(operation) && (
+                    <button type="button" onClick={() => (question.value = "undo")}>
+                      {t("operation.undo")}…
+                    </button>
+                  )}
+                  {canWrite.value && operation.done && isRepeatable(operation) && (
+                    <button type="button" onClick={() => (question.value = "repeat")}>
+                      {t("operation.repeat")}…
+                    </button>
+                  )}
+                  <button type="button" onClick={copyCurl}>
+                    <Icon name="copy" />
+                    {t("curl")}
                   </button>
-                )}
-                {canUndo(operation) && (
-                  <button type="button" onClick={() => (question.value = "undo")}>
-                    {t("operation.undo")}…
-                  </button>
-                )}
-                {canWrite.value && operation.done && isRepeatable(operation) && (
-                  <button type="button" onClick={() => (question.value = "repeat")}>
-                    {t("operation.repeat")}…
-                  </button>
-                )}
-                <button type="button" onClick={copyCurl}>
-                  <Icon name="copy" />
-                  {t("curl")}
-                </button>
+                </div>
               </header>
               <Progress operation={operation} />
               <p class="result">{result(operation)}</p>

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { Operation } from "../../api/types.ts";
@@ -27,7 +27,7 @@ export function LastOperations({ onEnd }: { onEnd: () => void }) {
   );
   const running = loaded.data?.filter((each) => !each.done).length ?? 0;
   const before = useRef(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (running < before.current) {
       announce(t("operations.ended"));
       onEnd();

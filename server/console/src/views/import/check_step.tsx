@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import type { ImportOptions } from "../../api/types.ts";
 import { go, withQuery } from "../../router.ts";
@@ -16,7 +16,7 @@ export function CheckStep({ model, job }: StepProps) {
   const isChecking = useSignal(false);
   // Choices that the next check applies.
   const chosen = useSignal<ImportOptions | null>(null);
-  useEffect(() => () => {
+  useLayoutEffect(() => () => {
     // Another step is shown.
     if (chosen.value) void model.choose(chosen.value);
   }, []);
@@ -25,7 +25,7 @@ export function CheckStep({ model, job }: StepProps) {
   const counted = state === "READY" && job.dryRun && summary ? summary : null;
   const isComplete = counted !== null && job.processed >= job.rows;
   const main = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isComplete) return;
     announce(document.getElementById("numbers")?.textContent ?? "");
     if ([null, document.body, document.getElementById("step")].includes(document.activeElement as HTMLElement)) {
@@ -105,7 +105,7 @@ export function CheckStep({ model, job }: StepProps) {
       )}
       {!counted && model.isSaving.value && <p class="hint">{t("import.reading")}</p>}
       <div class="step-actions">
-        {isComplete && <span class="hint">{t("batch.undoable")}</span>}
+        {isComplete && people > 0 && <span class="hint">{t("batch.undoable")}</span>}
         <button type="button" onClick={() => goTo(2)}>
           {t("import.back")}
         </button>

@@ -188,11 +188,17 @@ export function typeOf(
   return order ? { dataType: "DATE", order } : { dataType: "TEXT" };
 }
 
-/** Returns the order of day and month that dates such as 31.12.2024 have, if a day is larger than 12. */
+/**
+ * Returns the order of day and month of dates with the same separator, if a day is larger than 12. With dots, as in
+ * 01.02.2024, the day comes first.
+ */
 export function orderOf(examples: readonly string[]): "DMY" | "MDY" | undefined {
   const numeric = examples.map((text) => NUMERIC.exec(text.trim())).filter((found) => found !== null);
+  const [separator, ...others] = new Set(numeric.map(([date]) => date.replaceAll(/\d/g, "")));
+  if (others.length) return undefined;
   if (numeric.some(([, first]) => Number(first) > 12)) return "DMY";
-  return numeric.some(([, , second]) => Number(second) > 12) ? "MDY" : undefined;
+  if (numeric.some(([, , second]) => Number(second) > 12)) return "MDY";
+  return separator === ".." ? "DMY" : undefined;
 }
 
 /** Returns options with the fields that the names of undecided columns state in other languages. */
@@ -225,8 +231,8 @@ export function unclearDates(
 export function statesConsent({ columns, preset }: Pick<ImportJob, "columns" | "preset">): boolean {
   const stating: readonly string[] = ["status", "optedIn", "optedOut", "isConfirmed", "confirmedAt"];
   return columns.some(
-    ({ target, looksLikeConsent }) =>
-      target.split("+").some((field) => stating.includes(field)) ||
+    ({ target, filled, looksLikeConsent }) =>
+      (filled > 0 && target.split("+").some((field) => stating.includes(field))) ||
       (Boolean(preset) && (looksLikeConsent || target === "unsubscribedAt")),
   );
 }

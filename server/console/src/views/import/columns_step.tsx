@@ -1,11 +1,11 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { call, randomKey } from "../../api/client.ts";
 import type { CustomField, ImportJob, ImportOptions } from "../../api/types.ts";
 import { Problem } from "../../components/form_dialog.tsx";
 import { address, go, withQuery } from "../../router.ts";
-import { parts, plural, t } from "../../texts.ts";
+import { language, parts, plural, t } from "../../texts.ts";
 import { ColumnList } from "./column_list.tsx";
 import { decided, decidedAsNew, decisions, hasProblem, labelOf, NEW, NEW_TEXT, orderOf, suggested, typeOf, unclearDates, withoutIgnored } from "./columns.ts";
 import { UnclearDates } from "./repairs.tsx";
@@ -13,19 +13,26 @@ import { Sample } from "./sample.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
 import { SERVICES } from "./words.tsx";
 
+/** Encodings, with languages that are written in them. */
 const CHARSETS: Record<string, string> = {
-  "": "Unicode",
-  "windows-1252": "Western European",
-  "windows-1250": "Central European",
-  "windows-1251": "Cyrillic",
-  "windows-1253": "Greek",
-  "windows-1254": "Turkish",
-  "windows-1255": "Hebrew",
-  "windows-1256": "Arabic",
-  shift_jis: "Japanese",
-  gb18030: "Chinese",
-  "mac-roman": "Mac OS Roman",
+  "": "",
+  "windows-1252": "de fr es",
+  "windows-1250": "pl cs hu",
+  "windows-1251": "ru uk",
+  "windows-1253": "el",
+  "windows-1254": "tr",
+  "windows-1255": "he",
+  "windows-1256": "ar",
+  shift_jis: "ja",
+  gb18030: "zh",
+  "mac-roman": "",
 };
+
+function charsetText(name: string): string {
+  const names = new Intl.DisplayNames(language.value, { type: "language" });
+  const languages = CHARSETS[name]?.split(" ").filter(Boolean).map((code) => names.of(code)).join(", ");
+  return languages ? `${languages} (${name})` : name || "Unicode";
+}
 
 const DELIMITERS = ["COMMA", "SEMICOLON", "TAB", "VERTICAL_BAR", "COLON"] as const;
 
@@ -60,6 +67,9 @@ export function ColumnsStep({
   const unclear = unclearDates(all, fields);
   // The question stays while it is answered.
   const asksOrder = useRef(false);
+  // After the check, the order can be chosen for dates of other fields only.
+  const lacksOrder =
+    !options.dateFormat && all.some(({ choice, column }) => choice.startsWith("customFields.") && unclear.includes(column));
   if (unclear.length && !options.dateFormat) asksOrder.current = true;
 
   function choose(changes: ImportOptions): void {
@@ -93,12 +103,27 @@ export function ColumnsStep({
     );
   }
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const isNew = !options.columnMap?.length && !options.ignoreColumns?.length;
     if (!isNew || job.state !== "READY" || job.format === "json" || !fieldsAreKnown) return;
     const next = suggested(all, options, job.format);
-    if (next !== options) choose(next);
+    const order = orderOf(unclearDates(decisions(job, next, fields), fields).flatMap(({ examples }) => examples));
+    if (order && !options.dateFormat) {
+      asksOrder.current = true;
+      choose({ ...next, dateFormat: order });
+    } else if (next !== options) choose(next);
   }, [job.state, fieldsAreKnown]);
+
+  const createsAll = Boolean(job.preset) && job.preset !== "ROSTER";
+  // The import creates fields that are text. Of a file of a provider, all are created before the check, so that its
+  // other columns are not listed as ignored, and opt-outs in them count.
+  const created = all.flatMap((one) => {
+    const { column, index, choice } = one;
+    const { dataType: proposed, order } = typeOf(column, options);
+    const dataType = texts.has(String(index + 1)) ? ("TEXT" as const) : proposed;
+    if (choice !== NEW || job.format === "json" || (dataType === "TEXT" && !createsAll)) return [];
+    return [{ ...one, dataType, order, label: labelOf(column, index) }];
+  });
 
   async function proceed(): Promise<void> {
     isBusy.value = true;
@@ -113,21 +138,13 @@ export function ColumnsStep({
     isBusy.value = false;
   }
 
-  /**
-   * Creates the new fields that are not text: the import creates the others. Of a file of a provider, all are
-   * created here, so that its other columns are not listed as ignored, and opt-outs in them count.
-   */
+  /** Creates these fields, so that the check reads their values. */
   async function createFields(): Promise<void> {
     let changed = options;
-    const createsAll = Boolean(job.preset) && job.preset !== "ROSTER";
     try {
-      for (const one of all) {
-        const { column, index, choice } = one;
-        const { dataType: proposed, order } = typeOf(column, options);
-        const dataType = texts.has(String(index + 1)) ? "TEXT" : proposed;
-        if (choice !== NEW || job.format === "json" || (dataType === "TEXT" && !createsAll)) continue;
-        const body = { label: labelOf(column, index), dataType };
-        const request = { body, idempotencyKey: randomKey() };
+      for (const one of created) {
+        const { dataType, order, label } = one;
+        const request = { body: { label, dataType }, idempotencyKey: randomKey() };
         const { key } = (await call("POST /api/custom-fields", request)).customField;
         changed = decided(changed, one, `customFields.${key}`, job.format);
         if (order && dataType === "DATE") changed = { ...changed, dateFormat: order };
@@ -194,9 +211,19 @@ export function ColumnsStep({
       <Problem error={error.value} />
       <div class="step-actions">
         {undecided.length > 0 && <span class="amber">{plural("import.undecided", undecided.length)}</span>}
+        {!undecided.length && lacksOrder && (
+          <span class="amber">
+            {t("import.dates")}: {t("import.choosePlease")}
+          </span>
+        )}
+        {!undecided.length && !lacksOrder && created.length > 0 && (
+          <span class="hint">
+            {parts("import.createsFields", { fields: <bdi dir="auto">{created.map(({ label }) => label).join(", ")}</bdi> })}
+          </span>
+        )}
         <button
           class="main"
-          disabled={isBusy.value || undecided.length > 0 || (!model.isSaving.value && job.problems.length > 0)}
+          disabled={isBusy.value || undecided.length > 0 || lacksOrder || (!model.isSaving.value && job.problems.length > 0)}
         >
           {t(isBusy.value ? "import.reading" : "import.continue")}
         </button>
@@ -246,11 +273,10 @@ function Reading({
   const opened = useRef(false);
   opened.current ||= isOpen;
   const charset = options.charset ?? "";
-  const known = charset in CHARSETS ? CHARSETS : { ...CHARSETS, [charset]: charset };
   return (
     <details class="reading" open={opened.current}>
       <summary>
-        {t("import.charsetIs", { charset: known[charset] ?? charset })} <span class="amend">{t("import.amend")}</span>
+        {t("import.charsetIs", { charset: charsetText(charset) })} <span class="amend">{t("import.amend")}</span>
       </summary>
       <div class="filters">
         <label class="field">
@@ -259,9 +285,9 @@ function Reading({
             value={charset}
             onChange={(event) => onChoose({ ...options, charset: event.currentTarget.value })}
           >
-            {Object.entries(known).map(([name, text]) => (
+            {Object.keys({ ...CHARSETS, [charset]: "" }).map((name) => (
               <option key={name} value={name}>
-                {text}
+                {charsetText(name)}
               </option>
             ))}
           </select>

@@ -1,7 +1,7 @@
 // Ways to open a file: a button, and dropping it anywhere in the console.
 
 import { signal, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { notify } from "../../announce.ts";
 import { Icon } from "../../components/icon.tsx";
 import { go } from "../../router.ts";
@@ -58,7 +58,7 @@ export function FileButton({
 /** Accepts files that are dropped anywhere, and shows that they can be. */
 export function DropTarget() {
   const isOver = useSignal(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     let depth = 0;
     const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files");
     const enter = (event: DragEvent) => {

@@ -21,7 +21,7 @@ export class ImportModel {
   readonly isSaving = computed(() => this.draft.value !== null || this.job.value?.state === "INSPECTING");
   #etag = "";
   #saving: Promise<void> | null = null;
-  #reading: Promise<void> = Promise.resolve();
+  #turn: Promise<void> = Promise.resolve();
 
   constructor(id: string) {
     this.id = id;
@@ -38,10 +38,15 @@ export class ImportModel {
     return state === "READY" || state === "UPLOADING" || state === undefined ? SLOW : ENDED;
   }
 
-  /** Reads the import. The result of a read that began before can be that before a change. */
+  /** Runs a request after the one before: the result of a read that began before a change can be that before it. */
+  #inTurn(run: () => Promise<void>): Promise<void> {
+    const turn = this.#turn.then(run);
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
   read(): Promise<void> {
-    this.#reading = this.#reading.then(() => this.#read());
-    return this.#reading;
+    return this.#inTurn(() => this.#read());
   }
 
   async #read(): Promise<void> {
@@ -71,7 +76,8 @@ export class ImportModel {
       while (this.draft.value) {
         await this.#untilRead();
         const body = { options: this.draft.value };
-        this.#take(await callTagged("PATCH /api/imports/{id}", { ...this.path, body, etag: this.#etag }));
+        const request = { ...this.path, body, etag: this.#etag };
+        await this.#inTurn(async () => this.#take(await callTagged("PATCH /api/imports/{id}", request)));
         if (this.draft.value === body.options) this.draft.value = null;
       }
     } catch (error) {
@@ -112,7 +118,7 @@ export class ImportModel {
 
   async #change(run: () => Promise<Tagged<{ import: ImportJob }>>): Promise<void> {
     try {
-      this.#take(await run());
+      await this.#inTurn(async () => this.#take(await run()));
     } catch (error) {
       await this.read();
       this.error.value = error;

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { ApiError, ConnectionError } from "../../api/client.ts";
 import type { ImportJob } from "../../api/types.ts";
@@ -24,7 +24,7 @@ export function ImportPage({ id }: { id: string }) {
   const job = model.job.value;
   const error = model.error.value;
   const isUploading = Boolean(uploadOf(id));
-  useEffect(
+  useLayoutEffect(
     () =>
       repeat(async () => {
         await model.read();
@@ -33,7 +33,7 @@ export function ImportPage({ id }: { id: string }) {
     [model, restored.value, isUploading, job?.state],
   );
   const isDraft = model.draft.value !== null;
-  useEffect(() => {
+  useLayoutEffect(() => {
     // A choice is stored after the file has been read with the one before.
     if (!isDraft) return;
     // Of its own: that of an upload stays until the upload ends.
@@ -43,7 +43,7 @@ export function ImportPage({ id }: { id: string }) {
   }, [isDraft]);
   const { state } = job ?? {};
   const upload = uploadOf(id);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // The import was canceled in another tab, for example.
     if (state && state !== "UPLOADING" && upload?.error) forget(id);
   }, [state, upload]);
@@ -101,7 +101,7 @@ export function ImportPage({ id }: { id: string }) {
 function State({ model, job }: { model: ImportModel; job: ImportJob }) {
   const { state } = job;
   const before = useRef(state);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (before.current !== state) announce(t(`import.state.${state}`));
     before.current = state;
   }, [state]);

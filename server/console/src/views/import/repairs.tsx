@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import type { ImportOptions, UnrecognizedCells } from "../../api/types.ts";
+import { STATUSES } from "../subscribers/list.ts";
 import { named, number, parts, pluralParts, quoted, t } from "../../texts.ts";
 
-const STATUSES = ["CONFIRMED", "UNCONFIRMED", "UNSUBSCRIBED", "BOUNCED", "COMPLAINED"] as const;
 const ORDERS = ["DMY", "MDY", "YMD"] as const;
 /** The server gives no more words of a column. */
 const MOST_WORDS = 3;

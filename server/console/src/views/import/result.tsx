@@ -3,11 +3,13 @@ import { url } from "../../api/client.ts";
 import type { ImportJob, ImportSummary } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { ActorName } from "../../components/actor_name.tsx";
+import { StatusLabel } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { canUndo, UndoDialog } from "../../components/undo_dialog.tsx";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
-import { number, plural, t } from "../../texts.ts";
+import { named, number, plural, t } from "../../texts.ts";
+import { STATUSES } from "../subscribers/list.ts";
 import { Reasons } from "./reasons.tsx";
 import type { ImportModel } from "./model.ts";
 import { Waits } from "./waits.tsx";
@@ -148,25 +150,42 @@ export function Numbers({ summary }: { summary: ImportSummary }) {
   const suppressed = totalOf(summary, "SUPPRESSED");
   const filtered = totalOf(summary, "FILTERED");
   const { created, updated, failed, skipped, statuses, stayedOptedOut } = summary;
-  const lines = [
+  const people = [
     ["created", created, "good"],
     ["updated", updated, ""],
-    ["optedOut", (statuses.UNSUBSCRIBED ?? 0) + (statuses.COMPLAINED ?? 0), "part"],
+  ] as const;
+  const others = [
     ["stayedOptedOut", stayedOptedOut, "part"],
     ["suppressed", suppressed, "bad"],
     ["filtered", filtered, ""],
     ["existing", skipped - filtered, ""],
     ["failed", failed - suppressed, "bad"],
   ] as const;
+  const lines = (all: typeof people | typeof others) =>
+    all
+      .filter(([, count]) => count > 0)
+      .map(([name, count, kind]) => (
+        <li key={name} class={kind}>
+          <b>{number(count)}</b> <span>{plural(`import.number.${name}`, count)}</span>
+        </li>
+      ));
   return (
     <ul class="import-numbers">
-      {lines
-        .filter(([, count]) => count > 0)
-        .map(([name, count, kind]) => (
-          <li key={name} class={kind}>
-            <b>{number(count)}</b> <span>{plural(`import.number.${name}`, count)}</span>
-          </li>
-        ))}
+      {lines(people)}
+      {STATUSES.map((status) => {
+        const count = statuses[status];
+        return (
+          count && (
+            <li key={status} class="part">
+              <b>{number(count)}</b>{" "}
+              <span>
+                {t("import.number.ofThem")} <StatusLabel status={status} /> <small>{named("statusMeaning", status)}</small>
+              </span>
+            </li>
+          )
+        );
+      })}
+      {lines(others)}
       {created + updated === 0 && <li>{t("import.nothing")}</li>}
     </ul>
   );

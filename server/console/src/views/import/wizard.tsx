@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import type { CustomField, ImportJob } from "../../api/types.ts";
 import { Part } from "../../components/part.tsx";
@@ -44,7 +44,7 @@ export function Wizard({ model, job }: StepProps) {
     // Fields are created when the first step ends.
     String(step === 1),
   );
-  useEffect(() => {
+  useLayoutEffect(() => {
     // The first step is shown when the file has been read: a person can have begun something else.
     const { activeElement } = document;
     if (activeElement?.closest(".import, nav") && !activeElement.closest(".step-actions, .wizard-steps")) return;

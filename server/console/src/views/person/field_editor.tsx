@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../../announce.ts";
 import { ApiError } from "../../api/client.ts";
 import type { CustomField } from "../../api/types.ts";
@@ -122,7 +122,7 @@ function Editor({
   lose.current = () => {
     if (!isBusy.value && (isChanged || !isComplete.current)) reportLoss();
   };
-  useEffect(() => () => {
+  useLayoutEffect(() => () => {
     // The browser can go back without the event that the field lost the focus.
     isShown.current = false;
     // The next session must not save what was entered in this one.
@@ -133,7 +133,7 @@ function Editor({
     // An element that is removed can lose the focus after that.
     leave.current = () => {};
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isChanged) return;
     // The browser asks before the page is closed or loaded again.
     const ask = (event: Event) => event.preventDefault();
@@ -141,7 +141,9 @@ function Editor({
     return () => removeEventListener("beforeunload", ask);
   }, [isChanged]);
 
-  useEffect(() => {
+  const stored = useRef(value);
+  stored.current = value;
+  useLayoutEffect(() => {
     // A value that changed elsewhere replaces one that is not being edited.
     if (theirs.value === null && !isBusy.value) text.value = value;
   }, [value]);
@@ -153,6 +155,8 @@ function Editor({
     theirs.value = null;
     try {
       await save(changed);
+      // The server can have stored it in another form.
+      text.value = stored.current;
       isSaved.value = true;
       announce(t("field.saved"));
       setTimeout(() => (isSaved.value = false), SAVED_TIME);

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { CustomField, Subscriber } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { StatusLabel } from "../../components/status.tsx";
@@ -60,14 +60,16 @@ export function Person({
   const email = subscriber?.email ?? (id.includes("@") ? id : "");
   const isChangeable = canWrite.value && mailability !== null && subscriber !== null;
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const request = new AbortController();
     void data.load(request.signal);
     return () => request.abort();
   }, [data, restored.value, ended.value]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // On a phone the panel replaces the list.
     if (!document.getElementById("grid")?.offsetParent) panel.current?.focus();
+    // What was wanted of this person is not done with the next one.
+    return () => void (edits.current = opensMenu.current = false);
   }, []);
   const editFirst = () => panel.current?.querySelector("input")?.focus();
   useLayoutEffect(() => {

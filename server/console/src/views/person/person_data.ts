@@ -36,6 +36,9 @@ export class PersonData {
   readonly error = signal<unknown>(null);
   readonly #onChange: (subscriber: Subscriber) => void;
   #etag = "";
+  /** How often the person was read, and which of these times is shown: answers can arrive in another order. */
+  #reads = 0;
+  #shown = 0;
 
   constructor(id: string, known: Subscriber | undefined, onChange: (subscriber: Subscriber) => void) {
     this.id = id;
@@ -49,33 +52,38 @@ export class PersonData {
 
   /** Reads everything. An address without a subscriber has a mailability only. */
   async load(signal?: AbortSignal): Promise<void> {
+    const read = ++this.#reads;
     try {
       const [mailability] = await Promise.all([
         call("GET /api/subscribers/{id}/mailability", { ...this.#path, signal }),
-        this.#loadSubscriber(signal),
+        this.#loadSubscriber(read, signal),
       ]);
+      if (read < this.#shown) return;
       this.mailability.value = mailability;
       this.error.value = null;
       void this.loadImports(signal);
     } catch (error) {
-      if (!signal?.aborted) this.error.value = error;
+      if (!signal?.aborted && read >= this.#shown) this.error.value = error;
     }
   }
 
-  async #loadSubscriber(signal?: AbortSignal): Promise<void> {
+  async #loadSubscriber(read: number, signal?: AbortSignal): Promise<void> {
+    let found;
     try {
-      const found = await callTagged("GET /api/subscribers/{id}", { ...this.#path, query: { view: "FULL" }, signal });
-      this.subscriber.value = found.body.subscriber;
-      this.#etag = found.etag;
+      found = await callTagged("GET /api/subscribers/{id}", { ...this.#path, query: { view: "FULL" }, signal });
     } catch (error) {
       if (!(error instanceof ApiError && error.code === "SubscriberNotFound" && this.id.includes("@"))) throw error;
-      this.subscriber.value = null;
-      return;
     }
+    if (read < this.#shown) return;
+    this.#shown = read;
+    this.subscriber.value = found?.body.subscriber ?? null;
+    this.#etag = found?.etag ?? "";
+    if (!found) return;
     const [history, segments] = await Promise.all([
       callTagged("GET /api/subscribers/{id}/history", { ...this.#path, signal }),
       call("GET /api/subscribers/{id}/segments", { ...this.#path, query: { limit: 100 }, signal }),
     ]);
+    if (read < this.#shown) return;
     this.history.value = history.body.history;
     this.moreHistory.value = history.nextPage;
     this.segments.value = segments.segments;

@@ -58,7 +58,8 @@ export function TagEditor({ data, tags, isReadOnly }: { data: PersonData; tags: 
               if (!tag) return;
               void run(async () => {
                 await data.addTag(tag);
-                text.value = "";
+                // The next one can be typed already.
+                if (text.value.trim() === tag) text.value = "";
               });
             }}
           >

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { announce } from "../../announce.ts";
+import { notify } from "../../announce.ts";
 import { callTagged, url } from "../../api/client.ts";
 import type { Account } from "../../api/types.ts";
 import { Problem } from "../../components/form_dialog.tsx";
@@ -39,7 +39,6 @@ function AccountForm({
   const logo = useSignal(account.logo);
   const error = useSignal<unknown>(undefined);
   const isTooLarge = useSignal(false);
-  const isSaved = useSignal(false);
 
   async function save(): Promise<void> {
     error.value = undefined;
@@ -48,8 +47,7 @@ function AccountForm({
         body: { displayName: name.value, color: color.value, logo: logo.value },
         etag,
       });
-      isSaved.value = true;
-      announce(t("saved"));
+      notify(t("saved"));
       void load();
       onSaved();
     } catch (problem) {
@@ -124,7 +122,6 @@ function AccountForm({
         {isAdmin.value && (
           <div class="line">
             <button class="main">{t("save")}</button>
-            {isSaved.value && <small>{t("saved")}</small>}
           </div>
         )}
         <dl class="facts">

@@ -43,14 +43,15 @@ export function Sessions() {
     <>
       <header class="page-head">
         <p>{t("sessions.text")}</p>
-        <span class="space" />
-        <button type="button" onClick={() => (question.value = { type: "everywhere" })}>
-          {t("account.signOutEverywhere")}…
-        </button>
-        <button type="button" class="main" onClick={() => (question.value = { type: "link" })}>
-          <Icon name="plus" />
-          {t("link.create")}
-        </button>
+        <div class="line">
+          <button type="button" onClick={() => (question.value = { type: "everywhere" })}>
+            {t("account.signOutEverywhere")}…
+          </button>
+          <button type="button" class="main" onClick={() => (question.value = { type: "link" })}>
+            <Icon name="plus" />
+            {t("link.create")}
+          </button>
+        </div>
       </header>
       <section aria-labelledby="sessions">
         <h2 id="sessions">{t("sessions.title")}</h2>

@@ -1,7 +1,7 @@
 // Dialogs that change the selected people. Each shows the numbers of a dry run before it acts.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useId } from "preact/hooks";
+import { useId, useLayoutEffect } from "preact/hooks";
 import type { BatchAction, CustomField, Operation } from "../../api/types.ts";
 import type { Kind } from "../../components/operation_words.ts";
 import { PlanDialog } from "../../components/plan_dialog.tsx";
@@ -23,7 +23,7 @@ export function TagDialog({ kind, group, ...props }: Props & { kind: "tag" | "un
   const list = useId();
   const text = useSignal("");
   const known = useSignal<string[]>([]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     void allTags().then((tags) => (known.value = tags), () => {});
   }, []);
   const tag = text.value.trim();
@@ -204,13 +204,15 @@ function StatusNumbers({ status, dryRun, leftOut }: { status: Status; dryRun: Op
 
 /** Sets or removes the value of a custom field. */
 export function FieldDialog({ group, fields, ...props }: Props & { fields: CustomField[] }) {
-  const key = useSignal(fields[0]?.key ?? "");
+  // The fields can arrive later.
+  const chosen = useSignal("");
   const text = useSignal("");
   const removes = useSignal(false);
-  const field = fields.find((each) => each.key === key.value);
+  const field = fields.find((each) => each.key === chosen.value) ?? fields[0];
+  const key = field?.key ?? "";
   const isComplete = field !== undefined && (removes.value || text.value.trim() !== "");
   const value = removes.value ? null : valueOf(text.value, field?.dataType);
-  const action: BatchAction = { setCustomFields: { [key.value]: value } };
+  const action: BatchAction = { setCustomFields: { [key]: value } };
   const onInput = (event: { currentTarget: { value: string } }) => (text.value = event.currentTarget.value);
   return (
     <PlanDialog
@@ -231,9 +233,9 @@ export function FieldDialog({ group, fields, ...props }: Props & { fields: Custo
             {t("batch.field")}
             <select
               autofocus
-              value={key.value}
+              value={key}
               onChange={(event) => {
-                key.value = event.currentTarget.value;
+                chosen.value = event.currentTarget.value;
                 text.value = "";
               }}
             >

@@ -2,6 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 import type { Option } from "../../components/listbox.tsx";
+import { folded } from "../../texts.ts";
 import { completionOf } from "./completion.ts";
 import { fieldTitle, operatorTitle, valueTitle } from "./condition_words.ts";
 import { type FilterField, operatorsOf, quoted, written } from "./conditions.ts";
@@ -40,9 +41,9 @@ export function useCompletions(
       return ["AND", "OR"].map((word) => ({ key: word, text: word, run: () => insert(`${word} `) }));
     }
     if (completion.kind === "field") {
-      const wanted = completion.text.toLowerCase();
+      const wanted = folded(completion.text);
       return fields
-        .filter(({ name, label }) => `${name} ${label ?? ""}`.toLowerCase().includes(wanted))
+        .filter(({ name, label }) => folded(`${name} ${label ?? ""}`).includes(wanted))
         .slice(0, 12)
         .map((each) => ({
           key: each.name,

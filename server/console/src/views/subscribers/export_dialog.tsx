@@ -62,12 +62,14 @@ export function ExportDialog({
     ...fields.map((field, index): [string, string] => [own[index]!, field.label]),
   ]);
   const all = [...first, ...[...titles.keys()].filter((each) => !first.includes(each))].filter((each) => titles.has(each));
-  const chosen = useSignal([...first, ...own]);
+  // Until columns are chosen, they are those of the list and all fields, which can arrive later.
+  const picked = useSignal<string[] | null>(null);
+  const chosen = picked.value ?? [...first, ...own];
   const hasSemicolons = useSignal(hasDecimalComma());
   const isCsv = format.value !== "ndjson";
-  const columns = all.filter((each) => chosen.value.includes(each));
+  const columns = all.filter((each) => chosen.includes(each));
   // One name for all custom fields keeps the address short.
-  const joined = own.length > 1 && own.every((each) => chosen.value.includes(each) && !first.includes(each));
+  const joined = own.length > 1 && own.every((each) => chosen.includes(each) && !first.includes(each));
   const parameters = {
     format: isCsv ? "CSV" : "NDJSON",
     columns: joined ? [...columns.filter((each) => !own.includes(each)), "customFields"] : columns,
@@ -129,10 +131,10 @@ export function ExportDialog({
             <label key={each}>
               <input
                 type="checkbox"
-                checked={chosen.value.includes(each)}
+                checked={chosen.includes(each)}
                 onChange={(event) => {
-                  const others = chosen.value.filter((name) => name !== each);
-                  chosen.value = event.currentTarget.checked ? [...others, each] : others;
+                  const others = chosen.filter((name) => name !== each);
+                  picked.value = event.currentTarget.checked ? [...others, each] : others;
                 }}
               />
               <bdi class="cut" title={titles.get(each)}>
@@ -144,9 +146,9 @@ export function ExportDialog({
         <button
           type="button"
           class="link"
-          onClick={() => (chosen.value = chosen.value.length < all.length ? all : first)}
+          onClick={() => (picked.value = chosen.length < all.length ? all : first)}
         >
-          {t(chosen.value.length < all.length ? "export.allColumns" : "export.shownColumns")}
+          {t(chosen.length < all.length ? "export.allColumns" : "export.shownColumns")}
         </button>
       </fieldset>
       <Problem error={error.value} />
@@ -158,7 +160,7 @@ export function ExportDialog({
           <button
             type="button"
             class="main"
-            disabled={isBusy.value || isTooLarge || !chosen.value.length}
+            disabled={isBusy.value || isTooLarge || !chosen.length}
             aria-describedby={isTooLarge ? "too-large" : undefined}
             onClick={() => void start(selection)}
           >
@@ -167,11 +169,11 @@ export function ExportDialog({
         ) : (
           <a
             class="main button"
-            aria-disabled={chosen.value.length ? undefined : true}
+            aria-disabled={chosen.length ? undefined : true}
             href={url("/api/subscribers/export", {}, { ...searched(query), ...parameters })}
             download=""
             onClick={(event) => {
-              if (chosen.value.length) setTimeout(onClose);
+              if (chosen.length) setTimeout(onClose);
               else event.preventDefault();
             }}
           >

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../../components/icon.tsx";
 import { type Option, useListbox } from "../../components/listbox.tsx";
 import { place } from "../../components/menu.tsx";
-import { t } from "../../texts.ts";
+import { folded, t } from "../../texts.ts";
 import { fieldTitle, operatorTitle, valueTitle } from "./condition_words.ts";
 import { type Condition, type FilterField, operatorsOf, type Type, written } from "./conditions.ts";
 import { useSuggestions } from "./suggestions.ts";
@@ -64,9 +64,9 @@ export function FilterEditor({
 
 function FieldStep({ fields, onChoose }: { fields: readonly FilterField[]; onChoose: (field: FilterField) => void }) {
   const text = useSignal("");
-  const wanted = text.value.trim().toLowerCase();
+  const wanted = folded(text.value.trim());
   const options: Option[] = fields
-    .filter((field) => `${fieldTitle(field)} ${field.name}`.toLowerCase().includes(wanted))
+    .filter((field) => folded(`${fieldTitle(field)} ${field.name}`).includes(wanted))
     .map((field) => ({
       key: field.name,
       text: field.label ? <bdi>{field.label}</bdi> : fieldTitle(field),

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../../components/icon.tsx";
 import { t } from "../../texts.ts";
 import type { Column } from "./columns.tsx";
@@ -68,9 +68,9 @@ export function Grid(props: GridProps) {
     resize(isOther ? props.startRow * rowHeight : view.current.offset);
   }, [list, rowHeight]);
 
-  useEffect(() => () => clearTimeout(resting.current), [list]);
+  useLayoutEffect(() => () => clearTimeout(resting.current), [list]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const observer = new ResizeObserver(() => resize(view.current.offset));
     if (grid.current) observer.observe(grid.current);
     return () => observer.disconnect();
@@ -84,7 +84,7 @@ export function Grid(props: GridProps) {
   }, [active]);
 
   const [first, end] = view.current.rows(MORE_ROWS);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // Rows that are passed quickly are not loaded.
     const timer = setTimeout(() => list.show(first, end), list.row(first) ? 0 : 60);
     return () => clearTimeout(timer);

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "../../api/client.ts";
 import type { ErrorDetail } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
@@ -43,7 +43,8 @@ export function SearchBox({
   const sent = useRef<string>(undefined);
   const detail = filterError(error);
 
-  useEffect(() => {
+  // Before the next key, which is typed into the box.
+  useLayoutEffect(() => {
     // Typing goes on while a search for its beginning is shown.
     if (value !== sent.current) text.value = value;
     sent.current = value;
@@ -52,6 +53,8 @@ export function SearchBox({
   useLayoutEffect(() => {
     if (wantsSearch.value) input.current?.focus();
     wantsSearch.value = false;
+    // A search that waits must not change the address of another view.
+    return () => clearTimeout(typing.current);
   }, []);
 
   const completions = useCompletions(text, input, fields);

@@ -1,9 +1,10 @@
 // Values of fields that can be meant: statuses, tags, and those that people have in a custom field.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import { pages } from "../../pages.ts";
+import { folded } from "../../texts.ts";
 import { valueTitle } from "./condition_words.ts";
 import type { FilterField } from "./conditions.ts";
 import { STATUSES } from "./list.ts";
@@ -25,7 +26,7 @@ export function useSuggestions(field: FilterField | undefined, text: string): st
   const name = field?.name ?? "";
   // The server looks for values that begin with a text.
   const prefix = field?.type === "text" && field.id ? text : "";
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!field) return;
     const request = new AbortController();
     values(field, prefix, request.signal).then(
@@ -37,9 +38,9 @@ export function useSuggestions(field: FilterField | undefined, text: string): st
     return () => request.abort();
   }, [name, prefix]);
   if (!field || found.value.name !== name) return [];
-  const wanted = text.toLowerCase();
+  const wanted = folded(text);
   return found.value.values
-    .filter((each) => `${each} ${valueTitle(field, each)}`.toLowerCase().includes(wanted))
+    .filter((each) => folded(`${each} ${valueTitle(field, each)}`).includes(wanted))
     .slice(0, SHOWN);
 }
 

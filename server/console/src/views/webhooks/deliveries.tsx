@@ -170,17 +170,20 @@ export function Filter({
   options?: string[];
 }) {
   const list = options && `options-${name}`;
+  const value = address.value.query.get(name) ?? "";
   return (
     <label class="field">
       {label}
       <input
+        // A list that is read again leaves what is typed; another address replaces it.
+        key={value}
         type="search"
         autocomplete="off"
         spellcheck={false}
         placeholder={placeholder}
         pattern={pattern}
         list={list}
-        value={address.value.query.get(name) ?? ""}
+        defaultValue={value}
         onChange={(event) => {
           const field = event.currentTarget;
           if (field.validity.valid) go(withQuery({ [name]: field.value.trim() }));

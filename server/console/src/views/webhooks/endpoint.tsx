@@ -61,36 +61,37 @@ export function Endpoint({ id }: { id: string }) {
                 <bdi dir="ltr">{webhook.url}</bdi>
               </h1>
               <HealthLabel webhook={webhook} health={health} />
-              <span class="space" />
-              {canWrite.value && (
-                <button type="button" onClick={() => void run(() => test(webhook))}>
-                  {t("webhook.test")}
-                </button>
-              )}
-              {canWrite.value && (
-                <button type="button" onClick={() => (question.value = "replay")}>
-                  {t("replay.verb")}…
-                </button>
-              )}
-              <Menu label={<Icon name="more" />} title={t("actions.more")} class="plain">
-                <a href={href(`/webhooks/tail?webhook=${id}`)}>{t("tail.title")}</a>
+              <div class="line">
                 {canWrite.value && (
-                  <>
-                    <button type="button" onClick={() => (question.value = "edit")}>
-                      {t("webhook.edit")}…
-                    </button>
-                    <button type="button" onClick={() => void run(() => enable(webhook))}>
-                      {t(webhook.enabled ? "webhook.disable" : "webhook.enable")}
-                    </button>
-                    <button type="button" onClick={() => (question.value = "rotate")}>
-                      {t("rotate.title")}…
-                    </button>
-                    <button type="button" class="danger" onClick={() => (question.value = "delete")}>
-                      {t("webhook.delete")}…
-                    </button>
-                  </>
+                  <button type="button" onClick={() => void run(() => test(webhook))}>
+                    {t("webhook.test")}
+                  </button>
                 )}
-              </Menu>
+                {canWrite.value && (
+                  <button type="button" onClick={() => (question.value = "replay")}>
+                    {t("replay.verb")}…
+                  </button>
+                )}
+                <Menu label={<Icon name="more" />} title={t("actions.more")} class="plain">
+                  <a href={href(`/webhooks/tail?webhook=${id}`)}>{t("tail.title")}</a>
+                  {canWrite.value && (
+                    <>
+                      <button type="button" onClick={() => (question.value = "edit")}>
+                        {t("webhook.edit")}…
+                      </button>
+                      <button type="button" onClick={() => void run(() => enable(webhook))}>
+                        {t(webhook.enabled ? "webhook.disable" : "webhook.enable")}
+                      </button>
+                      <button type="button" onClick={() => (question.value = "rotate")}>
+                        {t("rotate.title")}…
+                      </button>
+                      <button type="button" class="danger" onClick={() => (question.value = "delete")}>
+                        {t("webhook.delete")}…
+                      </button>
+                    </>
+                  )}
+                </Menu>
+              </div>
             </header>
             {webhook.description && (
               <p class="hint" dir="auto">

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { callStream } from "../../api/client.ts";
 import type { TailWebhookDeliveriesResponse, Webhook } from "../../api/types.ts";
 import { announce } from "../../announce.ts";
@@ -24,17 +24,19 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
   const state = useSignal<"live" | "lost" | "elsewhere">("lost");
   const urls = new Map(webhooks.map((webhook) => [webhook.id, webhook.url]));
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     async function follow(signal: AbortSignal): Promise<void> {
       signal.addEventListener("abort", () => (state.value = "elsewhere"));
       while (!signal.aborted) {
         try {
-          state.value = "live";
-          problem.value = "";
           const request = { query: { webhookId }, signal };
           await callStream<TailWebhookDeliveriesResponse>(
             "GET /api/webhook-deliveries/tail",
             request,
+            () => {
+              state.value = "live";
+              problem.value = "";
+            },
             (record) => {
               const list = isPaused.peek() ? held : attempts;
               list.value = [record, ...list.peek()].slice(0, SHOWN);
