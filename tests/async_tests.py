@@ -1,4 +1,4 @@
-"""Runs tests that are coroutines. Packages that have some import the hook in their conftest.py."""
+"""Runs tests that are coroutines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import uvloop
 
 # Seconds after which a test fails.
-TIMEOUT = 60
+TIMEOUT = 300
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -28,6 +28,7 @@ from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.actors import Actor, ActorType
 
 from . import fork_server, reaper
+from .async_tests import pytest_pyfunc_call  # noqa: F401 - a hook
 from .citus import cluster
 from .features.webhooks.receiver import Receiver, listening
 from .front_selection import FRONTS, pytest_collection_modifyitems  # noqa: F401 - a hook

@@ -88,7 +88,7 @@ def test_cancellation_is_raised_after_a_shielded_write(times: int) -> None:
     assert asyncio.run(scenario()) == []
 
 
-def test_failed_import_leaves_no_reader_running() -> None:
+async def test_failed_import_leaves_no_reader_running() -> None:
     ended: list[bool] = []
     both = pb.ImportSubscribersRequest(
         subscribers=[pb.ImportSubscriber(email="ada@example.com")], lines=[CsvLine(cells=["email"])]
@@ -101,15 +101,12 @@ def test_failed_import_leaves_no_reader_running() -> None:
         finally:
             ended.append(True)
 
-    async def scenario() -> None:
-        by = Actor(ActorType.API_KEY, "a key")
-        caller.enter(Caller("an account", by, "admin", email_verified=True))
-        nothing: Any = None
-        filters = FilterExpressions(nothing, nothing, nothing)
-        arguments: Any = [nothing, nothing, nothing, nothing, filters, nothing, nothing]
-        service = Subscribers(*arguments)
-        with pytest.raises(ValidationError):
-            await anext(service.ImportSubscribers(requests(), None))
-        assert ended == [True]
-
-    asyncio.run(scenario())
+    by = Actor(ActorType.API_KEY, "a key")
+    caller.enter(Caller("an account", by, "admin", email_verified=True))
+    nothing: Any = None
+    filters = FilterExpressions(nothing, nothing, nothing)
+    arguments: Any = [nothing, nothing, nothing, nothing, filters, nothing, nothing]
+    service = Subscribers(*arguments)
+    with pytest.raises(ValidationError):
+        await anext(service.ImportSubscribers(requests(), None))
+    assert ended == [True]

@@ -19,7 +19,6 @@ from rosterd.server.storage.executor.batch_executor import BatchExecutor
 from rosterd.server.storage.executor.work_item import GroupLimit, GroupLimits, WorkItem
 from rosterd.server.storage.executor.work_time import measured
 
-from ..cases import each
 from .opened import run_loop_iterations
 
 Work = Callable[[], Any]
@@ -94,40 +93,34 @@ def fail() -> None:
     raise ValueError("own words")
 
 
-def test_item_cancelled_before_it_is_claimed_has_no_effect() -> None:
+async def test_item_cancelled_before_it_is_claimed_has_no_effect() -> None:
     recorder, done = Recorder(), []
 
-    async def scenario() -> None:
-        async with recorder.executor() as executor:
-            gate = Gate()
-            first = await gate.hold(executor)
-            gone, stays = await queue(
-                executor, lambda: done.append("gone"), lambda: done.append("stays")
-            )
-            gone.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await gone
-            gate.open()
-            await asyncio.gather(first, stays)
-
-    asyncio.run(scenario())
+    async with recorder.executor() as executor:
+        gate = Gate()
+        first = await gate.hold(executor)
+        gone, stays = await queue(
+            executor, lambda: done.append("gone"), lambda: done.append("stays")
+        )
+        gone.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+        gate.open()
+        await asyncio.gather(first, stays)
     assert done == ["stays"]
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_caller_cancelled_after_the_claim_waits_for_the_outcome(times: int) -> None:
-    async def scenario() -> Any:
-        async with Recorder().executor() as executor:
-            gate = Gate()
-            task = await gate.hold(executor)
-            for _ in range(times):
-                task.cancel()
-                await run_loop_iterations()
-                assert not task.done()
-            gate.open()
-            return await task
-
-    assert asyncio.run(scenario()) == "through"
+async def test_caller_cancelled_after_the_claim_waits_for_the_outcome(times: int) -> None:
+    async with Recorder().executor() as executor:
+        gate = Gate()
+        task = await gate.hold(executor)
+        for _ in range(times):
+            task.cancel()
+            await run_loop_iterations()
+            assert not task.done()
+        gate.open()
+        assert await task == "through"
 
 
 async def cancelled_caller(*, after_settling: bool, abandons: bool = False) -> Any:
@@ -156,20 +149,20 @@ when = pytest.mark.parametrize("after_settling", [False, True], ids=["before", "
 
 
 @when
-def test_caller_cancelled_as_its_outcome_arrives_receives_the_outcome(after_settling: bool) -> None:
-    assert asyncio.run(cancelled_caller(after_settling=after_settling)) == "through"
+async def test_caller_cancelled_as_its_outcome_arrives_receives_it(after_settling: bool) -> None:
+    assert await cancelled_caller(after_settling=after_settling) == "through"
 
 
 @when
-def test_caller_of_an_abandoning_executor_is_cancelled_as_its_outcome_arrives(
+async def test_caller_of_an_abandoning_executor_is_cancelled_as_its_outcome_arrives(
     after_settling: bool,
 ) -> None:
     # The caller is canceled and does not wait forever.
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(cancelled_caller(after_settling=after_settling, abandons=True))
+        await cancelled_caller(after_settling=after_settling, abandons=True)
 
 
-def test_abandoned_work_costs_the_time_since_it_was_claimed() -> None:
+async def test_abandoned_work_costs_the_time_since_it_was_claimed() -> None:
     async def abandoned(executor: BatchExecutor[Work], gate: Gate, *, claimed: bool) -> float:
         with measured() as cost:
             task = asyncio.create_task(executor.run(gate))
@@ -181,67 +174,55 @@ def test_abandoned_work_costs_the_time_since_it_was_claimed() -> None:
                 await task
         return cost.cpu_seconds
 
-    async def scenario() -> None:
-        async with Recorder().executor(abandons=True) as executor:
-            running, waiting = Gate(), Gate()
-            assert await abandoned(executor, running, claimed=True) >= 0.05
-            assert await abandoned(executor, waiting, claimed=False) == 0
-            running.open()
-
-    asyncio.run(scenario())
+    async with Recorder().executor(abandons=True) as executor:
+        running, waiting = Gate(), Gate()
+        assert await abandoned(executor, running, claimed=True) >= 0.05
+        assert await abandoned(executor, waiting, claimed=False) == 0
+        running.open()
 
 
-def test_full_queue_rejects_calls_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_full_queue_rejects_calls_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executors, "MAX_WAITING", 2)
 
-    async def scenario() -> None:
-        async with Recorder().executor() as executor:
-            gate = Gate()
-            first = await gate.hold(executor)
-            waiting = await queue(executor, lambda: 1, lambda: 2)
-            with pytest.raises(Overloaded):
-                await executor.run(lambda: 3)
-            gate.open()
-            assert await asyncio.gather(first, *waiting) == ["through", 1, 2]
-            assert await executor.run(lambda: 4) == 4
-
-    asyncio.run(scenario())
+    async with Recorder().executor() as executor:
+        gate = Gate()
+        first = await gate.hold(executor)
+        waiting = await queue(executor, lambda: 1, lambda: 2)
+        with pytest.raises(Overloaded):
+            await executor.run(lambda: 3)
+        gate.open()
+        assert await asyncio.gather(first, *waiting) == ["through", 1, 2]
+        assert await executor.run(lambda: 4) == 4
 
 
-def test_close_runs_the_queued_items_first() -> None:
+async def test_close_runs_the_queued_items_first() -> None:
     recorder = Recorder()
 
-    async def scenario() -> list[Any]:
-        async with recorder.executor() as executor:
-            gate = Gate()
-            first = await gate.hold(executor)
-            waiting = await queue(executor, *[lambda: recorder.events.append("job")] * 3)
-            closing = asyncio.create_task(executor.close())
-            await run_loop_iterations()
-            with pytest.raises(Unavailable):
-                await executor.run(lambda: None)
-            gate.open()
-            await closing
-            return [task.done() for task in (first, *waiting)]
-
-    assert asyncio.run(scenario()) == [True] * 4
+    async with recorder.executor() as executor:
+        gate = Gate()
+        first = await gate.hold(executor)
+        waiting = await queue(executor, *[lambda: recorder.events.append("job")] * 3)
+        closing = asyncio.create_task(executor.close())
+        await run_loop_iterations()
+        with pytest.raises(Unavailable):
+            await executor.run(lambda: None)
+        gate.open()
+        await closing
+        assert all(task.done() for task in (first, *waiting))
     assert recorder.events == ["start", "job", "job", "job", "stop"]
 
 
-def test_queue_timeout_rejects_an_item_without_effect() -> None:
+async def test_queue_timeout_rejects_an_item_without_effect() -> None:
     recorder, done = Recorder(), []
 
-    async def scenario() -> None:
-        async with recorder.executor(queue_timeout=0.01) as executor:
-            gate = Gate()
-            first = await gate.hold(executor)
-            with pytest.raises(Unavailable):
-                await executor.run(partial(done.append, "late"))
-            gate.open()
-            # The wait for an item that has started has no limit.
-            assert await first == "through"
-
-    asyncio.run(scenario())
+    async with recorder.executor(queue_timeout=0.01) as executor:
+        gate = Gate()
+        first = await gate.hold(executor)
+        with pytest.raises(Unavailable):
+            await executor.run(partial(done.append, "late"))
+        gate.open()
+        # The wait for an item that has started has no limit.
+        assert await first == "through"
     assert done == []
 
 
@@ -264,92 +245,80 @@ async def queue_slow_items(executor: BatchExecutor[Work], gate: Gate) -> list[as
     return [await gate.hold(executor), *await queue(executor, *[lambda: "queued"] * 5)]
 
 
-def test_call_with_a_deadline_before_the_estimated_start_is_rejected_immediately() -> None:
-    async def scenario() -> None:
-        async with Recorder().executor() as executor:
-            gate = Gate()
-            waiting = await queue_slow_items(executor, gate)
-            with pytest.raises(Overloaded) as refused:
-                await run_with_deadline(executor, 0.3, lambda: "late")
-            assert refused.value.retry_after == pytest.approx(0.5, rel=0.2)
-            in_time = run_with_deadline(executor, 30, lambda: "in time")
-            await run_loop_iterations()
-            gate.open()
-            assert await in_time == "in time"
-            await asyncio.gather(*waiting)
-
-    asyncio.run(scenario())
+async def test_call_with_a_deadline_before_the_estimated_start_is_rejected_immediately() -> None:
+    async with Recorder().executor() as executor:
+        gate = Gate()
+        waiting = await queue_slow_items(executor, gate)
+        with pytest.raises(Overloaded) as refused:
+            await run_with_deadline(executor, 0.3, lambda: "late")
+        assert refused.value.retry_after == pytest.approx(0.5, rel=0.2)
+        in_time = run_with_deadline(executor, 30, lambda: "in time")
+        await run_loop_iterations()
+        gate.open()
+        assert await in_time == "in time"
+        await asyncio.gather(*waiting)
 
 
-def test_queue_of_an_account_does_not_reject_calls_of_others_while_threads_are_idle() -> None:
-    async def scenario() -> None:
-        account, other = (GroupLimit("account", 1),), (GroupLimit("other", 1),)
-        async with Recorder().executor(threads=2, fair=True) as executor:
-            gate = Gate()
-            held = asyncio.create_task(executor.run(gate, account))
-            assert await asyncio.to_thread(gate._reached.wait, TIMEOUT)
-            for _ in range(1_000):
-                executor._queue_delays[account].done(1, time.monotonic() - 0.1)
-            waiting = [asyncio.create_task(executor.run(int, account)) for _ in range(50)]
-            await run_loop_iterations()
+async def test_queue_of_an_account_does_not_reject_calls_of_others_while_threads_are_idle() -> None:
+    account, other = (GroupLimit("account", 1),), (GroupLimit("other", 1),)
+    async with Recorder().executor(threads=2, fair=True) as executor:
+        gate = Gate()
+        held = asyncio.create_task(executor.run(gate, account))
+        assert await asyncio.to_thread(gate._reached.wait, TIMEOUT)
+        for _ in range(1_000):
+            executor._queue_delays[account].done(1, time.monotonic() - 0.1)
+        waiting = [asyncio.create_task(executor.run(int, account)) for _ in range(50)]
+        await run_loop_iterations()
 
-            assert await run_with_deadline(executor, 0.5, int, other) == 0
-            with pytest.raises(Overloaded):
-                await run_with_deadline(executor, 0.5, int, account)
-            assert executor._queue_delays.keys() == {(), account}
+        assert await run_with_deadline(executor, 0.5, int, other) == 0
+        with pytest.raises(Overloaded):
+            await run_with_deadline(executor, 0.5, int, account)
+        assert executor._queue_delays.keys() == {(), account}
 
-            gate.open()
-            await asyncio.gather(held, *waiting)
-            assert executor._queue_delays.keys() == {()}
-
-    asyncio.run(scenario())
+        gate.open()
+        await asyncio.gather(held, *waiting)
+        assert executor._queue_delays.keys() == {()}
 
 
-@each("limits", ((), (GroupLimit("account", 1),)))
-def test_canceled_calls_do_not_count_in_the_queue(limits: GroupLimits) -> None:
-    async def scenario() -> None:
-        async with Recorder().executor(fair=bool(limits)) as executor:
-            gate = Gate()
-            held = asyncio.create_task(executor.run(gate, limits))
-            assert await asyncio.to_thread(gate._reached.wait, TIMEOUT)
-            for _ in range(1_000):
-                executor._queue_delays[limits].done(1, time.monotonic() - 0.1)
-            waiting = [asyncio.create_task(executor.run(int, limits)) for _ in range(50)]
-            await run_loop_iterations()
-            assert executor.waiting == 50
-            for task in waiting[1:]:
-                task.cancel()
-            await run_loop_iterations()
+@pytest.mark.parametrize("limits", [(), (GroupLimit("account", 1),)])
+async def test_canceled_calls_do_not_count_in_the_queue(limits: GroupLimits) -> None:
+    async with Recorder().executor(fair=bool(limits)) as executor:
+        gate = Gate()
+        held = asyncio.create_task(executor.run(gate, limits))
+        assert await asyncio.to_thread(gate._reached.wait, TIMEOUT)
+        for _ in range(1_000):
+            executor._queue_delays[limits].done(1, time.monotonic() - 0.1)
+        waiting = [asyncio.create_task(executor.run(int, limits)) for _ in range(50)]
+        await run_loop_iterations()
+        assert executor.waiting == 50
+        for task in waiting[1:]:
+            task.cancel()
+        await run_loop_iterations()
 
-            assert executor.waiting == 1
-            in_time = run_with_deadline(executor, 0.5, int, limits)
-            await run_loop_iterations()
-            assert not in_time.done()
-            gate.open()
-            await asyncio.gather(held, waiting[0], in_time)
-
-    asyncio.run(scenario())
+        assert executor.waiting == 1
+        in_time = run_with_deadline(executor, 0.5, int, limits)
+        await run_loop_iterations()
+        assert not in_time.done()
+        gate.open()
+        await asyncio.gather(held, waiting[0], in_time)
 
 
-def test_cancelled_open_stops_the_started_threads() -> None:
-    async def main() -> list[str]:
-        events: list[str] = []
-        begun, gate = asyncio.Event(), threading.Event()
-        loop = asyncio.get_running_loop()
+async def test_cancelled_open_stops_the_started_threads() -> None:
+    events: list[str] = []
+    begun, gate = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
 
-        def begin() -> None:
-            loop.call_soon_threadsafe(begun.set)
-            gate.wait()
+    def begin() -> None:
+        loop.call_soon_threadsafe(begun.set)
+        gate.wait()
 
-        executor: BatchExecutor[Work] = BatchExecutor(
-            "test", start=begin, run_batch=lambda _: None, stop=lambda: events.append("stop")
-        )
-        opening = asyncio.create_task(executor.open())
-        await begun.wait()
-        opening.cancel()
-        gate.set()
-        with pytest.raises(asyncio.CancelledError):
-            await opening
-        return events
-
-    assert asyncio.run(main()) == ["stop"]
+    executor: BatchExecutor[Work] = BatchExecutor(
+        "test", start=begin, run_batch=lambda _: None, stop=lambda: events.append("stop")
+    )
+    opening = asyncio.create_task(executor.open())
+    await begun.wait()
+    opening.cancel()
+    gate.set()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    assert events == ["stop"]

@@ -78,45 +78,39 @@ async def until_ended(database: SqliteDatabase, account: str) -> store.Operation
     return row
 
 
-def test_accounts_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_accounts_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "FIRST_STEP", 5)
     monkeypatch.setattr(runner, "MAX_STEP", 5)
     monkeypatch.setattr(runner, "MIN_STEP", 5)
     steps = RecordedSteps()
 
-    async def run() -> None:
-        async with opened(tmp_path) as database:
-            operations = OperationRunner(database, steps)
-            operations.notify([OURS, THEIRS])
-            async with operations.running():
-                await until_ended(database, THEIRS)
-                row = await until_ended(database, OURS)
-            assert (row.state, row.processed) == (State.SUCCEEDED, 50)
-            assert operations.processed == 51
-
-    asyncio.run(run())
+    async with opened(tmp_path) as database:
+        operations = OperationRunner(database, steps)
+        operations.notify([OURS, THEIRS])
+        async with operations.running():
+            await until_ended(database, THEIRS)
+            row = await until_ended(database, OURS)
+        assert (row.state, row.processed) == (State.SUCCEEDED, 50)
+        assert operations.processed == 51
 
     assert steps.accounts == [OURS, THEIRS, *[OURS] * 9]
 
 
-def test_metric_counts_what_a_canceled_operation_has_processed(
+async def test_metric_counts_what_a_canceled_operation_has_processed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "FIRST_STEP", 20)
     monkeypatch.setattr(runner, "MAX_STEP", 20)
 
-    async def run() -> None:
-        async with opened(tmp_path) as database:
-            (other,) = await database.read(partial(store.running, THEIRS))
-            await database.write(partial(store.cancel, THEIRS, other.id))
-            operations = OperationRunner(database, RecordedSteps(canceled_at=2), poll_seconds=60.0)
-            operations.notify([OURS])
-            async with operations.running():
-                row = await until_ended(database, OURS)
-            assert (row.state, row.processed) == (State.CANCELLED, 20)
-            assert operations.processed == 20
-
-    asyncio.run(run())
+    async with opened(tmp_path) as database:
+        (other,) = await database.read(partial(store.running, THEIRS))
+        await database.write(partial(store.cancel, THEIRS, other.id))
+        operations = OperationRunner(database, RecordedSteps(canceled_at=2), poll_seconds=60.0)
+        operations.notify([OURS])
+        async with operations.running():
+            row = await until_ended(database, OURS)
+        assert (row.state, row.processed) == (State.CANCELLED, 20)
+        assert operations.processed == 20
 
 
 @pytest.mark.parametrize(
@@ -130,7 +124,7 @@ def test_metric_counts_what_a_canceled_operation_has_processed(
         (0, 0.0, True, runner.MAX_PAUSE_FACTOR),
     ],
 )
-def test_pauses_are_longer_the_later_the_event_loop_resumes_the_runner(
+async def test_pauses_are_longer_the_later_the_event_loop_resumes_the_runner(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     calls: int,
@@ -139,7 +133,6 @@ def test_pauses_are_longer_the_later_the_event_loop_resumes_the_runner(
     factor: float,
 ) -> None:
     now, pauses = 1.0, list[float]()
-    database: Any = None
 
     async def sleep(seconds: float) -> None:
         nonlocal now
@@ -148,24 +141,20 @@ def test_pauses_are_longer_the_later_the_event_loop_resumes_the_runner(
         for _ in range(calls):
             await database.read(partial(store.running, THEIRS))
 
-    async def run() -> None:
-        nonlocal database
-        async with opened(tmp_path) as database:
-            steps = Steps(SUPPRESSIONS, ReplayStore())
-            operations = OperationRunner(database, steps, others_serve=others_serve)
-            with monkeypatch.context() as patched:
-                patched.setattr(asyncio, "sleep", sleep)
-                patched.setattr(runner, "time", SimpleNamespace(monotonic=lambda: now))
-                for _ in range(100):
-                    await operations._pause(0.01)
-
-    asyncio.run(run())
+    async with opened(tmp_path) as database:
+        steps = Steps(SUPPRESSIONS, ReplayStore())
+        operations = OperationRunner(database, steps, others_serve=others_serve)
+        with monkeypatch.context() as patched:
+            patched.setattr(asyncio, "sleep", sleep)
+            patched.setattr(runner, "time", SimpleNamespace(monotonic=lambda: now))
+            for _ in range(100):
+                await operations._pause(0.01)
 
     assert pauses[-1] == pytest.approx(factor * 0.01, rel=0.01)
 
 
 @pytest.mark.parametrize(("has_calls", "sizes"), [(False, [5, 10, 20, 15]), (True, [5, 10, 2, 2])])
-def test_steps_are_shorter_while_calls_use_the_database(
+async def test_steps_are_shorter_while_calls_use_the_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_calls: bool, sizes: list[int]
 ) -> None:
     monkeypatch.setattr(runner, "FIRST_STEP", 5)
@@ -175,40 +164,34 @@ def test_steps_are_shorter_while_calls_use_the_database(
     monkeypatch.setattr(runner, "BUSY_STEP_SECONDS", 0.0)
     steps, sleep = RecordedSteps(), asyncio.sleep
 
-    async def run() -> None:
-        async with opened(tmp_path) as database:
+    async with opened(tmp_path) as database:
 
-            async def recorded(seconds: float) -> None:
-                if seconds != runner.POLL_SECONDS and has_calls:
-                    for _ in range(runner.BUSY_TRANSACTIONS):
-                        await database.read(partial(store.running, THEIRS))
-                await sleep(seconds)
+        async def recorded(seconds: float) -> None:
+            if seconds != runner.POLL_SECONDS and has_calls:
+                for _ in range(runner.BUSY_TRANSACTIONS):
+                    await database.read(partial(store.running, THEIRS))
+            await sleep(seconds)
 
-            operations = OperationRunner(database, steps)
-            operations.notify([OURS])
-            monkeypatch.setattr(asyncio, "sleep", recorded)
-            async with operations.running():
-                while operations.processed < 50:
-                    await sleep(0.001)
-
-    asyncio.run(run())
+        operations = OperationRunner(database, steps)
+        operations.notify([OURS])
+        monkeypatch.setattr(asyncio, "sleep", recorded)
+        async with operations.running():
+            while operations.processed < 50:
+                await sleep(0.001)
 
     assert steps.sizes[:4] == sizes
 
 
-def test_a_failed_step_is_repeated(tmp_path: Path) -> None:
+async def test_a_failed_step_is_repeated(tmp_path: Path) -> None:
     steps = RecordedSteps(failing=2)
 
-    async def run() -> None:
-        async with opened(tmp_path) as database:
-            async with OperationRunner(database, steps, poll_seconds=0.01).running():
-                row = await until_ended(database, OURS)
-            assert (row.state, row.processed) == (State.SUCCEEDED, 50)
-
-    asyncio.run(run())
+    async with opened(tmp_path) as database:
+        async with OperationRunner(database, steps, poll_seconds=0.01).running():
+            row = await until_ended(database, OURS)
+        assert (row.state, row.processed) == (State.SUCCEEDED, 50)
 
 
-def test_operations_that_wait_do_not_keep_those_of_other_accounts_from_running(
+async def test_operations_that_wait_do_not_keep_those_of_other_accounts_from_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "POLL_LIMIT", 1)
@@ -218,17 +201,14 @@ def test_operations_that_wait_do_not_keep_those_of_other_accounts_from_running(
         def select_next(self, account_id: str, *others: Any) -> Selection | None:
             return None if account_id == waiting else super().select_next(account_id, *others)
 
-    async def run() -> None:
-        async with opened(tmp_path) as database:
-            async with OperationRunner(database, Waiting(), poll_seconds=0.01).running():
-                async with asyncio.timeout(PATIENCE):
-                    row = await until_ended(database, running)
-            assert row.state == State.SUCCEEDED
-
-    asyncio.run(run())
+    async with opened(tmp_path) as database:
+        async with OperationRunner(database, Waiting(), poll_seconds=0.01).running():
+            async with asyncio.timeout(PATIENCE):
+                row = await until_ended(database, running)
+        assert row.state == State.SUCCEEDED
 
 
-def test_a_new_runner_continues_at_once_after_a_stop(
+async def test_a_new_runner_continues_at_once_after_a_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The lock on the file excludes other processes, so that a lease means nothing.
@@ -240,23 +220,20 @@ def test_a_new_runner_continues_at_once_after_a_stop(
     monkeypatch.setattr(runner, "MIN_STEP", 5)
     steps = RecordedSteps()
 
-    async def run() -> None:
-        async with opened(tmp_path) as database:
-            first = OperationRunner(database, steps)
-            async with first.running():
-                while len(steps.accounts) < 3:  # noqa: ASYNC110
-                    await asyncio.sleep(0.001)
-            assert 0 < first.processed < 51
-            async with asyncio.timeout(PATIENCE), OperationRunner(database, steps).running():
-                row = await until_ended(database, OURS)
-                await until_ended(database, THEIRS)
-            assert (row.state, row.processed) == (State.SUCCEEDED, 50)
-
-    asyncio.run(run())
+    async with opened(tmp_path) as database:
+        first = OperationRunner(database, steps)
+        async with first.running():
+            while len(steps.accounts) < 3:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+        assert 0 < first.processed < 51
+        async with asyncio.timeout(PATIENCE), OperationRunner(database, steps).running():
+            row = await until_ended(database, OURS)
+            await until_ended(database, THEIRS)
+        assert (row.state, row.processed) == (State.SUCCEEDED, 50)
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(60.0, [10] * 6), (-1.0, [10, 40, 160])])
-def test_more_subscribers_are_selected_after_a_slow_selection(
+async def test_more_subscribers_are_selected_after_a_slow_selection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, expected: list[int]
 ) -> None:
     limits: list[int] = []
@@ -275,14 +252,11 @@ def test_more_subscribers_are_selected_after_a_slow_selection(
     monkeypatch.setattr(runner, "MAX_SELECTED", 160)
     monkeypatch.setattr(runner, "MAX_STEP", 10)
 
-    async def run() -> None:
-        async with opened(tmp_path) as database:
-            operations = OperationRunner(database, steps, poll_seconds=60.0)
-            operations.notify([OURS])
-            async with operations.running():
-                await until_ended(database, OURS)
-
-    asyncio.run(run())
+    async with opened(tmp_path) as database:
+        operations = OperationRunner(database, steps, poll_seconds=60.0)
+        operations.notify([OURS])
+        async with operations.running():
+            await until_ended(database, OURS)
 
     assert limits[: len(expected)] == expected
 
@@ -295,7 +269,7 @@ def test_more_subscribers_are_selected_after_a_slow_selection(
         ("email:*", 0, State.FAILED, 0),
     ],
 )
-def test_a_selection_that_times_out_continues_among_fewer_subscribers_or_ends_the_operation(
+async def test_a_selection_that_times_out_continues_among_fewer_subscribers_or_ends_the_operation(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     text: str,
@@ -316,16 +290,13 @@ def test_a_selection_that_times_out_continues_among_fewer_subscribers_or_ends_th
     monkeypatch.setattr(runner, "MIN_SPAN", 10)
     batch = TAG._replace(texts=[text])
 
-    async def run() -> None:
-        async with opened(tmp_path) as database:
-            (first,) = await database.read(partial(store.running, OURS))
-            await database.write(partial(store.cancel, OURS, first.id))
-            await database.write(partial(store.create, OURS, batch, None, 50))
-            operations = OperationRunner(database, steps, poll_seconds=0.01)
-            async with asyncio.timeout(PATIENCE), operations.running():
-                row = await until_ended(database, OURS)
-        assert (row.state, row.processed) == (state, processed)
-        late = {"reason": "DEADLINE_EXCEEDED", "total": 50, "examples": []}
-        assert row.failures.as_json() == ([late] if state is State.FAILED else [])
-
-    asyncio.run(run())
+    async with opened(tmp_path) as database:
+        (first,) = await database.read(partial(store.running, OURS))
+        await database.write(partial(store.cancel, OURS, first.id))
+        await database.write(partial(store.create, OURS, batch, None, 50))
+        operations = OperationRunner(database, steps, poll_seconds=0.01)
+        async with asyncio.timeout(PATIENCE), operations.running():
+            row = await until_ended(database, OURS)
+    assert (row.state, row.processed) == (state, processed)
+    late = {"reason": "DEADLINE_EXCEEDED", "total": 50, "examples": []}
+    assert row.failures.as_json() == ([late] if state is State.FAILED else [])

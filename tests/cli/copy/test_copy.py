@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 from collections import Counter
@@ -52,23 +51,20 @@ def test_copy_to_postgres_and_back_is_equal(databases: Databases, source: str) -
     }
 
 
-def test_copy_sends_the_pending_deliveries_of_the_source(
+async def test_copy_sends_the_pending_deliveries_of_the_source(
     databases: Databases, receiver: Receiver
 ) -> None:
     source, target = databases.new("sqlite"), databases.new("postgres")
     change(source, lambda tx: create_everything(tx, 0, receiver.url))
     copy(source, target)
 
-    async def run() -> None:
-        # The lease of the source has expired by then.
-        clock = TestClock(system_clock() + LEASE_DURATION)
-        async with running_worker(Location(target, clock)) as worker:
-            await worker.wait_for_rows(
-                Delivery,
-                lambda items: [row["status"] for row in items] == [DeliveryState.SUCCEEDED] * 7,
-            )
-
-    asyncio.run(run())
+    # The lease of the source has expired by then.
+    clock = TestClock(system_clock() + LEASE_DURATION)
+    async with running_worker(Location(target, clock)) as worker:
+        await worker.wait_for_rows(
+            Delivery,
+            lambda items: [row["status"] for row in items] == [DeliveryState.SUCCEEDED] * 7,
+        )
 
     names = Counter(
         request.verified(secret)["data"]["tag"]["name"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ...async_tests import pytest_pyfunc_call  # noqa: F401 - a hook
 from ...citus.cluster import Cluster
 from ...postgres import Postgres
 from .worker import Location
