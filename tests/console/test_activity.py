@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from ..behavior.helpers import keep_operations_waiting
 from ..conftest import Account
@@ -309,6 +309,32 @@ def test_reader_can_stop_an_export(person: Person) -> None:
         page.get_by_role("row").get_by_role("button", name="Stop").click()
 
     assert canceled.value.ok
+
+
+def test_page_that_was_added_stays_when_the_list_is_read_again(person: Person) -> None:
+    page, account = person.page, person.account
+    create_people(account, 1)
+    first, second = (run(account, filter=ALL, action={"addTags": [tag]}) for tag in "ab")
+    running = {**first, "state": "RUNNING", "done": False}
+    person.sign_in()
+
+    def respond(route: Route) -> None:
+        is_first = "pageToken" not in route.request.url
+        more = {"Link": '</api/operations?pageToken=x>; rel="next"'} if is_first else {}
+        route.fulfill(json={"operations": [running if is_first else second]}, headers=more)
+
+    page.route("**/api/operations?*", respond)
+    person.open("/activity")
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(1)
+
+    # A list with a running operation is read again every two seconds.
+    with page.expect_response(re.compile("/api/operations[?]limit=50$")):
+        page.get_by_role("button", name="Show more").click()
+
+    expect(rows).to_have_count(2)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    expect(rows).to_have_count(2)
 
 
 def test_activity_is_accessible(person: Person, receiver: Receiver) -> None:
