@@ -508,7 +508,7 @@ def test_legend_explains_statuses_and_who_may_be_mailed(person: Person) -> None:
     page.get_by_role("button", name="Was die Status bedeuten").click()
 
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("Nur bestätigte Personen dürfen Mails erhalten.")
+    expect(dialog).to_contain_text("Nur bestätigte Personen dürfen E-Mails erhalten.")
     expect(dialog.get_by_role("term")).to_have_text(
         ["Bestätigt", "Unbestätigt", "Abgemeldet", "Unzustellbar", "Beschwerde"]
     )
