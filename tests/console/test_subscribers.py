@@ -43,7 +43,7 @@ def search(person: Person, text: str) -> None:
 
 
 def hold_answers(person: Person, part: str) -> None:
-    """Holds the answers to requests with a part of a URL until `release()` is called in the page."""
+    """Holds the answers to requests with a part of a URL until the page calls `release()`."""
     person.page.add_init_script(
         f"""{{
           const send = window.fetch;
