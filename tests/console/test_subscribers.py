@@ -43,7 +43,7 @@ def search(person: Person, text: str) -> None:
 
 
 def hold_answers(person: Person, part: str) -> None:
-    """Holds the answers to requests with a part of a URL until `release()` is called."""
+    """Holds the answers to requests with a part of a URL until the page calls `release()`."""
     person.page.add_init_script(
         f"""{{
           const send = window.fetch;
@@ -526,7 +526,7 @@ def test_legend_explains_statuses_and_who_may_be_mailed(person: Person) -> None:
     page.get_by_role("button", name="Was die Status bedeuten").click()
 
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("Nur bestätigte Personen dürfen Mails erhalten.")
+    expect(dialog).to_contain_text("Nur bestätigte Personen dürfen E-Mails erhalten.")
     expect(dialog.get_by_role("term")).to_have_text(
         ["Bestätigt", "Unbestätigt", "Abgemeldet", "Unzustellbar", "Beschwerde"]
     )

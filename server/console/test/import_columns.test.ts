@@ -71,7 +71,9 @@ test("a date whose order is not certain stays text", () => {
   assert.deepEqual(typeOf(dates("2024-12-31"), {}), { dataType: "DATE" });
   assert.deepEqual(typeOf(dates("01.02.2024", "31.12.2024"), {}), { dataType: "DATE", order: "DMY" });
   assert.deepEqual(typeOf(dates("12/31/2024"), {}), { dataType: "DATE", order: "MDY" });
-  assert.deepEqual(typeOf(dates("01.02.2024"), {}), { dataType: "TEXT" });
+  assert.deepEqual(typeOf(dates("01.02.2024"), {}), { dataType: "DATE", order: "DMY" });
+  assert.deepEqual(typeOf(dates("01/02/2024"), {}), { dataType: "TEXT" });
+  assert.deepEqual(typeOf(dates("01.02.2024", "12/31/2024"), {}), { dataType: "TEXT" });
   assert.deepEqual(typeOf(dates("01.02.2024"), { dateFormat: "DMY" }), { dataType: "DATE" });
 });
 
