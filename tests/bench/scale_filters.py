@@ -120,6 +120,7 @@ CASES: dict[str, Case] = {
     "export of q (100 %)": Case({"q": "ada"}, limit=500, has_total=False),
     "tag (50 %), page 20,000": Case({"tag": "half1"}, offset=399_980),
     f"q (6 %) and {PRO}": Case({"q": "b"}, filter=PRO),
+    f"q (16 matches) and {PRO}": Case({"q": "a1b2"}, filter=PRO),
     f"{PRO}, page 10,000": Case(filter=PRO, offset=199_980),
     f"{PRO}, page 16,000, no total": Case(filter=PRO, offset=319_980, counting=Counting(0)),
     **{

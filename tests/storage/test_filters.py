@@ -127,19 +127,23 @@ def test_filters_are_combined_with_other_filters_orders_and_pages(tx: Transactio
 
 
 @pytest.mark.parametrize("text", ["confirmedAt:*", "NOT firstName:*", "tags:*", 'tags:"vip"'])
-def test_a_filter_applies_to_the_matches_of_a_search(tx: Transaction, text: str) -> None:
+@pytest.mark.parametrize("most", [0, PEOPLE], ids=["scan", "lookups"])
+def test_a_filter_applies_to_the_matches_of_a_search(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch, most: int, text: str
+) -> None:
+    monkeypatch.setattr(plan, "MAX_LOOKED_UP", most)
     people = create_people(PEOPLE, Random(3), tx)
     search = tree_of(q="a")
     tree, everyone = parse(text), PagePosition(PEOPLE)
     in_search = {row.id for row in list_subscribers(OURS, tx, search, everyone).rows}
-    expected = [row.id for row in people if row.id in in_search and matches(tree, row)]
+    expected = [row for row in people if row.id in in_search and matches(tree, row)]
     assert 0 < len(expected) < len(in_search)
 
     filters = tree_of(text, q="a")
-    page = list_subscribers(OURS, tx, filters, everyone)
-
-    assert [row.id for row in page.rows] == expected
-    assert page.total == len(expected)
+    for order_by in Order:
+        page = list_subscribers(OURS, tx, filters, everyone._replace(order_by=order_by))
+        assert page.rows == in_order(expected, order_by, False)
+        assert page.total == len(expected)
 
 
 def test_bounds_of_a_filter_at_1970_are_bounds(tx: Transaction) -> None:
