@@ -78,6 +78,7 @@ class Case(NamedTuple):
 
 
 PRO, HALF = "customFields.plan=pro", "NOT tags:half1 AND NOT tags:tenth3"
+SPARSE = "tags:tenth3 AND customFields.level=3"
 ORDERED = {
     "": Case(),
     " desc": Case(descending=True),
@@ -88,6 +89,9 @@ ORDERED = {
     ": q (6 %)": Case({"q": "b"}),
     **{f": {text}": Case(filter=text) for text in (PRO, HALF, 'email="b*"', "firstName=Ada17")},
     f": {HALF}, page 10,000": Case(filter=HALF, offset=199_980),
+    f": {PRO}, page 10,000": Case(filter=PRO, offset=199_980),
+    f": {SPARSE}": Case(filter=SPARSE),
+    f": {SPARSE}, page 250": Case(filter=SPARSE, offset=4_980),
     f": {HALF}, continued": Case(filter=HALF, is_continued=True),
     f": {HALF}, no total": Case(filter=HALF, counting=Counting(0)),
     f": {HALF}, at most 10,000": Case(filter=HALF, counting=Counting(10_000)),
@@ -114,7 +118,11 @@ CASES: dict[str, Case] = {
     "values of level": Case(key="level"),
     "export of q (16 matches)": Case({"q": "a1b2"}, limit=500, has_total=False),
     "export of q (100 %)": Case({"q": "ada"}, limit=500, has_total=False),
+    "tag (50 %), page 20,000": Case({"tag": "half1"}, offset=399_980),
+    f"q (6 %) and {PRO}": Case({"q": "b"}, filter=PRO),
+    f"q (16 matches) and {PRO}": Case({"q": "a1b2"}, filter=PRO),
     f"{PRO}, page 10,000": Case(filter=PRO, offset=199_980),
+    f"{PRO}, page 16,000, no total": Case(filter=PRO, offset=319_980, counting=Counting(0)),
     **{
         f"{text}, {name}": case._replace(filter=text)
         for text in (PRO, 'email:"b2"')

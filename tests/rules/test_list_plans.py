@@ -55,3 +55,12 @@ def test_strategy_and_reading_follow_from_conditions_numbers_and_position(
     plan = with_numbers(plan_of(tree), count).plan
 
     assert (plan.strategy, reading_of(plan, position)) == expected
+
+
+@each("number", {"rare": FEW, "common": MANY})
+def test_a_filter_is_looked_up_for_the_matches_of_a_rare_search(number: int) -> None:
+    planned = plan_of(tree_of("NOT tags:b", q="a"))
+
+    plan = with_numbers(planned, lambda _, limit: min(number, limit + 1)).plan
+
+    assert plan.is_looked_up == (number == FEW)

@@ -143,10 +143,14 @@ def after_page(position: PagePosition, found: SubscriberPage) -> PagePosition:
 
 
 def list_subscribers(
-    account: str, tx: Transaction, tree: Any = EVERYONE, position: PagePosition | None = None
+    account: str,
+    tx: Transaction,
+    tree: Any = EVERYONE,
+    position: PagePosition | None = None,
+    counting: Counting = COUNT_ALL,
 ) -> SubscriberPage:
     """Returns a page of subscribers, by default the first 100."""
-    return page(account, tree, position or PagePosition(100), tx)
+    return page(account, tree, position or PagePosition(100), tx, counting)
 
 
 def select(sql: str, tx: Transaction) -> list[tuple[Any, ...]]:

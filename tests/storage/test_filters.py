@@ -11,7 +11,12 @@ from rosterd.server.features.custom_fields.store import types
 from rosterd.server.features.subscribers.fields import SubscriberRow
 from rosterd.server.features.subscribers.query import evaluation, plan, store_pages
 from rosterd.server.features.subscribers.query.conditions import conditions_of
-from rosterd.server.features.subscribers.query.plan import Order, PagePosition
+from rosterd.server.features.subscribers.query.plan import (
+    COUNT_ALL,
+    Counting,
+    Order,
+    PagePosition,
+)
 from rosterd.server.features.subscribers.query.store_pages import find_matches, ids_after
 from rosterd.server.features.subscribers.query.syntax import parse
 from rosterd.server.storage.transaction import Transaction
@@ -59,11 +64,13 @@ def test_filters_select_the_same_subscribers_as_the_evaluator(
             # Located by numbers of parts in the order of IDs.
             for descending in (False, True):
                 second = position._replace(limit=3, offset=4, descending=descending)
-                found = list_subscribers(OURS, tx, conditions, second)
+                counting = rng.choice([COUNT_ALL, Counting(0), Counting(5)])
+                found = list_subscribers(OURS, tx, conditions, second, counting)
                 ordered = in_order(matching, order_by, descending)
                 assert found.rows == ordered[4:7], (seed, text)
                 assert found.more == (len(ordered) > 7), (seed, text)
-                assert found.total == len(expected), (seed, text)
+                total = min(len(expected), counting.up_to) if counting.up_to else None
+                assert found.total == total, (seed, text, counting)
         ids = [row.id for row in people]
         half = find_matches(OURS, ids[: PEOPLE // 2], conditions, tx)
         assert [row.email for row in half] == [
@@ -120,19 +127,23 @@ def test_filters_are_combined_with_other_filters_orders_and_pages(tx: Transactio
 
 
 @pytest.mark.parametrize("text", ["confirmedAt:*", "NOT firstName:*", "tags:*", 'tags:"vip"'])
-def test_a_filter_applies_to_the_matches_of_a_search(tx: Transaction, text: str) -> None:
+@pytest.mark.parametrize("most", [0, PEOPLE], ids=["scan", "lookups"])
+def test_a_filter_applies_to_the_matches_of_a_search(
+    tx: Transaction, monkeypatch: pytest.MonkeyPatch, most: int, text: str
+) -> None:
+    monkeypatch.setattr(plan, "MAX_LOOKED_UP", most)
     people = create_people(PEOPLE, Random(3), tx)
     search = tree_of(q="a")
     tree, everyone = parse(text), PagePosition(PEOPLE)
     in_search = {row.id for row in list_subscribers(OURS, tx, search, everyone).rows}
-    expected = [row.id for row in people if row.id in in_search and matches(tree, row)]
+    expected = [row for row in people if row.id in in_search and matches(tree, row)]
     assert 0 < len(expected) < len(in_search)
 
     filters = tree_of(text, q="a")
-    page = list_subscribers(OURS, tx, filters, everyone)
-
-    assert [row.id for row in page.rows] == expected
-    assert page.total == len(expected)
+    for order_by in Order:
+        page = list_subscribers(OURS, tx, filters, everyone._replace(order_by=order_by))
+        assert page.rows == in_order(expected, order_by, False)
+        assert page.total == len(expected)
 
 
 def test_bounds_of_a_filter_at_1970_are_bounds(tx: Transaction) -> None:

@@ -249,6 +249,8 @@ def select_candidates(condition: Condition, dialect: Dialect) -> Any:
     """Selects the IDs of the few subscribers that can match a condition, from an index."""
     if condition.kind is Kind.RARE_DOMAIN:
         return select_with_domain(condition, dialect)[1]
+    if condition.kind is Kind.SEARCH:
+        return _select_search(condition)
     keys = {
         "first_name": [_OTHER.name_key],
         # Without a first name, the key of the last name is that of the whole name.

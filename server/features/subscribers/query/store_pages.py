@@ -115,9 +115,9 @@ def page_and_parts(
     """Returns a page, and parts of the list if counting its total takes long.
 
     The numbers of `count_parts` for these parts are then added to the total, or passed to
-    `located_page`. At most three statements, ten with a filter expression, and five more in another
-    order than that of IDs. A position after an ID costs the same on every page. So does an offset
-    without conditions, which is located by the counters.
+    `located_page`. At most three statements, eleven with a filter expression, and five more in
+    another order than that of IDs. A position after an ID costs the same on every page. So does an
+    offset without conditions, which is located by the counters.
     """
     planned = planned_with_numbers(account_id, planned, tx)
     stored, parts = None, list[Part]()
@@ -324,7 +324,7 @@ def find_matches(
 def count_matches(account_id: str, tree: Any, tx: Transaction) -> int:
     """Returns the number of subscribers that match.
 
-    At most four statements, and three more for names, addresses and domains in a filter expression.
+    At most five statements, and three more for names, addresses and domains in a filter expression.
     """
     return _count(account_id, planned_with_numbers(account_id, plan_of(tree), tx), tx)
 
