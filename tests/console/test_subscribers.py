@@ -43,14 +43,21 @@ def search(person: Person, text: str) -> None:
 
 
 def hold_answers(person: Person, part: str) -> None:
-    """Holds the answers to requests with a part of a URL until the page calls `release()`."""
+    """Holds the answers to requests with a part of a URL until the page calls `release()`.
+
+    `held` counts them.
+    """
     person.page.add_init_script(
         f"""{{
           const send = window.fetch;
           const released = new Promise((resolve) => (window.release = resolve));
+          window.held = 0;
           window.fetch = async (...args) => {{
             const response = await send(...args);
-            if (response.url.includes({json.dumps(part)})) await released;
+            if (response.url.includes({json.dumps(part)})) {{
+              window.held += 1;
+              await released;
+            }}
             return response;
           }};
         }}"""
@@ -252,6 +259,7 @@ def test_exact_address_opens_also_if_another_begins_with_it(person: Person) -> N
     person.open("/subscribers")
 
     # The list without a search arrives after Enter, and before the list that was searched for.
+    person.page.wait_for_function("() => window.held > 0")
     person.page.get_by_label("Search or filter").evaluate(
         """box => {
           box.value = "Imp5@example.com";

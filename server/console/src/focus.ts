@@ -7,8 +7,11 @@ export function focusMain(): void {
 /** Moves the focus to where it was before a dialog that is being removed; if that disappears too, to a dialog or the view. */
 export function returnFocus(before: Element | null): void {
   const isLost = () => document.activeElement === document.body;
+  // An item of a menu is not shown anymore.
+  const menu = before?.closest("[popover]")?.id;
+  const to = menu ? document.querySelector(`[popovertarget="${menu}"]`) : before;
   // Until the dialog is removed, nothing else can have the focus.
-  queueMicrotask(() => isLost() && before instanceof HTMLElement && before.focus());
+  queueMicrotask(() => isLost() && to instanceof HTMLElement && to.focus());
   setTimeout(() => {
     if (!isLost()) return;
     document.querySelector<HTMLElement>("dialog:modal :is(input, textarea, select, button):enabled")?.focus();

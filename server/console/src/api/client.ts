@@ -3,7 +3,7 @@
 import { compareClocks } from "../clock.ts";
 import { base } from "../router.ts";
 import { connectionLost, connectionWorks } from "../connection.ts";
-import type { ErrorBody, ErrorDetail, Operations } from "./types.ts";
+import type { ErrorBody, ErrorDetail, GetCurrentSessionResponse, Operations } from "./types.ts";
 
 /** How often a call is sent again after the status 429, and the longest wait before. */
 const RETRIES = 2;
@@ -52,8 +52,9 @@ export class ConnectionError extends Error {}
 let onSignedOut = () => {};
 /** The error of a call without a session. Until there is one again, others fail with it, and are not sent. */
 let signedOut: ApiError | null = null;
-/** The number of times that a session was read: calls that were sent before can be answered for the one before. */
+/** How often a session was read, and its account and scope: calls can be answered for the one before. */
 let sessions = 0;
+let identity = "";
 
 /** Sets what happens when a response states that there is no session. */
 export function setSignedOut(handler: () => void): void {
@@ -107,6 +108,8 @@ export async function callTagged<K extends Operation>(
     if (template === SESSION) {
       signedOut = null;
       sessions += 1;
+      const { account, session } = (method === "GET" ? JSON.parse(text) : {}) as Partial<GetCurrentSessionResponse>;
+      identity = account ? `${account.id} ${session?.scope}` : "";
     }
     const link = /<([^>]+)>; rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? "";
     return {
@@ -127,7 +130,7 @@ export function randomKey(): string {
 async function send(target: string, options: RequestInit, retries = RETRIES): Promise<Response> {
   const isSession = target.endsWith(SESSION);
   if (signedOut && !isSession) throw signedOut;
-  const sentIn = sessions;
+  const sentIn = { sessions, identity };
   let response: Response;
   try {
     response = await fetch(target, { ...options, credentials: "same-origin", cache: "no-store" });
@@ -140,7 +143,8 @@ async function send(target: string, options: RequestInit, retries = RETRIES): Pr
   if (response.status < 502 || response.status > 504) connectionWorks();
   else if (options.method === "GET") connectionLost();
   // The person has signed in again meanwhile, and the call had no effect.
-  if (response.status === 401 && !isSession && sentIn !== sessions) return await send(target, options, retries);
+  const isAgain = sentIn.sessions !== sessions && identity && sentIn.identity === identity;
+  if (response.status === 401 && !isSession && isAgain) return await send(target, options, retries);
   const seconds = Number(response.headers.get("Retry-After"));
   // The call had no effect.
   if (response.status !== 429 || retries === 0 || seconds > MOST_SECONDS) return response;

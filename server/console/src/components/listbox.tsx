@@ -10,13 +10,18 @@ export interface Option {
   run: () => void;
 }
 
-/** A list of options below an input, which keeps the focus: arrow keys choose, Enter runs one. */
-export function useListbox(options: readonly Option[], { label, startsActive = true }: { label: string; startsActive?: boolean }) {
+/** A list of options for a typed text, below its input, which keeps the focus: arrow keys choose, Enter runs one. */
+export function useListbox(
+  options: readonly Option[],
+  typed: string,
+  { label, startsActive = true }: { label: string; startsActive?: boolean },
+) {
   const id = useId();
   const start = startsActive ? 0 : -1;
-  // The option that was chosen: it stays when others arrive.
-  const active = useSignal<string | undefined>(undefined);
-  const found = options.findIndex((each) => each.key === active.value);
+  // The option that was chosen for a text: it stays when others arrive.
+  const active = useSignal<{ key?: string | undefined; typed: string } | null>(null);
+  const key = active.value?.typed === typed ? active.value.key : undefined;
+  const found = options.findIndex((each) => each.key === key);
   const at = found >= 0 ? found : Math.min(start, options.length - 1);
   useLayoutEffect(() => document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
 
@@ -26,8 +31,8 @@ export function useListbox(options: readonly Option[], { label, startsActive = t
     if (last < 0 || event.isComposing) return false;
     const to = { ArrowDown: at < last ? at + 1 : start, ArrowUp: at > start ? at - 1 : last }[event.key];
     const chosen = event.key === "Enter" ? options[at] : undefined;
-    active.value = to === undefined ? undefined : options[to]?.key;
     if (to === undefined && !chosen) return false;
+    active.value = to === undefined ? null : { key: options[to]?.key, typed };
     event.preventDefault();
     chosen?.run();
     return true;

@@ -26,12 +26,13 @@ export function usePaged<Item>(
 ): Paged<Item> {
   const others = useSignal<Page<Item> | null>(null);
   const shown = useRef<Page<Item> | undefined>(undefined);
-  const isAdding = useRef(false);
+  // The first page of the list to which a page is being added.
+  const adding = useRef<Page<Item> | null | undefined>(null);
   const { data, error, reload } = useLoaded(
     async (signal, isRepetition) => {
       const page = await load("", signal);
       // Pages that a person added would be lost.
-      if (isRepetition && shown.current && (others.value || isAdding.current)) return shown.current;
+      if (isRepetition && shown.current && (others.value || adding.current)) return shown.current;
       if (!signal.aborted) others.value = null;
       return page;
     },
@@ -42,9 +43,9 @@ export function usePaged<Item>(
   const next = others.value?.nextPage ?? shown.current?.nextPage ?? "";
 
   async function more(): Promise<void> {
-    if (isAdding.current) return;
-    isAdding.current = true;
     const first = shown.current;
+    if (adding.current === first) return;
+    adding.current = first;
     try {
       const page = await load(next);
       // Of another list, it follows nothing.
@@ -52,7 +53,7 @@ export function usePaged<Item>(
     } catch (problem) {
       notify(errorText(problem));
     }
-    isAdding.current = false;
+    if (adding.current === first) adding.current = null;
   }
 
   const items = shown.current && [...shown.current.items, ...(others.value?.items ?? [])];

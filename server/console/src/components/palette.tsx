@@ -72,8 +72,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
   if (typed) commands.push({ text: t("palette.search", { text: typed }), run: () => go(`/subscribers?q=${encodeURIComponent(typed)}`) });
 
   const listbox = useListbox(
-    commands.map((each, index) => ({
-      key: `${index} ${each.text}`,
+    commands.map((each) => ({
+      key: [each.text, each.hint, each.keys].join(),
       text: <bdi>{each.text}</bdi>,
       hint: hintOf(each),
       run: () => {
@@ -82,6 +82,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         setTimeout(each.run);
       },
     })),
+    text.value,
     { label: t("palette.title") },
   );
   return (

@@ -96,6 +96,7 @@ export function Subscribers({ id = "" }: Parameters) {
   }, [key, isTyped.value]);
   useLayoutEffect(() => {
     const request = new AbortController();
+    if (entered.current !== text) entered.current = "";
     isLoading.value = true;
     startRow(wanted, JSON.stringify(list.value?.query) === key, request.signal)
       .then((row) => {
@@ -115,8 +116,8 @@ export function Subscribers({ id = "" }: Parameters) {
         if (isOther) announce(plural("subscribers.found", loaded.total));
         return loaded;
       })
-      // The grid is there now, also if there was none before.
-      .then((loaded) => loaded && openSingle(loaded))
+      // The grid is there now, also if there was none before. Who types on searches for another text.
+      .then((loaded) => loaded && searchText.value === text && openSingle(loaded))
       .catch((problem: unknown) => {
         if (request.signal.aborted) return;
         error.value = problem;
@@ -154,17 +155,19 @@ export function Subscribers({ id = "" }: Parameters) {
     const address = q.trim().toLowerCase();
     // The address of one person can be the beginning of that of another.
     const exact = loaded.loaded().find(({ email }) => email.toLowerCase() === address);
+    if (!loaded.total && !isAddress(q)) return;
     // The next key is one for the person, not for the box.
     (document.getElementById("grid") ?? document.getElementById("main"))?.focus({ preventScroll: true });
     if (exact) open(loaded.indexOf(exact.id));
     else if (loaded.total === 1) open(0);
-    else if (isAddress(q) && loaded.total === 0) showPerson(q);
     else if (loaded.total) move(0);
+    else showPerson(q);
   }
 
   /** Searches for a text, and returns the text that is searched for. */
   function search(value: string, isEntered: boolean): string {
     const read = readSearch(value);
+    entered.current = "";
     if (read.filter && !isEntered) {
       // An expression is sent when it is complete. Its first word was no name.
       if (!wanted.filter) go(withQuery({ q: "" }), { replace: true });
@@ -175,7 +178,7 @@ export function Subscribers({ id = "" }: Parameters) {
     const isSame = filter === wanted.filter && q === wanted.q;
     // A list for the previous text can still be there.
     const shown = JSON.stringify(list.value?.query) === key ? list.value : null;
-    entered.current = isEntered ? filter || q : "";
+    if (isEntered) entered.current = filter || q;
     if (isSame && isEntered && shown?.total === 0 && anywhere(wanted)) return searchAnywhere();
     if (isSame && isEntered && error.value) reloads.value += 1;
     else if (isSame && isEntered && shown && !isLoading.value) openSingle(shown);

@@ -67,9 +67,9 @@ export function ColumnsStep({
   const unclear = unclearDates(all, fields);
   // The question stays while it is answered.
   const asksOrder = useRef(false);
-  // After the check, the order can be chosen for dates of other fields only.
+  // After the check, the order can be chosen for dates of other fields only. In JSON, dates have one form.
   const lacksOrder =
-    !options.dateFormat && all.some(({ choice, column }) => choice.startsWith("customFields.") && unclear.includes(column));
+    job.format !== "json" && !options.dateFormat && all.some(({ choice, column }) => choice.startsWith("customFields.") && unclear.includes(column));
   if (unclear.length && !options.dateFormat) asksOrder.current = true;
 
   function choose(changes: ImportOptions): void {

@@ -99,7 +99,8 @@ function Editor({
   /** Whether a change is not saved when the field is left. */
   isLeftUnsaved?: boolean;
   isReadOnly: boolean;
-  save: (text: string) => Promise<void>;
+  /** Returns whether the stored value could be read. */
+  save: (text: string) => Promise<boolean>;
 }) {
   const id = useId();
   const text = useSignal(value);
@@ -153,10 +154,12 @@ function Editor({
     isBusy.value = true;
     error.value = "";
     theirs.value = null;
+    let isChangedAgain = false;
     try {
-      await save(changed);
+      const isRead = await save(changed);
+      isChangedAgain = text.value !== changed;
       // The server can have stored it in another form.
-      text.value = stored.current;
+      if (isRead && !isChangedAgain) text.value = stored.current;
       isSaved.value = true;
       announce(t("field.saved"));
       setTimeout(() => (isSaved.value = false), SAVED_TIME);
@@ -171,6 +174,7 @@ function Editor({
       if (!isShown.current) reportLoss();
     }
     isBusy.value = false;
+    if (isChangedAgain) leave.current();
   }
 
   /** States why a value that is not shown anymore was not saved. */

@@ -50,20 +50,22 @@ export class PersonData {
     return { path: { id: this.subscriber.value?.id ?? this.id } };
   }
 
-  /** Reads everything. An address without a subscriber has a mailability only. */
-  async load(signal?: AbortSignal): Promise<void> {
+  /** Reads everything, and returns whether that worked. An address without a subscriber has a mailability only. */
+  async load(signal?: AbortSignal): Promise<boolean> {
     const read = ++this.#reads;
     try {
       const [mailability] = await Promise.all([
         call("GET /api/subscribers/{id}/mailability", { ...this.#path, signal }),
         this.#loadSubscriber(read, signal),
       ]);
-      if (read < this.#shown) return;
+      if (read < this.#shown) return true;
       this.mailability.value = mailability;
       this.error.value = null;
       void this.loadImports(signal);
+      return true;
     } catch (error) {
       if (!signal?.aborted && read >= this.#shown) this.error.value = error;
+      return false;
     }
   }
 
@@ -91,7 +93,10 @@ export class PersonData {
 
   async loadMoreHistory(signal?: AbortSignal): Promise<void> {
     const query = { pageToken: this.moreHistory.value };
+    const shown = this.#shown;
     const page = await callTagged("GET /api/subscribers/{id}/history", { ...this.#path, query, signal });
+    // A change was added to the first page.
+    if (shown !== this.#shown) return;
     this.history.value = [...this.history.value, ...page.body.history];
     this.moreHistory.value = page.nextPage;
     await this.loadImports(signal);
@@ -120,13 +125,17 @@ export class PersonData {
     this.imports.value = new Map([...this.imports.value, [operationId, found]]);
   }
 
-  /** Changes one field. Raises Conflict if it is not `before` anymore, or ApiError. */
-  async change(changes: Changes, read: (subscriber: Subscriber) => unknown, before: unknown): Promise<void> {
+  /**
+   * Changes one field, and returns whether the stored value could be read.
+   *
+   * Raises Conflict if it is not `before` anymore, or ApiError.
+   */
+  async change(changes: Changes, read: (subscriber: Subscriber) => unknown, before: unknown): Promise<boolean> {
     const send = () => call("PATCH /api/subscribers/{id}", { ...this.#path, body: changes, etag: this.#etag });
-    await this.#send(send, read, before);
+    return await this.#send(send, read, before);
   }
 
-  async #send(send: () => Promise<unknown>, read: (subscriber: Subscriber) => unknown, before: unknown): Promise<void> {
+  async #send(send: () => Promise<unknown>, read: (subscriber: Subscriber) => unknown, before: unknown): Promise<boolean> {
     try {
       await send();
     } catch (error) {
@@ -138,7 +147,7 @@ export class PersonData {
       // Another field changed: this change does not affect it.
       await send();
     }
-    await this.#changed();
+    return await this.#changed();
   }
 
   async addTag(tag: string): Promise<void> {
@@ -186,8 +195,9 @@ export class PersonData {
     return pages;
   }
 
-  async #changed(): Promise<void> {
-    await this.load();
+  async #changed(): Promise<boolean> {
+    const isRead = await this.load();
     if (this.subscriber.value) this.#onChange(this.subscriber.value);
+    return isRead;
   }
 }

@@ -213,7 +213,11 @@ export function FieldDialog({ group, fields, ...props }: Props & { fields: Custo
   const isComplete = field !== undefined && (removes.value || text.value.trim() !== "");
   const value = removes.value ? null : valueOf(text.value, field?.dataType);
   const action: BatchAction = { setCustomFields: { [key]: value } };
-  const onInput = (event: { currentTarget: { value: string } }) => (text.value = event.currentTarget.value);
+  function onInput(event: { currentTarget: { value: string } }): void {
+    text.value = event.currentTarget.value;
+    // Fields that arrive now take no value of this one.
+    chosen.value = key;
+  }
   return (
     <PlanDialog
       {...props}

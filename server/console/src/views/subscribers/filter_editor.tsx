@@ -72,7 +72,7 @@ function FieldStep({ fields, onChoose }: { fields: readonly FilterField[]; onCho
       text: field.label ? <bdi>{field.label}</bdi> : fieldTitle(field),
       run: () => onChoose(field),
     }));
-  const listbox = useListbox(options, { label: t("filter.field") });
+  const listbox = useListbox(options, text.value, { label: t("filter.field") });
   return (
     <>
       <input
@@ -116,7 +116,7 @@ function ValueStep({
   const options: Option[] = hasList
     ? found.map((each) => ({ key: each, text: <bdi>{valueTitle(field, each)}</bdi>, run: () => apply(each) }))
     : [];
-  const listbox = useListbox(options, { label: t("filter.value"), startsActive: CHOSEN.includes(field.type) });
+  const listbox = useListbox(options, value.value, { label: t("filter.value"), startsActive: CHOSEN.includes(field.type) });
   const isNumber = operator?.form === "days" || ["count", "number"].includes(field.type);
   const isDate = !isNumber && field.type === "date" && !/^.{11}/.test(value.value);
   return (

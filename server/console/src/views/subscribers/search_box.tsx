@@ -62,7 +62,7 @@ export function SearchBox({
   if (onAnywhere && completions.isOpen && text.value.trim() === value) {
     options.push({ key: "anywhere", text: t("search.anywhere"), run: onAnywhere });
   }
-  const listbox = useListbox(options, { label: t("search.completions"), startsActive: false });
+  const listbox = useListbox(options, text.value, { label: t("search.completions"), startsActive: false });
 
   function run(action: (text: string) => string): void {
     clearTimeout(typing.current);
