@@ -157,8 +157,10 @@ def test_signals_in_quick_succession_count_as_one(
 
 # Runs the command line with a new controlling terminal.
 RUN_ON_TERMINAL = """
-import fcntl, os, termios
+import fcntl, os, signal, termios
 from rosterd.server.cli import main
+# Tests can run under nohup.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 fcntl.ioctl(os.open("{terminal}", os.O_RDWR), termios.TIOCSCTTY, 0)
 main()
 """
