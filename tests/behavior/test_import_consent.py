@@ -8,7 +8,15 @@ import pytest
 
 from ..conftest import Account
 from .helpers import create_field, create_subscriber, over_http
-from .streams import Row, send_body, send_rows, send_table, written_table
+from .streams import (
+    Row,
+    export,
+    export_table,
+    send_body,
+    send_rows,
+    send_table,
+    written_table,
+)
 from .test_import import Import, by_address, each_form, outcomes, rejections
 
 OLD, NEW = "2023-02-03T04:05:06.000Z", "2024-02-03T04:05:06.000Z"
@@ -458,6 +466,18 @@ def test_status_of_an_own_export_counts_and_its_dates_do_not(account: Account) -
     table = f"email,status,unsubscribedAt\na@b.io,UNCONFIRMED,{OLD}\n"
 
     assert imported_statuses(account, table, preset="ROSTER") == {"a@b.io": "UNCONFIRMED"}
+
+
+def test_tag_of_an_own_export_is_no_opt_out(account: Account) -> None:
+    create_subscriber(account, email="a@b.io", isConfirmed=True, tags=["Unsubscribed"])
+    table = written_table(export_table(account))
+    rows = [{name: row[name] for name in row if name != "id"} for row in export(account)]
+
+    (of_table,) = send_table(account, table, onConflict="UPDATE").records
+    (of_row,) = send_rows(account, rows, onConflict="UPDATE").records
+
+    assert (of_table["outcome"], of_row["outcome"]) == ("UPDATED", "UPDATED")
+    assert by_address(account, "a@b.io")["status"] == "CONFIRMED"
 
 
 def test_table_of_another_application_is_not_taken_for_an_own_export(account: Account) -> None:
