@@ -326,7 +326,7 @@ OF_STATES = (
     *(("Event", "unsubscribed=false", None), ("Type", "Unsubscribed (SMS)", None)),
     *(("Type", "abbestellt: Katalog", None), ("Result", "Blacklisted IP", None)),
     *(("Event", "Unsubscribe link clicked", None), ("Type", "Unsubscribed: yes", "UNSUBSCRIBED")),
-    *(("Event", "Unsubscribed via SMS", "UNSUBSCRIBED"), ("State", "Unsubscribed?", None)),
+    *(("Event", "Unsubscribed (phone call)", "UNSUBSCRIBED"), ("State", "Unsubscribed?", None)),
     *(("State", "Unsubscribed (SMS, mail)", "UNSUBSCRIBED"), ("State", "!unsubscribed", None)),
     *(("Group", "Unsubscribed?", None), ("Group", "!unsubscribed", None)),
 )

@@ -56,12 +56,14 @@ _OF_STATES = {
 _MAX_WORD_LENGTH = 20
 # The word that a longer text begins with, such as "Unsubscribed by an admin".
 _FIRST_WORD = re.compile(r"[^\w!¿]*([^\W\d_]+)(.*)", re.DOTALL)
-# What follows if that word states no opt-out from mail, unless it says by which way.
+# What follows if that word states no opt-out from mail, such as "(SMS)". Longer texts, and those
+# that say by which way, state one.
+_MAX_WORDS_OF_THING = 3
 _NOT_STATED = re.compile(
     r"\W*(?:[?？]|\b(?:no|not|never|false|0|n|nein|nicht|non|não|nie|nee)\b)\W*"
 )
 _OF_ANOTHER_THING = re.compile(r"\b(?:link|ip|print|[ck]ata[lr]og\w*)\b")
-_WAY = re.compile(r"\W*(?:by|via|through|per|durch|par|por|da|door)\b")
+_WAY = re.compile(r"\W*(?:by|via|through|per|durch|par|por|da|door)\b|.*\b(?:call|anruf)")
 # Punctuation and invisible characters around a word, but not of a question or a negation.
 _EDGES = re.compile(r"^[^\w!¿]+|[^\w?？]+$")
 STATED_HINT = (
@@ -114,8 +116,10 @@ def _status_at_start(text: str) -> Status | None:
     rest = caseless_key(found[2])
     if _NOT_STATED.fullmatch(rest):
         return None
+    if len(rest.split()) > _MAX_WORDS_OF_THING or _WAY.match(rest):
+        return Status.UNSUBSCRIBED
     is_other = is_other_channel(column_key(rest)) or _OF_ANOTHER_THING.search(rest)
-    return None if is_other and not _WAY.match(rest) else Status.UNSUBSCRIBED
+    return None if is_other else Status.UNSUBSCRIBED
 
 
 def _word(text: str) -> str:
