@@ -18,6 +18,9 @@ MAX_BODY_BYTES = 1024 * 1024
 # The part of a compressed form that is decompressed.
 _MAX_FORM_BYTES = 64 * 1024
 _GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
+_RAW_DEFLATE = -zlib.MAX_WBITS
+_GZIP = b"\x1f\x8b"
+_MAX_GZIP_MEMBERS = 8
 
 
 async def read(request: Request, *, any_type: bool = False) -> bytes:
@@ -65,17 +68,37 @@ async def read_form(request: Request) -> bytes:
     Mail programs send forms too, and those of some are compressed with gzip or deflate. Of these,
     the start is returned.
     """
-    if _encoding(request) not in ("gzip", "x-gzip", "deflate"):
+    encoding = _encoding(request)
+    if encoding not in ("gzip", "x-gzip", "deflate"):
         return await read(request, any_type=True)
-    decompressor = zlib.decompressobj(_GZIP_OR_ZLIB)
-    try:
-        form = decompressor.decompress(await _read(request), _MAX_FORM_BYTES)
-    except zlib.error:
-        raise _compressed_error("Content-Encoding") from None
-    is_cut = not (decompressor.eof or decompressor.unconsumed_tail)
-    if is_cut or decompressor.unused_data:
+    data = await _read(request)
+    form = _decompressed(data, _GZIP_OR_ZLIB)
+    if form is None and encoding == "deflate":
+        form = _decompressed(data, _RAW_DEFLATE)
+    if form is None:
         raise _compressed_error("Content-Encoding")
     return form
+
+
+def _decompressed(data: bytes, format_: int) -> bytes | None:
+    """Returns the start of the data, or None if it is damaged.
+
+    An empty body has no data. What follows the data is ignored, unless it is more of gzip.
+    """
+    parts = list[bytes]()
+    left = _MAX_FORM_BYTES
+    while left and data and (not parts or data.startswith(_GZIP)):
+        decompressor = zlib.decompressobj(format_)
+        try:
+            parts.append(decompressor.decompress(data, left))
+        except zlib.error:
+            return None
+        left -= len(parts[-1])
+        is_cut = left and not decompressor.eof
+        if is_cut or len(parts) > _MAX_GZIP_MEMBERS:
+            return None
+        data = decompressor.unused_data
+    return b"".join(parts)
 
 
 def is_unread(request: Request) -> bool:

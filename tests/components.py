@@ -102,7 +102,10 @@ _PORTS = _own_ports()
 
 
 def free_port() -> int:
-    """Returns a port without a listener, which no other process gets until one listens there."""
+    """Returns a port without a listener, which the system gives to no process that asks for any.
+
+    Workers that are 8 apart, and test runs at the same time, share ranges, but begin elsewhere.
+    """
     while True:
         port = next(_PORTS)
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):

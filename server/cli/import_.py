@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Annotated, Any
 
 import typer
@@ -12,9 +13,10 @@ import uvloop
 
 from ..features.imports.cells import OPTED_OUT_FLAG
 from ..features.imports.consent_columns import names_opt_outs
-from ..features.imports.presets import PRESETS
+from ..features.imports.presets import PRESETS, detect
 from ..serving.console import CommandError, ExitCode, console, errors, notice, pluralized
 from ..storage.output_file import STANDARD
+from ..values.texts import column_key
 from .common.options import LOCAL_URL, ApiKey, ImportFormat, Json, Search, Url
 from .common.output import print_json
 from .common.service_client import ServiceClient
@@ -30,6 +32,11 @@ from .transfer.import_options import (
 from .transfer.import_run import ImportRun
 from .transfer.import_source import Source
 from .transfer.import_summary import summary_lines
+
+# The fields that state opt-outs, by column key.
+_OF_OPT_OUTS = frozenset(map(column_key, ("status", OPTED_OUT_FLAG, "unsubscribedAt")))
+_MAX_HEADER_BYTES = 64 * 1024
+_BETWEEN_NAMES = re.compile(r"""[\r\n"']*[,;\t{}:][\s"']*|[\r\n"']+""")
 
 
 def _preset(text: str) -> str:
@@ -231,14 +238,32 @@ def _check_name(file: str, column_map: Sequence[str]) -> None:
 
     Otherwise the service checks that the rows of such a file state opt-outs, before it stores any.
     """
-    targets = {entry.rpartition("=")[2].strip() for entry in column_map}
-    if names_opt_outs(os.path.basename(file)) and targets.isdisjoint(("status", OPTED_OUT_FLAG)):
+    if not names_opt_outs(os.path.basename(file)):
+        return
+    targets = {column_key(entry.rpartition("=")[2]) for entry in column_map}
+    if targets.isdisjoint(_OF_OPT_OUTS) and not _states_opt_outs(file):
         raise CommandError(
             f"{file} has the name of a list of people who opted out, whose rows are not checked"
             " before they are stored with --stream. Import it without --stream, map a column to"
             " status or optedOut with --map, or use 'roster suppressions import'.",
             ExitCode.USAGE,
         )
+
+
+def _states_opt_outs(file: str) -> bool:
+    """Whether the first line of a file has the name of a column or member that states opt-outs."""
+    if not os.path.isfile(file):
+        return False
+    with suppress(OSError), open(file, "rb") as opened:
+        line = opened.readline(_MAX_HEADER_BYTES).decode("utf-8-sig", "replace")
+        names = [column_key(name) for name in _BETWEEN_NAMES.split(line)]
+        preset = detect(names, names)
+        columns, marks = (preset.columns, preset.marks) if preset else ({}, {})
+        fields = {
+            column_key(field) for name in names for field in columns.get(name, name).split("+")
+        }
+        return not (fields.isdisjoint(_OF_OPT_OUTS) and marks.keys().isdisjoint(names))
+    return False  # The command reports the error.
 
 
 def _run(run: ImportJobRun | ImportRun) -> bool:

@@ -8,7 +8,15 @@ import pytest
 
 from ..conftest import Account
 from .helpers import create_field, create_subscriber, over_http
-from .streams import Row, send_body, send_rows, send_table, written_table
+from .streams import (
+    Row,
+    export,
+    export_table,
+    send_body,
+    send_rows,
+    send_table,
+    written_table,
+)
 from .test_import import Import, by_address, each_form, outcomes, rejections
 
 OLD, NEW = "2023-02-03T04:05:06.000Z", "2024-02-03T04:05:06.000Z"
@@ -155,6 +163,7 @@ CONSENT_COLUMNS = (
         "Validation Result",
         "Invalid email address",
         "Verified",
+        "email.verified",
     ),
     *("Status Code", "Deceased", "Block", "Delivery error", "Diagnostic code", "Forgotten at"),
     *("Confirmation Status", "Pending", "Preferences", "deletion_requested_at", "Unregistered"),
@@ -191,9 +200,16 @@ CONSENT_COLUMNS = (
     *("dnc_email", "email_subscribe", "Deaktiviert", "Gesperrt am", "Werbewiderspruch"),
     *("Ne pas contacter", "Dado de baja", "Geen e-mail", "Stato iscrizione", "Zgoda marketingowa"),
     *("Keine E-Mails", "Mailverbot", "Abonniert", "Infolettre", "Refus", "Recevoir des offres"),
-    *("No molestar", "Assinatura", "Accetta marketing", "Geabonneerd", "Nie kontaktować", "RODO"),
+    *(
+        "No molestar",
+        "Assinatura",
+        "Accetta marketing",
+        "Autorizzazione invio mail",
+        "Nie kontaktować",
+        "RODO",
+    ),
     *("E-posta izni", "İptal", "Bülten", "Onay", "KVKK", "メール許可", "受信", "ニュースレター"),
-    *("opt.in", "ｏｐｔｅｄ＿ｏｕｔ", "Status (E-Mail)", "On Hold"),
+    *("opt.in", "ｏｐｔｅｄ＿ｏｕｔ", "Status (E-Mail)", "On Hold", "exit.date", "Abo."),
     *(
         "Não enviar",
         "Avregistrerad",
@@ -225,6 +241,9 @@ OTHER_COLUMNS = (
     ),
     *("Subskrybent od", "受信日時", "許可番号", "Retail", "No.", "E.Mail", "P.O. Box", "Household"),
     *("Subscription end", "Reason for your interest", "Topics", "Registered", "Valid until"),
+    *("Last status email sent", "Lead status contact", "Status contactpersoon", "Ret"),
+    *("Liste rouge", "Numero autorizzazione", "Data accetto", "Autorizo uso de imagen"),
+    *("Preventivo accettato", "Autoriza uso de imagem"),
 )
 
 
@@ -232,16 +251,17 @@ OTHER_COLUMNS = (
 def test_column_that_looks_like_consent_is_not_ignored(account: Account, name: str) -> None:
     table = f"email,{name}\na@b.io,\n"
     is_known = name == "subscribed_to_emails"  # by the preset for Ghost
+    is_confirmation = name in ("Verified", "email.verified")
     for options in (
-        *([{"columnMap": [f"{name}=isConfirmed"]}] if name != "Verified" else [{}]),
+        *([{}] if is_confirmation else [{"columnMap": [f"{name}=isConfirmed"]}]),
         *([] if is_known else [{"unknownColumns": "IGNORE"}, {"unknownColumns": "CREATE_FIELDS"}]),
     ):
         error = send_table(account, table, **options).error
         assert error is not None
         assert error.violations == [(name, "CONSENT_COLUMN")]
         # A person without a verified address has not opted out.
-        assert ("optedIn or optedOut" in str(error.body)) is (name != "Verified")
-        assert ("Map each to isConfirmed" in str(error.body)) is (name == "Verified")
+        assert ("optedIn or optedOut" in str(error.body)) is not is_confirmation
+        assert ("Map each to isConfirmed" in str(error.body)) is is_confirmation
 
     assert send_table(account, table, ignoreColumns=[name]).error is None
 
@@ -257,6 +277,7 @@ def test_columns_about_other_things_do_not_look_like_consent(account: Account) -
     [
         *("Block", "Deceased", "Registration Status", "Status Code", "Record Status", "Reason"),
         *("Activated At", "Disposition", "Exit Date", "Verified", "Email confirmed", "News"),
+        *("exit.date", "registration.status", "Abo.", "email.verified"),
     ],
 )
 def test_column_of_a_custom_field_with_a_common_name_is_not_refused(
@@ -301,6 +322,13 @@ OF_STATES = (
     *(("State", "Cancelled", None), ("Event", "Blocked", None), ("State", "Removed", None)),
     *(("State", "Unsubscribed by admin (2021)", "UNSUBSCRIBED"), ("Type", "Bounced once", None)),
     *(("Result", "\u200bDésabonnée!", "UNSUBSCRIBED"), ("State", "(wypisana)", "UNSUBSCRIBED")),
+    *(("contact.state", "Deleted", "UNSUBSCRIBED"), ("Type", "Unsubscribed: no", None)),
+    *(("Event", "unsubscribed=false", None), ("Type", "Unsubscribed (SMS)", None)),
+    *(("Type", "abbestellt: Katalog", None), ("Result", "Blacklisted IP", None)),
+    *(("Event", "Unsubscribe link clicked", None), ("Type", "Unsubscribed: yes", "UNSUBSCRIBED")),
+    *(("Event", "Unsubscribed (phone call)", "UNSUBSCRIBED"), ("State", "Unsubscribed?", None)),
+    *(("State", "Unsubscribed (SMS, mail)", "UNSUBSCRIBED"), ("State", "!unsubscribed", None)),
+    *(("Group", "Unsubscribed?", None), ("Group", "!unsubscribed", None)),
 )
 
 
@@ -440,6 +468,18 @@ def test_status_of_an_own_export_counts_and_its_dates_do_not(account: Account) -
     assert imported_statuses(account, table, preset="ROSTER") == {"a@b.io": "UNCONFIRMED"}
 
 
+def test_tag_of_an_own_export_is_no_opt_out(account: Account) -> None:
+    create_subscriber(account, email="a@b.io", isConfirmed=True, tags=["Unsubscribed"])
+    table = written_table(export_table(account))
+    rows = [{name: row[name] for name in row if name != "id"} for row in export(account)]
+
+    (of_table,) = send_table(account, table, onConflict="UPDATE").records
+    (of_row,) = send_rows(account, rows, onConflict="UPDATE").records
+
+    assert (of_table["outcome"], of_row["outcome"]) == ("UPDATED", "UPDATED")
+    assert by_address(account, "a@b.io")["status"] == "CONFIRMED"
+
+
 def test_table_of_another_application_is_not_taken_for_an_own_export(account: Account) -> None:
     header = "id,email,first_name,last_name,status,tags,created_at,unsubscribed_at"
     table = f"{header}\n1,a@b.io,Ada,Lee,confirmed,,{OLD},{OLD}\n"
@@ -551,16 +591,33 @@ def test_word_for_a_missing_confirmation_outweighs_that_all_people_confirmed(
 def test_tag_that_can_only_be_an_opt_out_counts_unless_the_column_is_mapped(
     account: Account,
 ) -> None:
-    table = 'email,Tags\na@b.io,"vip, Unsubscribed"\nb@b.io,unsubscribed from print\n'
-    row = {"email": "c@b.io", "tags": ["do-not-mail"]}
+    table = (
+        'email,Tags\na@b.io,"vip, Unsubscribed"\nb@b.io,unsubscribed from print\n'
+        "e@b.io,Complained\n"
+    )
+    rows = [
+        {"email": "c@b.io", "tags": ["do-not-mail"]},
+        {"email": "d@b.io", "tags": ["Unsubscribed"], "status": "CONFIRMED"},
+        {"email": "f@b.io", "tags": ["hard-bounced"]},
+    ]
 
-    (result,) = send_rows(account, [row], isConfirmed=True).records
+    streamed = send_rows(account, rows, isConfirmed=True)
     stored = imported_statuses(account, table, isConfirmed=True)
     mapped = imported_statuses(account, table.replace("@", "@x."), columnMap=["Tags=tags"])
+    # Of two columns of tags, only the one that no option names counts.
+    two = "email,Tags,Labels\na@y.io,vip,Unsubscribed\nb@y.io,Unsubscribed,vip\n"
+    both = send_table(account, two, columnMap=["Labels=tags"])
 
-    assert result["outcome"] == "CREATED"
-    assert [stored[f"{name}@b.io"] for name in "abc"] == [
-        *("UNSUBSCRIBED", "CONFIRMED", "UNSUBSCRIBED"),
+    assert outcomes(streamed.records) == ["CREATED"] * 3
+    assert streamed.summary is not None
+    assert both.summary is not None
+    assert [each["column"] for each in both.summary["unrecognizedCells"]] == ["Tags"]
+    assert "columnMap=Tags=tags" in both.summary["unrecognizedCells"][0]["hint"]
+    assert "ignoreColumns" not in streamed.summary["unrecognizedCells"][0]["hint"]
+    assert by_address(account, "a@y.io")["status"] == "UNCONFIRMED"
+    assert by_address(account, "b@y.io")["status"] == "UNSUBSCRIBED"
+    assert [stored[f"{name}@b.io"] for name in "abcdef"] == [
+        *("UNSUBSCRIBED", "CONFIRMED", "UNSUBSCRIBED", "UNSUBSCRIBED", "CONFIRMED", "CONFIRMED"),
     ]
     assert by_address(account, "a@b.io")["tags"] == ["Unsubscribed", "vip"]
     assert mapped["a@x.b.io"] == "UNCONFIRMED"

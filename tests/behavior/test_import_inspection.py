@@ -163,6 +163,7 @@ def test_list_of_opt_outs_by_its_name_is_not_imported_as_subscribers(
     [
         *("contacts_pamela.csv", "rebajas_2026.csv", "robinson_club.csv", "no-spam.csv"),
         *("not_unsubscribed.csv", "archived/customers.csv", "unsubscribed/customers.csv"),
+        *("customers-excl-unsubscribes.csv", "all_except_bounced.csv"),
     ],
 )
 def test_file_with_another_name_is_not_a_list_of_opt_outs(account: Account, name: str) -> None:

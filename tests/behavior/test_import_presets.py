@@ -96,6 +96,12 @@ EXPORTS: dict[str, tuple[str, dict[str, str], str]] = {
 }
 
 
+def test_mark_in_a_column_that_is_ignored_states_nothing(account: Account) -> None:
+    import_file(account, "klaviyo", ignoreColumns=["Email Suppressions Timestamp"])
+
+    assert statuses(account) == EXPORTS["klaviyo"][1] | {"frank": C}
+
+
 @pytest.mark.parametrize("name", EXPORTS)
 def test_export_of_another_service_is_detected_and_keeps_statuses_and_times(
     account: Account, name: str

@@ -299,5 +299,12 @@ def test_stream_of_a_file_with_the_name_of_a_list_of_opt_outs_is_refused(
 
     assert (code, "Import it without --stream" in line) == (2, True)
     assert total(http_account) == 0
-    flags = ("--stream", "--map", "Why=optedOut")
+    flags = ("--stream", "--map", "Why=optedout")
     assert transfer(http_account, "import", str(file), *flags).returncode == 0
+    for text in (
+        '"Email Address","UNSUB_TIME","LEID","EUID"\nbob@example.com,2024-01-01,1,a\n',
+        '{"email": "cy@example.com", "status": "UNSUBSCRIBED"}\n',
+    ):
+        file.write_text(text)
+        assert transfer(http_account, "import", str(file), "--stream").returncode == 0
+    assert total(http_account) == 3

@@ -164,6 +164,7 @@ class Columns:
             for number, column in enumerate(options.ignored)
             for index in columns_named(cells, column, f"ignoreColumns[{number}]")
         } | {index for index, targets in mapped.items() if not targets}
+        self.ignored_by_client = ignored
         by_client = ignored | mapped.keys()
         mapped |= {position: (CUSTOM_FIELDS + key,) for position, key in created.items()}
         claimed = {field for targets in mapped.values() for field in targets}
@@ -197,10 +198,6 @@ class Columns:
             and not is_other_channel(name)
             and not cells[index].lower().startswith(CUSTOM_FIELDS.lower())
         ]
-        # The name of the first column of tags, unless the client chose it.
-        self.tags = next(
-            (each.name for each in self.known if "tags" in each.fields and each.rank), ""
-        )
         # The positions of columns with a custom field that the import does not create.
         self.with_own_field = {
             index

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from ...values.texts import caseless_key
+from ...values.texts import cached_if_short, caseless_key
 
 # Compared with column keys, which have no case, whitespace, hyphens or underscores.
 _WORDS = re.compile(
@@ -31,7 +31,7 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"newsletter(?!name|source|id|title)|mailinglist|blocked|cleaned|mailable|contactable"
     r"|(?:e?mail|contact|member|mailing|marketing|newsletter|subscri(?:ber|ption)|list|global)"
     r"(?:marketing|subscription|subscriber)?(?:status|preferences?)"
-    r"|subscri(?:ber|ption)state|status\W?(?:e?mail|contact|marketing)|emailmarketing|excluded|contactby\w*mail"
+    r"|subscri(?:ber|ption)state|^status\W?(?:e?mail|contact|marketing)\W?$|emailmarketing|excluded|contactby\w*mail"
     r"|e?mails?(?:ok|okay|allowed|enabled|disabled|permitted|active|notifications?)"
     r"|emailsubscri|emailstate|emailaddressstatus|comm(?:unication)?pref|abuse|junk|deliverab"
     r"|deactivat|withdr[ae]w|revoke|revocation|objection|unscub|optdout|clean(?:date|time)"
@@ -53,17 +53,19 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     # French
     r"|d[eé]sabon|d[eé]sinscr|nep(?:as|lus)(?:contact|envoy)|(?:^|a)refuse(?:r|d|$)|accepte(?!d)|^statutd|bloqu[eé]e?s?$(?<!bloque)"
     r"|d[eé]sactiv|rebond|listenoire|plainte|npai|opposition|r[eé]sili|supprim"
-    r"|nesouhaite|refus(?:e?mail|courriel)|(?:courriel|e?mail)s?autoris|infolettre|listerouge"
+    r"|nesouhaite|refus(?:e?mail|courriel)|(?:courriel|e?mail)s?autoris|infolettre"
     r"|recevoir\w*(?:offres|mails|courriels)"
     # Spanish and Portuguese
     r"|(?:^|de|fecha)baja(?:$|news|fecha)|debaja|cancel(?:ou|ad[oa]|amento)|acepta|aceita|lopd|queja"
-    r"|n(?:o|[aã]o)(?:enviar|contactar|contatar)|listan[eg][gr]r?a|rebot|bolet[ií]n|autoriz[ao]|recib[ei]|recebe"
+    r"|n(?:o|[aã]o)(?:enviar|contactar|contatar)|listan[eg][gr]r?a|rebot|bolet[ií]n|autoriz[ao](?!\w*image[mn])|recib[ei]|recebe"
     r"|nomolestar|n[aã]operturbe|status(?:da)?assinatura"
     r"|rejeitad|estado(?:de|do)(?:l?contact|contat|suscri|correo|e?mail)"
     r"|(?<!data)(?<!datade)inscri[cç][aã]o|removid|desinscri|desativad|desactivad"
     # Italian
     r"|(?<!data)(?<!datadi)iscrizion|consenso|cancella[tz]|noncontatt|bloccat|rimoss|disattivat"
-    r"|revoca|privacymarketing|rimbalz|accett[ao](?!z)|autorizzazion"
+    r"|revoca|privacymarketing|rimbalz|(?<!data)accett[ao](?![tz])"
+    r"|(?:mail|marketing|newsletter|privacy)accettat|^autorizzazion[ei]$"
+    r"|autorizzazion[ei]\w*(?:mail|marketing|invio|contatt)"
     # Dutch
     r"|uitschrij[fv]|nieuwsbrief|toestemming|geene?mail|niet(?:e?mail|benader|contact)"
     r"|geblokkeerd|opgezegd|bezwaar|zwartelijst|geabonneerd|mailtoegestaan"
@@ -105,7 +107,7 @@ _NAMES = re.compile(
     # The words for active, deleted, subscribed and status in other languages
     r"|(?:in)?aktiv|(?:de)?aktiviert|angemeldet|gel(?:ö|oe)scht(?:am)?|storniert(?:am)?|(?:in)?actif"
     r"|abonn[eé]e?|accord|rejet[eé]?|(?:in)?activo|(?:in)?ativo|(?:in)?attivo|(?:in)?actief"
-    r"|aangemeld|ingeschreven|abonniert|refus|zapisan[ay]|rodo|ret|i\u0307?ptal|onay|zgoda|(?:nie)?aktywny|situa[cç][aã]o|acord|abone|i\u0307?ys(?:durumu)?|отказ|згода"
+    r"|aangemeld|ingeschreven|abonniert|refus|zapisan[ay]|rodo|i\u0307?ptal|onay|zgoda|(?:nie)?aktywny|situa[cç][aã]o|acord|abone|i\u0307?ys(?:durumu)?|отказ|згода"
     r"|ステータス|状態|状态|狀態|상태|статус|stav|κατάσταση|الحالة"
 )
 
@@ -136,7 +138,7 @@ _STATES = re.compile(
 # are words of the name, not a part of one, such as in "rebajas", and none follows a "no".
 _LETTERS = r"[^\W\d_]"
 _FILES = re.compile(
-    rf"(?<!{_LETTERS})(?P<no>(?:not?|non|anti|without|ohne|sans|sin)[\W_]+)?"
+    rf"(?<!{_LETTERS})(?P<no>(?:not?|non|anti|without|ohne|sans|sin|except|excl|excluding)[\W_]+)?"
     r"(?:(?:e?mail|newsletter|hard|soft|global)s?)?"
     rf"(?:(?:unsub|suppress|complain|abgemeldet|abmeld|d[eé]sinscri|d[eé]sabonn|desuscri|disiscri"
     rf"|afgemeld|afmeld|uitgeschreven|descadastr|wypisan|odhl[aá][sš]|avregistr|отпис){_LETTERS}*"
@@ -157,34 +159,40 @@ def names_opt_outs(name: str) -> bool:
 
 def is_other_channel(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, is about another channel than mail."""
-    others, count = _OTHER_CHANNELS.subn("", column_key)
+    others, count = _OTHER_CHANNELS.subn("", _normalized(column_key))
     return count > 0 and "mail" not in others and "newsletter" not in others
 
 
 def is_generic(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, states consent unless it has a custom field."""
-    return _GENERIC.fullmatch(column_key) is not None or states_confirmation(column_key)
+    is_common = _GENERIC.fullmatch(_normalized(column_key)) is not None
+    return is_common or states_confirmation(column_key)
 
 
 def states_confirmation(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, looks as if it said who has confirmed."""
-    return _CONFIRMATIONS.fullmatch(column_key) is not None
+    return _CONFIRMATIONS.fullmatch(_normalized(column_key)) is not None
 
 
 def can_state_status(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, can have words for the status of a person."""
-    return _STATES.fullmatch(column_key) is not None
+    return _STATES.fullmatch(_normalized(column_key)) is not None
 
 
 def states_consent(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, looks as if it stated consent."""
-    # Such as opt.in, and letters of full width.
-    column_key = unicodedata.normalize("NFKC", column_key).replace(".", "").replace("_", "")
     if is_other_channel(column_key):
         return False
+    name = _normalized(column_key)
     return (
-        _NAMES.fullmatch(column_key) is not None
-        or is_generic(column_key)
-        or _WORDS.search(column_key) is not None
-        or (len(column_key) <= _SHORT_NAME and _WORDS_OF_SHORT_NAMES.search(column_key) is not None)
+        _NAMES.fullmatch(name) is not None
+        or is_generic(name)
+        or _WORDS.search(name) is not None
+        or (len(name) <= _SHORT_NAME and _WORDS_OF_SHORT_NAMES.search(name) is not None)
     )
+
+
+@cached_if_short
+def _normalized(column_key: str) -> str:
+    """Returns a name without dots, such as of opt.in, and with letters of common width."""
+    return unicodedata.normalize("NFKC", column_key).replace(".", "").replace("_", "")

@@ -19,7 +19,8 @@ class CsvRow(Row):
     """
 
     custom_fields: dict[str, Any] = field(default_factory=dict)
-    # The strictest status that flags and marks state, see `evidence.py`.
+    # The strictest status that flags, marks and words in other columns state, see `evidence.py`.
+    # Words can also state UNCONFIRMED, which is no opt-out.
     opt_out: Status | None = None
     stated: dict[str, Any] = field(default_factory=dict)
     # The full name, from its column, and the display name of the address.

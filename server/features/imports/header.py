@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ...rpc.file_columns import check_header, column_name, null_key
@@ -28,14 +29,15 @@ from .columns import Column, ColumnOptions, Columns, is_without_failure
 from .consent_columns import can_state_status
 from .csv_row import CsvRow
 from .evidence import stated_status
-from .presets import Preset
 from .status_words import (
     COMMON_WORDS,
     OPT_OUT_WORDS,
     STATED_HINT,
     STATUSES,
+    TAG_HINT,
     parse_status_map,
-    stated_opt_out,
+    status_in,
+    status_in_tag,
 )
 
 _DEFAULTS = ColumnOptions()
@@ -99,15 +101,14 @@ class Header:
         # Highest rank first: the last parser of a field takes effect.
         by_rank = sorted(self.columns.known, key=lambda column: column.rank, reverse=True)
         self._parsers = [
-            Parser(column.position, field, parsers[field])
+            Parser(column.position, field, self._parser(column, field, parsers[field]))
             for column in by_rank
             for field in column.fields
         ]
         self._is_lenient = preset is not None and preset.is_lenient
-        self._marks = _marks(self.columns.known, cells, preset)
+        self._marks = _marks(self.columns, cells)
         self._opt_ins = [each.position for each in self._parsers if each.field == OPTED_IN]
         self._not_chosen = [] if self._is_own_export else self.columns.not_chosen
-        self._tags = "" if self._is_own_export else self.columns.tags
         self._of_states = {
             index
             for index in self._not_chosen
@@ -153,14 +154,10 @@ class Header:
             except CellError as error:
                 self._reject(row, index, field, cell, error.hint)
         for index in self._not_chosen:
-            opt_out = stated_opt_out(cells[index], of_state=index in self._of_states)
+            opt_out = status_in(cells[index], of_state=index in self._of_states)
             if opt_out is not None:
                 row.opt_out = strictest(row.opt_out, opt_out)
                 self.unrecognized.add(column_name(self.cells, index), cells[index], STATED_HINT)
-        for tag in row.tags if self._tags else ():
-            if (opt_out := stated_opt_out(tag)) is not None:
-                row.opt_out = strictest(row.opt_out, opt_out)
-                self.unrecognized.add(self._tags, tag, STATED_HINT)
         if row.name or row.display_name:
             row.split_name()
         # An empty cell is a box that is not checked.
@@ -170,6 +167,20 @@ class Header:
             self._derive_status(row, cells)
         return row
 
+    def _parser(self, column: Column, field: str, parse: Parse) -> Parse:
+        """Returns a parser that also reads opt-outs in tags, unless the client chose the column."""
+        if field != "tags" or not column.rank or self._is_own_export:
+            return parse
+        return partial(self._parse_tags, column_name(self.cells, column.position), parse)
+
+    def _parse_tags(self, name: str, parse: Parse, row: CsvRow, cell: str) -> None:
+        before = len(row.tags)
+        parse(row, cell)
+        for tag in row.tags[before:]:
+            if (opt_out := status_in_tag(tag)) is not None:
+                row.opt_out = strictest(row.opt_out, opt_out)
+                self.unrecognized.add(name, tag, TAG_HINT)
+
     def _of_wrong_length(self, line: int, cells: Sequence[str]) -> CsvRow:
         """Returns a row with a fault, or only its address and status if these are an opt-out.
 
@@ -178,11 +189,12 @@ class Header:
         """
         count = len(self.cells)
         padding = [""] * (count - len(cells))
-        row, status = CsvRow(line=line, faults=[""]), None
+        row, status, of_states = CsvRow(line=line, faults=[""]), None, set[str]()
         for aligned in ([*cells, *padding][:count], [*padding, *cells][-count:]):
             for index, field, parse in self._parsers:
                 if field in _OF_OPT_OUTS and aligned[index].strip():
                     status = strictest(status, _clear_opt_out(row, field, parse, aligned[index]))
+            of_states.update(aligned[index] for index in self._of_states)
         # A line of 1 MiB can have a million cells, most of which are blank or equal.
         texts = {cell for cell in cells if cell and not cell.isspace()}
         if any(parser.field == "status" for parser in self._parsers):
@@ -190,7 +202,7 @@ class Header:
                 status = strictest(status, OPT_OUT_WORDS.get(word))
         if self._not_chosen:
             for cell in texts:
-                status = strictest(status, stated_opt_out(cell, of_state=bool(self._of_states)))
+                status = strictest(status, status_in(cell, of_state=cell in of_states))
         if not parse_email(row.email):
             addresses = [cell for cell in cells if "@" in cell and parse_email(cell)]
             row.email = addresses[0] if len(addresses) == 1 else ""
@@ -215,22 +227,26 @@ class Header:
 
     def _derive_status(self, row: CsvRow, cells: Sequence[str]) -> None:
         """Sets the status that the columns of another service imply."""
-        flags = self._marks.flags
+        marks, flags = self._marks, self._marks.flags
         if row.status is None and (not flags or any(self._has_value(cells[i]) for i in flags)):
-            row.status = self._marks.default
+            row.status = marks.default
             # Contacts who never subscribed are exported with the same columns.
             if (
-                self._marks.has_confirmations
+                marks.has_confirmations
                 and row.status is Status.CONFIRMED
                 and "confirmed_at" not in row.stated
             ):
                 row.status = Status.UNCONFIRMED
-        for index, status in self._marks.columns:
-            cell = cells[index]
-            if self._has_value(cell) and flag_of(cell) is not False:
+        for index, status in () if self._states(cells, marks.reasons) else marks.columns:
+            if self._states(cells, [index]):
                 row.opt_out = strictest(row.opt_out, status)
         if row.status is None and not row.is_confirmed and self._states_consent:
             row.status = Status.UNCONFIRMED
+
+    def _states(self, cells: Sequence[str], columns: Sequence[int]) -> bool:
+        """Whether a column has a value that is not a negative word."""
+        values = [cells[index] for index in columns]
+        return any(self._has_value(each) and flag_of(each) is not False for each in values)
 
     def _has_value(self, cell: str) -> bool:
         return bool(cell.strip()) and null_key(cell) not in self._null_keys
@@ -263,9 +279,12 @@ class _Marks(NamedTuple):
     has_confirmations: bool = False
     # The positions of flags. A row without any of them has no default.
     flags: Sequence[int] = ()
+    # The positions of reasons of opt-outs. A row with one has no mark, which can be their date.
+    reasons: Sequence[int] = ()
 
 
-def _marks(columns: Sequence[Column], cells: Sequence[str], preset: Preset | None) -> _Marks:
+def _marks(header: Columns, cells: Sequence[str]) -> _Marks:
+    columns, preset = header.known, header.preset
     has_statuses = any("status" in column.fields for column in columns)
     has_confirmations = any("confirmedAt" in column.fields for column in columns)
     if preset is None:
@@ -279,8 +298,11 @@ def _marks(columns: Sequence[Column], cells: Sequence[str], preset: Preset | Non
         return _Marks(default=marks[0][1])
     # A column of opt-out dates is compared with the other dates of the row.
     dates = [column.position for column in columns if "unsubscribedAt" in column.fields]
-    marks = [(index, status) for index, status in marks if index not in dates]
+    not_marks = header.ignored_by_client.union(dates)
+    marks = [(index, status) for index, status in marks if index not in not_marks]
     flags = [column.position for column in columns if not _FLAGS.isdisjoint(column.fields)]
     can_have_flags = any(target in _FLAGS for target in preset.columns.values())
     is_known = not has_statuses and (bool(flags) or not can_have_flags)
-    return _Marks(marks, preset.status if is_known else None, has_confirmations, flags)
+    reasons = [column.position for column in columns if OPTED_OUT_FLAG in column.fields]
+    default = preset.status if is_known else None
+    return _Marks(marks, default, has_confirmations, flags, reasons)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -38,7 +38,14 @@ from .consent_columns import can_state_status, is_other_channel
 from .csv_row import CsvRow
 from .evidence import stated_status
 from .presets import PRESETS
-from .status_words import COMMON_WORDS, STATED_HINT, parse_status_map, stated_opt_out
+from .status_words import (
+    COMMON_WORDS,
+    JSON_TAG_HINT,
+    STATED_HINT,
+    parse_status_map,
+    status_in,
+    status_in_tag,
+)
 
 # Names of times by JSON name: of the consent record, then also of the profile.
 _TIMES = {json_name(name): name for name in ConsentRecord._fields if name.endswith("_at")}
@@ -135,7 +142,9 @@ def import_row(
     # The date of an opt-out that cannot be read is still an opt-out.
     opt_out = Status.UNSUBSCRIBED if "unsubscribedAt" in faults else None
     if row.status is None or not options.is_own_export:
-        opt_out = strictest(opt_out, _opt_out_in_values(row, options, unrecognized, own_fields))
+        tags = () if _is_exported(message) else row.tags
+        found = _opt_out_in_values(tags, row.custom_fields, options, unrecognized, own_fields)
+        opt_out = strictest(opt_out, found)
     if stated or opt_out is not None:
         row.consent_record = ConsentRecord(**stated)
         row.status = stated_status(
@@ -148,24 +157,33 @@ def import_row(
     return row
 
 
+def _is_exported(message: pb.ImportSubscriber) -> bool:
+    """Whether a row looks like one of an export of Roster, of which the status counts."""
+    is_complete = message.status != 0 and message.HasField("created_at")
+    return is_complete and not message.HasField("is_confirmed")
+
+
 def _opt_out_in_values(
-    row: Row, options: Options, unrecognized: UnrecognizedCells, own_fields: Container[str]
+    tags: Sequence[str],
+    custom_fields: Mapping[str, Any] | None,
+    options: Options,
+    unrecognized: UnrecognizedCells,
+    own_fields: Container[str],
 ) -> Status | None:
     """Returns the strictest opt-out that a tag or a text in a custom field states.
 
-    One in a custom field that is ignored does not count, nor does a tag of a row with a status, as
-    rows of an export have.
+    One in a custom field that is ignored does not count.
     """
     opt_out: Status | None = None
-    for tag in row.tags if row.status is None else ():
-        if (stated := stated_opt_out(tag)) is not None:
+    for tag in tags:
+        if (stated := status_in_tag(tag)) is not None:
             opt_out = strictest(opt_out, stated)
-            unrecognized.add("tags", tag, STATED_HINT)
-    for name, value in (row.custom_fields or {}).items():
+            unrecognized.add("tags", tag, JSON_TAG_HINT)
+    for name, value in (custom_fields or {}).items():
         if not isinstance(value, str):
             continue
         key = column_key(name)
-        stated = stated_opt_out(value, of_state=can_state_status(key) and key not in own_fields)
+        stated = status_in(value, of_state=can_state_status(key) and key not in own_fields)
         if stated is None:
             continue
         if not is_other_channel(key) and key not in map(column_key, options.columns.ignored):

@@ -7,9 +7,10 @@ import unicodedata
 from collections.abc import Iterable
 
 from ...rpc.errors import invalid
-from ...values.texts import column_key
+from ...values.texts import caseless_key, column_key
 from ..subscribers.fields import Status
 from ..subscribers.rules import OPTED_OUT
+from .consent_columns import is_other_channel
 
 STATUSES = {status.name.lower(): status for status in Status}
 # Known without a preset, which can give them another meaning, as are those of _UNAMBIGUOUS.
@@ -54,12 +55,27 @@ _OF_STATES = {
 }
 _MAX_WORD_LENGTH = 20
 # The word that a longer text begins with, such as "Unsubscribed by an admin".
-_FIRST_WORD = re.compile(r"\W*([^\W\d_]+)")
-# Punctuation and invisible characters around a word.
-_EDGES = re.compile(r"^\W+|\W+$")
+_FIRST_WORD = re.compile(r"[^\w!¿]*([^\W\d_]+)(.*)", re.DOTALL)
+# What follows if that word states no opt-out from mail, such as "(SMS)". Longer texts, and those
+# that say by which way, state one.
+_MAX_WORDS_OF_THING = 3
+_NOT_STATED = re.compile(
+    r"\W*(?:[?？]|\b(?:no|not|never|false|0|n|nein|nicht|non|não|nie|nee)\b)\W*"
+)
+_OF_ANOTHER_THING = re.compile(r"\b(?:link|ip|print|[ck]ata[lr]og\w*)\b")
+_WAY = re.compile(r"\W*(?:by|via|through|per|durch|par|por|da|door)\b|.*\b(?:call|anruf)")
+# Punctuation and invisible characters around a word, but not of a question or a negation.
+_EDGES = re.compile(r"^[^\w!¿]+|[^\w?？]+$")
 STATED_HINT = (
     "This status counts. Map the column to status or optedOut, or list it in ignoreColumns if it"
     " says nothing about permission to send mail."
+)
+TAG_HINT = (
+    "This status counts. If such tags say nothing about permission to send mail, map the column to"
+    " tags, such as columnMap=Tags=tags."
+)
+JSON_TAG_HINT = (
+    "This status counts. If such tags say nothing about permission to send mail, rename them."
 )
 
 
@@ -72,21 +88,38 @@ def _starts(word: str) -> set[str]:
 _STARTS = frozenset[str]().union(*map(_starts, _STATED))
 
 
-def stated_opt_out(text: str, *, of_state: bool = False) -> Status | None:
+def status_in(text: str, *, of_state: bool = False) -> Status | None:
     """Returns the opt-out that a text states in any column, or None.
 
     In a column `of_state`, further words count, the first one of a text does, and a word can state
-    that the person did not confirm.
+    that the person did not confirm, which is no opt-out.
     """
     if of_state:
-        first = _FIRST_WORD.match(text)
-        starts = first is not None and _STATED.get(_word(first[1])) is Status.UNSUBSCRIBED
-        return _OF_STATES.get(_word(text)) or (Status.UNSUBSCRIBED if starts else None)
+        return _OF_STATES.get(_word(text)) or _status_at_start(text)
     # Column keys of all cells of 20 such columns take longer than the rest of their row.
     start = text[:2]
     if len(text) > _MAX_WORD_LENGTH or (start not in _STARTS and start.isalnum()):
         return None
     return _STATED.get(_word(text))
+
+
+def status_in_tag(tag: str) -> Status | None:
+    """Returns UNSUBSCRIBED if a tag states it. A tag such as `complained` is of support."""
+    return Status.UNSUBSCRIBED if status_in(tag) is Status.UNSUBSCRIBED else None
+
+
+def _status_at_start(text: str) -> Status | None:
+    """Returns the opt-out that a text begins with, such as "Unsubscribed by an admin", or None."""
+    found = _FIRST_WORD.match(text)
+    if found is None or _STATED.get(_word(found[1])) is not Status.UNSUBSCRIBED:
+        return None
+    rest = caseless_key(found[2])
+    if _NOT_STATED.fullmatch(rest):
+        return None
+    if len(rest.split()) > _MAX_WORDS_OF_THING or _WAY.match(rest):
+        return Status.UNSUBSCRIBED
+    is_other = is_other_channel(column_key(rest)) or _OF_ANOTHER_THING.search(rest)
+    return None if is_other else Status.UNSUBSCRIBED
 
 
 def _word(text: str) -> str:
