@@ -33,6 +33,8 @@ from roster.v1 import errors_pb2, http_pb2
 from . import documented
 
 METHODS: dict[str, MethodDescriptor] = {method.name: method for method in methods()}
+# Two rpcs with one name would replace each other.
+assert len(METHODS) == len([*methods()])
 # Unary rpcs with JSON, the only ones that a front can call.
 UNARY = {
     name: method

@@ -7,11 +7,15 @@ no rpc of the name Create... creates it.
 
 from __future__ import annotations
 
-import time
 from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
+from rosterd.server.features.exports import store as exports
+from rosterd.server.features.operations import store as operations
+from rosterd.server.features.operations.rules import BatchRequest, JobRequest, Type
+
+from ..components import wait_until
 from ..conftest import Account
 from ..fronts import UNARY, path_variables
 from .helpers import MISSING_ID, create_subscriber, suppress, unsubscribe_token
@@ -35,11 +39,16 @@ RESOURCE_TYPES = {
     "GetWebhookDelivery": "WebhookDeliveryService",
     "RetryWebhookDelivery": "WebhookDeliveryService",
 }
-FILE = b"email\nimported@example.com\n"
+# The second row is invalid.
+FILE = b"email,lastName\nimported@example.com,King\nada.l@,Lovelace\n"
+BOB = {"email": "bob@example.com", "tags": ["on bob"]}
 # A valid request of each rpc that needs more fields than the reference.
 REQUESTS: dict[str, dict[str, Any]] = {
     "CreateSubscriber": {"email": "ada@example.com", "tags": ["on ada"]},
-    "BulkCreateSubscribers": {"subscribers": [{"email": "bob@example.com", "tags": ["on bob"]}]},
+    # The second row is invalid, and the third a duplicate.
+    "BulkCreateSubscribers": {
+        "subscribers": [BOB, {"email": "no@", "lastName": "Lovelace"}, BOB],
+    },
     "CreateTag": {"name": "vip"},
     "CreateImport": {"name": "people.csv", "size": len(FILE)},
     "CreateSegment": {"name": "all", "filter": "email:*"},
@@ -101,8 +110,10 @@ def create_resource(account: Account, kind: str) -> str:
 def wait_until_ended(account: Account, kind: str, id_: str) -> None:
     """Waits for the end of an export or an operation."""
     name = kind.removesuffix("Service")
-    while account.ok(f"Get{name}", id=id_)[name.lower()]["state"] == "RUNNING":
-        time.sleep(0.01)
+    wait_until(
+        lambda: account.ok(f"Get{name}", id=id_)[name.lower()]["state"] != "RUNNING",
+        f"the {name.lower()} does not end",
+    )
 
 
 def _create_event(account: Account) -> str:
@@ -128,8 +139,46 @@ _CREATED_BY: dict[str, Callable[[Account], str]] = {
     "SuppressionService": lambda account: suppress(account, "gone@example.com"),
     "WebhookDeliveryService": _create_delivery,
 }
+
+
+def _operation_of_another_process(account: Account) -> str:
+    """Stores an operation that the service does not run in the next seconds."""
+    batch = BatchRequest({"action": {"delete": True}}, ["email:*"], key_id="", by_admin=False)
+    with account.service.unit_of_work() as tx:
+        row = operations.create(account.id, batch, None, 1, tx)
+        operations.put(account.id, row._replace(runner="other"), tx)
+    return row.id
+
+
+def _export_of_another_process(account: Account) -> str:
+    """Stores an export that the service does not run in the next seconds."""
+    job = {"format": "CSV", "view": "BASIC", "columns": [], "names": ["id"], "bom": False}
+    request = JobRequest(
+        Type.SUBSCRIBERS_EXPORT, {**job, "escapeFormulas": True}, {}, {"action": {}}, [], False
+    )
+    with account.service.unit_of_work() as tx:
+        row = exports.create(account.id, request, 1, tx).operation
+        operations.put(account.id, row._replace(runner="other"), tx)
+    return row.id
+
+
+def _ended_operation(account: Account) -> str:
+    create_subscriber(account)
+    return create_resource(account, "OperationService")
+
+
+def _webhook_with_event(account: Account) -> str:
+    webhook = create_resource(account, "WebhookService")
+    create_subscriber(account)
+    return webhook
+
+
 # The rpcs that require another state of the resource.
 _READY: dict[str, Callable[[Account], str]] = {
+    "CancelExport": _export_of_another_process,
+    "CancelOperation": _operation_of_another_process,
+    "ReplayWebhook": _webhook_with_event,
+    "UndoOperation": _ended_operation,
     "UndoImport": lambda account: str(run_file(account, FILE)["id"]),
     "UploadImportPart": lambda account: str(create(account, FILE)["id"]),
 }

@@ -10,9 +10,6 @@ import pytest
 from google.protobuf.descriptor import MethodDescriptor
 
 from roster.v1 import http_pb2
-from rosterd.server.features.exports import store as exports
-from rosterd.server.features.operations import store as operations
-from rosterd.server.features.operations.rules import BatchRequest, JobRequest, Type
 
 from ..cases import each
 from ..conftest import Account
@@ -121,33 +118,8 @@ def test_rejected_call_adds_no_entry(account: Account, rpc: str) -> None:
     assert entries(account) == []
 
 
-def operation_of_another_process(account: Account) -> str:
-    """Stores an operation that the service does not run in the next seconds."""
-    batch = BatchRequest({"action": {"delete": True}}, ["email:*"], key_id="", by_admin=False)
-    with account.service.unit_of_work() as tx:
-        row = operations.create(account.id, batch, None, 1, tx)
-        operations.put(account.id, row._replace(runner="other"), tx)
-    return row.id
-
-
-def export_of_another_process(account: Account) -> str:
-    """Stores an export that the service does not run in the next seconds."""
-    job = {"format": "CSV", "view": "BASIC", "columns": [], "names": ["id"], "bom": False}
-    request = JobRequest(
-        Type.SUBSCRIBERS_EXPORT, {**job, "escapeFormulas": True}, {}, {"action": {}}, [], False
-    )
-    with account.service.unit_of_work() as tx:
-        row = exports.create(account.id, request, 1, tx).operation
-        operations.put(account.id, row._replace(runner="other"), tx)
-    return row.id
-
-
 def recorded_request(account: Account, rpc: str) -> dict[str, Any]:
     """Returns a request that succeeds and that the audit log records."""
-    if rpc == "CancelExport":
-        return {"id": export_of_another_process(account)}
-    if rpc == "CancelOperation":
-        return {"id": operation_of_another_process(account)}
     return working_request(account, rpc) | condition(rpc)
 
 

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from .conftest import Person
 from .people import add_person
 from .test_person import panel, show
+from .test_subscribers import hold_answers
 
 pytestmark = pytest.mark.verify
 
@@ -188,6 +189,25 @@ def test_value_that_failed_has_the_focus_before_the_person_closes(person: Person
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
     expect(panel(person)).to_have_count(0)
+
+
+def test_choice_that_changes_while_it_is_stored_is_stored_too(person: Person) -> None:
+    account, page = person.account, person.page
+    account.ok("CreateCustomField", label="Member", dataType="BOOLEAN")
+    ada = add_person(account)["id"]
+    person.sign_in()
+    hold_answers(person, "/api/subscribers/", "PATCH")
+    shown = show(person, ada)
+
+    shown.get_by_label("Member").select_option("Yes")
+    page.wait_for_function("() => window.held > 0")
+    shown.get_by_label("Member").select_option("No")
+    page.evaluate("window.release()")
+
+    expect(shown).to_contain_text("Member: Yes → No")
+    expect(shown.get_by_label("Member")).to_have_value("false")
+    subscriber = account.ok("GetSubscriber", id=ada)["subscriber"]
+    assert subscriber["customFields"] == {"member": False}
 
 
 @pytest.mark.parametrize("scope", ["write", "read"])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from ..conftest import new_account
 from .conftest import Person
+from .test_subscribers import hold_answers
 
 pytestmark = pytest.mark.verify
 GERMAN = [{"locale": "de-AT"}]
@@ -239,3 +241,29 @@ def test_another_scope_begins_anew_after_the_session_ended(person: Person) -> No
     expect(page.get_by_role("link", name="early")).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("button", name="New tag")).to_have_count(0)
+
+
+def test_write_of_an_ended_session_is_not_sent_to_another_account(person: Person) -> None:
+    page, account = person.page, person.account
+    other = new_account(account.service, account.front)
+    person.sign_in()
+    hold_answers(person, "/api/tags", "POST")
+    person.open("/tags")
+    page.get_by_role("button", name="New tag").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("typed")
+    account.ok("SignOutEverywhere")
+    sent = list[str]()
+    page.on("request", lambda request: sent.append(f"{request.method} {request.url}"))
+
+    page.get_by_role("button", name="Save").dispatch_event("click")
+    page.wait_for_function("() => window.held > 0")
+    page.evaluate("document.querySelector('nav a[href$=segments]').click()")
+    page.get_by_label("Sign-in link or API key").fill(other.key)
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog.cover")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Segments")).to_be_visible()
+    # A call that is sent again is sent before the other response arrives.
+    page.evaluate("async () => { window.release(); await fetch('/readyz'); }")
+
+    assert sum(each.startswith("POST") and each.endswith("/api/tags") for each in sent) == 1
+    assert other.ok("ListTags")["total"] == 0

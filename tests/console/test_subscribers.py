@@ -42,10 +42,10 @@ def search(person: Person, text: str) -> None:
     person.page.keyboard.press("Enter")
 
 
-def hold_answers(person: Person, part: str) -> None:
+def hold_answers(person: Person, part: str, method: str = "GET") -> None:
     """Holds the answers to requests with a part of a URL until the page calls `release()`.
 
-    `held` counts them.
+    `held` counts them. The pages that are opened later do this.
     """
     person.page.add_init_script(
         f"""{{
@@ -54,7 +54,8 @@ def hold_answers(person: Person, part: str) -> None:
           window.held = 0;
           window.fetch = async (...args) => {{
             const response = await send(...args);
-            if (response.url.includes({json.dumps(part)})) {{
+            const method = args[1]?.method ?? "GET";
+            if (method === "{method}" && response.url.includes({json.dumps(part)})) {{
               window.held += 1;
               await released;
             }}
@@ -271,6 +272,34 @@ def test_exact_address_opens_also_if_another_begins_with_it(person: Person) -> N
 
     panel = person.page.get_by_role("complementary", name="Person")
     expect(panel.get_by_role("heading", level=2)).to_have_text("imp5@example.com")
+
+
+def test_search_without_a_result_keeps_the_focus_and_one_that_was_left_opens_no_one(
+    person: Person,
+) -> None:
+    page, box = person.page, person.page.get_by_label("Search or filter")
+    add_people(person.account, 3)
+    person.sign_in()
+    hold_answers(person, "q=p0001")
+    person.open("/subscribers")
+    row(person, 0).wait_for()
+
+    search(person, "missing")
+
+    expect(page.get_by_role("heading", name="No one matches")).to_be_visible()
+    expect(box).to_be_focused()
+
+    search(person, "p0001@example.com")
+    page.wait_for_function("() => window.held > 0")
+    page.go_back()
+    expect(page.get_by_role("heading", name="No one matches")).to_be_visible()
+    page.go_forward()
+    page.wait_for_function("() => window.held > 1")
+    page.evaluate("window.release()")
+
+    expect(row(person, 0)).to_contain_text("p0001@example.com")
+    expect(box).to_have_value("p0001@example.com")
+    expect(page.get_by_role("complementary", name="Person")).to_have_count(0)
 
 
 def test_range_has_also_the_rows_that_were_not_loaded(crowd: Person) -> None:

@@ -220,6 +220,25 @@ def test_every_single_resource_has_an_etag_that_its_changes_take(method: MethodD
     assert header_of(method.input_type) == ("If-Match" if is_change else "")
 
 
+def test_few_rpcs_that_are_no_get_are_declared_as_safe_to_repeat() -> None:
+    """Each of them is retried without an idempotency key."""
+    declared = {
+        name: options.DESCRIPTOR.enum_types_by_name["IdempotencyLevel"]
+        .values_by_number[options.idempotency_level]
+        .name
+        for name, method in METHODS.items()
+        if (options := method.GetOptions()).idempotency_level
+        and options.Extensions[annotations_pb2.http].WhichOneof("pattern") != "get"
+    }
+
+    safe, idempotent = "NO_SIDE_EFFECTS", "IDEMPOTENT"
+    assert declared == {
+        **dict.fromkeys(("BatchGetSubscribers", "CreateSubscriberLinks", "RenderMergeTags"), safe),
+        **dict.fromkeys(("SubmitConfirmPage", "SubmitUnsubscribePage"), idempotent),
+        "UpdateAccount": idempotent,
+    }
+
+
 @each("method", METHODS.values())
 def test_every_rpc_declares_its_scope(method: MethodDescriptor) -> None:
     options = method.GetOptions()

@@ -27,8 +27,8 @@ from ..postgres import Postgres
 WRITERS = 8
 STATUSES = ("CONFIRMED", "UNSUBSCRIBED", "UNCONFIRMED", "BOUNCED")
 LIST = "/api/subscribers"
-# Seconds between two kills.
-PAUSE = 1.5
+# Changes and passes between two kills, and after the last one.
+CHANGES, PASSES = 50, 2
 
 
 class Http:
@@ -132,16 +132,23 @@ def run(folder: Path, database_url: str, kills: int, **more: str) -> None:
 
     service, client, ended = started(), Http(address, key), threading.Event()
     follower, counts = Follower(client), [0] * WRITERS
+
+    def wait_for_more() -> None:
+        changes, passes = sum(counts) + CHANGES, follower.passes + PASSES
+        wait_until(
+            lambda: sum(counts) >= changes and follower.passes >= passes, "more changes and passes"
+        )
+
     try:
         with ThreadPoolExecutor(WRITERS + 1) as pool:
             try:
                 tasks = [pool.submit(write, client, n, ended, counts) for n in range(WRITERS)]
                 tasks.append(pool.submit(follower.follow, ended))
                 for _ in range(kills):
-                    time.sleep(PAUSE)
+                    wait_for_more()
                     service.stop(signal.SIGKILL)
                     service = started()
-                wait_until(lambda: sum(counts) > 50 and follower.passes > 0, "enough changes")
+                wait_for_more()
             finally:
                 ended.set()
             for task in tasks:

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from ..behavior.helpers import create_subscriber, link_urls, suppress
-from ..behavior.requests import create_resource, working_request
+from ..behavior.import_jobs import failures, run_file
+from ..behavior.requests import FILE, create_resource, working_request
 from ..conftest import Account, new_account
 from ..features.webhooks.receiver import listening
 from ..fronts import METHODS, UNARY, Front, HttpFront, SessionToken, binding, path_variables
@@ -43,6 +44,7 @@ def call_every_operation(service: Service, front: Front) -> set[str]:
         secrets |= {account.key, *_secrets_of(response.body or {}), response.session}
     account = new_account(service, front)
     secrets |= {account.key, *_call_with_unusable_secrets(account), *_deliver(account)}
+    assert "ada.l@" in str(failures(account, run_file(account, FILE)))
     if isinstance(front, HttpFront):
         secrets |= _call_over_http(account, front)
     return secrets - {""}

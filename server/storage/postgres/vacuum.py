@@ -43,6 +43,7 @@ _SETTINGS = {
 # The key of an advisory lock: arbitrary, but the same in all versions.
 _VACUUM_LOCK = 2_604_331_907_785_120_931
 _TRY_LOCK = "SELECT pg_try_advisory_lock(%s)"
+_UNLOCK = "SELECT pg_advisory_unlock(%s)"
 _NUMBERS = """
 SELECT relname, n_ins_since_vacuum + n_dead_tup, n_live_tup, n_tup_ins + n_tup_upd + n_tup_del
 FROM pg_stat_user_tables WHERE relid = ANY(%s::regclass[])
@@ -115,7 +116,11 @@ class Vacuuming:
             # takes much longer, when this waits for it.
             if database.execute_sql(_TRY_LOCK, (_VACUUM_LOCK,)).fetchone() == (True,):
                 skips = ", SKIP_LOCKED" if table in self._failed else ""
-                database.execute_sql(f"VACUUM (ANALYZE{skips}) {table}")
+                try:
+                    database.execute_sql(f"VACUUM (ANALYZE{skips}) {table}")
+                finally:
+                    # The end of the session releases it later, and the next table would be skipped.
+                    database.execute_sql(_UNLOCK, (_VACUUM_LOCK,))
 
 
 def _numbers(tx: Transaction) -> list[Numbers]:
