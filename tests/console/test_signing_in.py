@@ -267,3 +267,5 @@ def test_write_of_an_ended_session_is_not_sent_to_another_account(person: Person
 
     assert sum(each.startswith("POST") and each.endswith("/api/tags") for each in sent) == 1
     assert other.ok("ListTags")["total"] == 0
+    # It says nothing about the new session.
+    assert page.locator("dialog.cover").count() == 0

@@ -97,6 +97,7 @@ export async function callTagged<K extends Operation>(
   if (body !== undefined && !isFile) headers["Content-Type"] = "application/json";
   if (etag) headers["If-Match"] = etag;
   if (idempotencyKey) headers["Idempotency-Key"] = idempotencyKey;
+  const sentIn = sessions;
   const response = await send(url(template, path, query), {
     method,
     headers,
@@ -119,7 +120,7 @@ export async function callTagged<K extends Operation>(
       nextPage: new URLSearchParams(link.split("?")[1]).get("pageToken") ?? "",
     };
   }
-  throw failure(response.status, text, template);
+  throw failure(response.status, text, template, sentIn);
 }
 
 /** Returns a key that identifies a request. Browsers have randomUUID over HTTPS only. */
@@ -178,8 +179,9 @@ export async function callStream<Value>(
   const [, template] = operation.split(" ") as [string, string];
   const headers = { Accept: "application/x-ndjson" };
   const { path, query, signal } = request;
+  const sentIn = sessions;
   const response = await send(url(template, path, query), { method: "GET", headers, signal });
-  if (!response.ok || !response.body) throw failure(response.status, await response.text(), template);
+  if (!response.ok || !response.body) throw failure(response.status, await response.text(), template, sentIn);
   open();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -192,14 +194,15 @@ export async function callStream<Value>(
   }
 }
 
-function failure(status: number, text: string, template: string): Error {
+function failure(status: number, text: string, template: string, sentIn: number): Error {
   const error = errorOf(text);
   if (!error) {
     connectionLost();
     return new ConnectionError(`HTTP ${status}`);
   }
   const failed = new ApiError(status, error);
-  if (status === 401 && template !== SESSION) {
+  // Not if a person has signed in meanwhile.
+  if (status === 401 && template !== SESSION && sentIn === sessions) {
     signedOut = failed;
     onSignedOut();
   }
