@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +12,7 @@ import uvloop
 
 from ..features.imports.cells import OPTED_OUT_FLAG
 from ..features.imports.consent_columns import names_opt_outs
-from ..features.imports.presets import PRESETS, detect
+from ..features.imports.presets import PRESETS
 from ..serving.console import CommandError, ExitCode, console, errors, notice, pluralized
 from ..storage.output_file import STANDARD
 from ..values.texts import column_key
@@ -35,8 +34,6 @@ from .transfer.import_summary import summary_lines
 
 # The fields that state opt-outs, by column key.
 _OF_OPT_OUTS = frozenset(map(column_key, ("status", OPTED_OUT_FLAG, "unsubscribedAt")))
-_MAX_HEADER_BYTES = 64 * 1024
-_BETWEEN_NAMES = re.compile(r"""[\r\n"']*[,;\t{}:][\s"']*|[\r\n"']+""")
 
 
 def _preset(text: str) -> str:
@@ -241,29 +238,13 @@ def _check_name(file: str, column_map: Sequence[str]) -> None:
     if not names_opt_outs(os.path.basename(file)):
         return
     targets = {column_key(entry.rpartition("=")[2]) for entry in column_map}
-    if targets.isdisjoint(_OF_OPT_OUTS) and not _states_opt_outs(file):
+    if targets.isdisjoint(_OF_OPT_OUTS):
         raise CommandError(
             f"{file} has the name of a list of people who opted out, whose rows are not checked"
             " before they are stored with --stream. Import it without --stream, map a column to"
             " status or optedOut with --map, or use 'roster suppressions import'.",
             ExitCode.USAGE,
         )
-
-
-def _states_opt_outs(file: str) -> bool:
-    """Whether the first line of a file has the name of a column or member that states opt-outs."""
-    if not os.path.isfile(file):
-        return False
-    with suppress(OSError), open(file, "rb") as opened:
-        line = opened.readline(_MAX_HEADER_BYTES).decode("utf-8-sig", "replace")
-        names = [column_key(name) for name in _BETWEEN_NAMES.split(line)]
-        preset = detect(names, names)
-        columns, marks = (preset.columns, preset.marks) if preset else ({}, {})
-        fields = {
-            column_key(field) for name in names for field in columns.get(name, name).split("+")
-        }
-        return not (fields.isdisjoint(_OF_OPT_OUTS) and marks.keys().isdisjoint(names))
-    return False  # The command reports the error.
 
 
 def _run(run: ImportJobRun | ImportRun) -> bool:

@@ -210,6 +210,7 @@ CONSENT_COLUMNS = (
     ),
     *("E-posta izni", "İptal", "Bülten", "Onay", "KVKK", "メール許可", "受信", "ニュースレター"),
     *("opt.in", "ｏｐｔｅｄ＿ｏｕｔ", "Status (E-Mail)", "On Hold", "exit.date", "Abo."),
+    *("CRM Status Marketing", "Accettato email", "Autorizzazione privacy", "Autorizo email"),
     *(
         "Não enviar",
         "Avregistrerad",
@@ -325,17 +326,20 @@ OF_STATES = (
     *(("contact.state", "Deleted", "UNSUBSCRIBED"), ("Type", "Unsubscribed: no", None)),
     *(("Event", "unsubscribed=false", None), ("Type", "Unsubscribed (SMS)", None)),
     *(("Type", "abbestellt: Katalog", None), ("Result", "Blacklisted IP", None)),
-    *(("Event", "Unsubscribe link clicked", None), ("Type", "Unsubscribed: yes", "UNSUBSCRIBED")),
-    *(("Event", "Unsubscribed (phone call)", "UNSUBSCRIBED"), ("State", "Unsubscribed?", None)),
-    *(("State", "Unsubscribed (SMS, mail)", "UNSUBSCRIBED"), ("State", "!unsubscribed", None)),
-    *(("Group", "Unsubscribed?", None), ("Group", "!unsubscribed", None)),
+    *(("Type", "Unsubscribed: yes", "UNSUBSCRIBED"), ("Group", "!!Unsubscribed!", "UNSUBSCRIBED")),
+    *(
+        ("Event", "Unsubscribed (phone call)", "UNSUBSCRIBED"),
+        ("Group", "Opted out?", "UNSUBSCRIBED"),
+    ),
+    ("State", "Unsubscribed (SMS, mail)", "UNSUBSCRIBED"),
+    ("State", "Unsubscribed (List-Unsubscribe link)", "UNSUBSCRIBED"),
 )
 
 
 # These state an opt-out also in a custom field of the account.
 CLEAR = (
     *("hard bounce", "complained", "Spam complaint", "Unsubscribed", "opted-out"),
-    *("\u200bDésabonnée!", "(wypisana)"),
+    *("\u200bDésabonnée!", "(wypisana)", "!!Unsubscribed!", "Opted out?"),
 )
 
 
@@ -617,7 +621,7 @@ def test_tag_that_can_only_be_an_opt_out_counts_unless_the_column_is_mapped(
     assert by_address(account, "a@y.io")["status"] == "UNCONFIRMED"
     assert by_address(account, "b@y.io")["status"] == "UNSUBSCRIBED"
     assert [stored[f"{name}@b.io"] for name in "abcdef"] == [
-        *("UNSUBSCRIBED", "CONFIRMED", "UNSUBSCRIBED", "UNSUBSCRIBED", "CONFIRMED", "CONFIRMED"),
+        *("UNSUBSCRIBED", "CONFIRMED", "UNSUBSCRIBED", "UNSUBSCRIBED", "CONFIRMED", "UNSUBSCRIBED"),
     ]
     assert by_address(account, "a@b.io")["tags"] == ["Unsubscribed", "vip"]
     assert mapped["a@x.b.io"] == "UNCONFIRMED"

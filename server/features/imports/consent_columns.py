@@ -31,7 +31,8 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"newsletter(?!name|source|id|title)|mailinglist|blocked|cleaned|mailable|contactable"
     r"|(?:e?mail|contact|member|mailing|marketing|newsletter|subscri(?:ber|ption)|list|global)"
     r"(?:marketing|subscription|subscriber)?(?:status|preferences?)"
-    r"|subscri(?:ber|ption)state|^status\W?(?:e?mail|contact|marketing)\W?$|emailmarketing|excluded|contactby\w*mail"
+    r"|subscri(?:ber|ption)state|status\W?(?:e?mail(?!sent)|(?<!leadstatus)contact(?!perso)|marketing)"
+    r"|emailmarketing|excluded|contactby\w*mail"
     r"|e?mails?(?:ok|okay|allowed|enabled|disabled|permitted|active|notifications?)"
     r"|emailsubscri|emailstate|emailaddressstatus|comm(?:unication)?pref|abuse|junk|deliverab"
     r"|deactivat|withdr[ae]w|revoke|revocation|objection|unscub|optdout|clean(?:date|time)"
@@ -57,15 +58,14 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"|recevoir\w*(?:offres|mails|courriels)"
     # Spanish and Portuguese
     r"|(?:^|de|fecha)baja(?:$|news|fecha)|debaja|cancel(?:ou|ad[oa]|amento)|acepta|aceita|lopd|queja"
-    r"|n(?:o|[aã]o)(?:enviar|contactar|contatar)|listan[eg][gr]r?a|rebot|bolet[ií]n|autoriz[ao](?!\w*image[mn])|recib[ei]|recebe"
+    r"|n(?:o|[aã]o)(?:enviar|contactar|contatar)|listan[eg][gr]r?a|rebot|bolet[ií]n|autoriz[ao](?!o?usode(?:la)?image[mn]s?$)|recib[ei]|recebe"
     r"|nomolestar|n[aã]operturbe|status(?:da)?assinatura"
     r"|rejeitad|estado(?:de|do)(?:l?contact|contat|suscri|correo|e?mail)"
     r"|(?<!data)(?<!datade)inscri[cç][aã]o|removid|desinscri|desativad|desactivad"
     # Italian
     r"|(?<!data)(?<!datadi)iscrizion|consenso|cancella[tz]|noncontatt|bloccat|rimoss|disattivat"
-    r"|revoca|privacymarketing|rimbalz|(?<!data)accett[ao](?![tz])"
-    r"|(?:mail|marketing|newsletter|privacy)accettat|^autorizzazion[ei]$"
-    r"|autorizzazion[ei]\w*(?:mail|marketing|invio|contatt)"
+    r"|revoca|privacymarketing|rimbalz|(?<!preventivo)accett[ao](?!z)(?<!dataaccetto)"
+    r"|(?<!numero)autorizzazion"
     # Dutch
     r"|uitschrij[fv]|nieuwsbrief|toestemming|geene?mail|niet(?:e?mail|benader|contact)"
     r"|geblokkeerd|opgezegd|bezwaar|zwartelijst|geabonneerd|mailtoegestaan"
@@ -159,7 +159,7 @@ def names_opt_outs(name: str) -> bool:
 
 def is_other_channel(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, is about another channel than mail."""
-    others, count = _OTHER_CHANNELS.subn("", _normalized(column_key))
+    others, count = _OTHER_CHANNELS.subn("", column_key)
     return count > 0 and "mail" not in others and "newsletter" not in others
 
 
@@ -181,9 +181,9 @@ def can_state_status(column_key: str) -> bool:
 
 def states_consent(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, looks as if it stated consent."""
-    if is_other_channel(column_key):
-        return False
     name = _normalized(column_key)
+    if is_other_channel(name):
+        return False
     return (
         _NAMES.fullmatch(name) is not None
         or is_generic(name)

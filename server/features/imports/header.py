@@ -194,7 +194,9 @@ class Header:
             for index, field, parse in self._parsers:
                 if field in _OF_OPT_OUTS and aligned[index].strip():
                     status = strictest(status, _clear_opt_out(row, field, parse, aligned[index]))
-            of_states.update(aligned[index] for index in self._of_states)
+        for index in self._of_states:
+            start, end = sorted((index, index + len(cells) - count))
+            of_states.update(cells[max(0, start) : end + 1])
         # A line of 1 MiB can have a million cells, most of which are blank or equal.
         texts = {cell for cell in cells if cell and not cell.isspace()}
         if any(parser.field == "status" for parser in self._parsers):
@@ -237,8 +239,9 @@ class Header:
                 and "confirmed_at" not in row.stated
             ):
                 row.status = Status.UNCONFIRMED
-        for index, status in () if self._states(cells, marks.reasons) else marks.columns:
-            if self._states(cells, [index]):
+        has_reason = row.opt_out is not None and self._states(cells, marks.reasons)
+        for index, status in marks.columns:
+            if not has_reason and self._states(cells, [index]):
                 row.opt_out = strictest(row.opt_out, status)
         if row.status is None and not row.is_confirmed and self._states_consent:
             row.status = Status.UNCONFIRMED
@@ -279,7 +282,7 @@ class _Marks(NamedTuple):
     has_confirmations: bool = False
     # The positions of flags. A row without any of them has no default.
     flags: Sequence[int] = ()
-    # The positions of reasons of opt-outs. A row with one has no mark, which can be their date.
+    # The positions of reasons of opt-outs. In a row with one, a mark is its date.
     reasons: Sequence[int] = ()
 
 
@@ -303,6 +306,6 @@ def _marks(header: Columns, cells: Sequence[str]) -> _Marks:
     flags = [column.position for column in columns if not _FLAGS.isdisjoint(column.fields)]
     can_have_flags = any(target in _FLAGS for target in preset.columns.values())
     is_known = not has_statuses and (bool(flags) or not can_have_flags)
-    reasons = [column.position for column in columns if OPTED_OUT_FLAG in column.fields]
+    reasons = [each.position for each in columns if OPTED_OUT_FLAG in each.fields and each.rank]
     default = preset.status if is_known else None
     return _Marks(marks, default, has_confirmations, flags, reasons)

@@ -10,7 +10,6 @@ from ...rpc.errors import invalid
 from ...values.texts import caseless_key, column_key
 from ..subscribers.fields import Status
 from ..subscribers.rules import OPTED_OUT
-from .consent_columns import is_other_channel
 
 STATUSES = {status.name.lower(): status for status in Status}
 # Known without a preset, which can give them another meaning, as are those of _UNAMBIGUOUS.
@@ -55,17 +54,15 @@ _OF_STATES = {
 }
 _MAX_WORD_LENGTH = 20
 # The word that a longer text begins with, such as "Unsubscribed by an admin".
-_FIRST_WORD = re.compile(r"[^\w!¿]*([^\W\d_]+)(.*)", re.DOTALL)
-# What follows if that word states no opt-out from mail, such as "(SMS)". Longer texts, and those
-# that say by which way, state one.
-_MAX_WORDS_OF_THING = 3
-_NOT_STATED = re.compile(
-    r"\W*(?:[?？]|\b(?:no|not|never|false|0|n|nein|nicht|non|não|nie|nee)\b)\W*"
+_FIRST_WORD = re.compile(r"\W*([^\W\d_]+)(.*)", re.DOTALL)
+# What follows if that word states no opt-out from mail, such as "(SMS)" or "= false".
+_NOT_FROM_MAIL = re.compile(
+    r"\W*(?:from\W+)?(?:no|not|never|false|0|nein|nicht|non|não|nie|nee"
+    r"|ip|sms|whatsapp|push|print|catalog(?:ue)?s?|kataloge?)\W*"
 )
-_OF_ANOTHER_THING = re.compile(r"\b(?:link|ip|print|[ck]ata[lr]og\w*)\b")
-_WAY = re.compile(r"\W*(?:by|via|through|per|durch|par|por|da|door)\b|.*\b(?:call|anruf)")
-# Punctuation and invisible characters around a word, but not of a question or a negation.
-_EDGES = re.compile(r"^[^\w!¿]+|[^\w?？]+$")
+_MAX_LENGTH_NOT_FROM_MAIL = 40
+# Punctuation and invisible characters around a word.
+_EDGES = re.compile(r"^\W+|\W+$")
 STATED_HINT = (
     "This status counts. Map the column to status or optedOut, or list it in ignoreColumns if it"
     " says nothing about permission to send mail."
@@ -75,7 +72,8 @@ TAG_HINT = (
     " tags, such as columnMap=Tags=tags."
 )
 JSON_TAG_HINT = (
-    "This status counts. If such tags say nothing about permission to send mail, rename them."
+    "This status counts. If such tags say nothing about permission to send mail, rename them. For"
+    " an export of Roster, set preset=ROSTER."
 )
 
 
@@ -89,10 +87,10 @@ _STARTS = frozenset[str]().union(*map(_starts, _STATED))
 
 
 def status_in(text: str, *, of_state: bool = False) -> Status | None:
-    """Returns the opt-out that a text states in any column, or None.
+    """Returns the status that a text states in any column: an opt-out, or None.
 
     In a column `of_state`, further words count, the first one of a text does, and a word can state
-    that the person did not confirm, which is no opt-out.
+    UNCONFIRMED, which is no opt-out.
     """
     if of_state:
         return _OF_STATES.get(_word(text)) or _status_at_start(text)
@@ -104,8 +102,9 @@ def status_in(text: str, *, of_state: bool = False) -> Status | None:
 
 
 def status_in_tag(tag: str) -> Status | None:
-    """Returns UNSUBSCRIBED if a tag states it. A tag such as `complained` is of support."""
-    return Status.UNSUBSCRIBED if status_in(tag) is Status.UNSUBSCRIBED else None
+    """Returns UNSUBSCRIBED if a tag states an opt-out. A complaint can be one to support."""
+    is_opt_out = status_in(tag) is not None and _word(tag) != "complained"
+    return Status.UNSUBSCRIBED if is_opt_out else None
 
 
 def _status_at_start(text: str) -> Status | None:
@@ -113,12 +112,8 @@ def _status_at_start(text: str) -> Status | None:
     found = _FIRST_WORD.match(text)
     if found is None or _STATED.get(_word(found[1])) is not Status.UNSUBSCRIBED:
         return None
-    rest = caseless_key(found[2])
-    if _NOT_STATED.fullmatch(rest):
-        return None
-    if len(rest.split()) > _MAX_WORDS_OF_THING or _WAY.match(rest):
-        return Status.UNSUBSCRIBED
-    is_other = is_other_channel(column_key(rest)) or _OF_ANOTHER_THING.search(rest)
+    is_short = len(found[2]) <= _MAX_LENGTH_NOT_FROM_MAIL
+    is_other = is_short and _NOT_FROM_MAIL.fullmatch(caseless_key(found[2]))
     return None if is_other else Status.UNSUBSCRIBED
 
 
