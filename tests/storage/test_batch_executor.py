@@ -259,16 +259,24 @@ async def test_call_with_a_deadline_before_the_estimated_start_is_rejected_immed
         await asyncio.gather(*waiting)
 
 
+async def fill_queue(
+    executor: BatchExecutor[Any], gate: Gate, limits: GroupLimits
+) -> list[asyncio.Task[Any]]:
+    """Runs the gate, and lets 50 calls wait that are expected to take long. Returns all tasks."""
+    tasks = [asyncio.create_task(executor.run(gate, limits))]
+    assert await asyncio.to_thread(gate._reached.wait, TIMEOUT)
+    for _ in range(1_000):
+        executor._queue_delays[limits].done(1, time.monotonic() - 0.1)
+    tasks += [asyncio.create_task(executor.run(int, limits)) for _ in range(50)]
+    await run_loop_iterations()
+    return tasks
+
+
 async def test_queue_of_an_account_does_not_reject_calls_of_others_while_threads_are_idle() -> None:
     account, other = (GroupLimit("account", 1),), (GroupLimit("other", 1),)
     async with Recorder().executor(threads=2, fair=True) as executor:
         gate = Gate()
-        held = asyncio.create_task(executor.run(gate, account))
-        assert await asyncio.to_thread(gate._reached.wait, TIMEOUT)
-        for _ in range(1_000):
-            executor._queue_delays[account].done(1, time.monotonic() - 0.1)
-        waiting = [asyncio.create_task(executor.run(int, account)) for _ in range(50)]
-        await run_loop_iterations()
+        held, *waiting = await fill_queue(executor, gate, account)
 
         assert await run_with_deadline(executor, 0.5, int, other) == 0
         with pytest.raises(Overloaded):
@@ -284,12 +292,7 @@ async def test_queue_of_an_account_does_not_reject_calls_of_others_while_threads
 async def test_canceled_calls_do_not_count_in_the_queue(limits: GroupLimits) -> None:
     async with Recorder().executor(fair=bool(limits)) as executor:
         gate = Gate()
-        held = asyncio.create_task(executor.run(gate, limits))
-        assert await asyncio.to_thread(gate._reached.wait, TIMEOUT)
-        for _ in range(1_000):
-            executor._queue_delays[limits].done(1, time.monotonic() - 0.1)
-        waiting = [asyncio.create_task(executor.run(int, limits)) for _ in range(50)]
-        await run_loop_iterations()
+        held, *waiting = await fill_queue(executor, gate, limits)
         assert executor.waiting == 50
         for task in waiting[1:]:
             task.cancel()
