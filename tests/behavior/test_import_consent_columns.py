@@ -58,6 +58,7 @@ CONSENT_COLUMNS = (
     ),
     *("dnc_email", "email_subscribe", "Deaktiviert", "Gesperrt am", "Werbewiderspruch"),
     *("Ne pas contacter", "Dado de baja", "Geen e-mail", "Stato iscrizione", "Zgoda marketingowa"),
+    *("Status para comunicação", "Requests no email", "Email Opt Status"),
     *("Keine E-Mails", "Mailverbot", "Abonniert", "Infolettre", "Refus", "Recevoir des offres"),
     *(
         "No molestar",

@@ -38,7 +38,8 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"|deactivat|withdr[ae]w|revoke|revocation|objection|unscub|optdout|clean(?:date|time)"
     r"|do[’']?n[’']?t(?:e?mail|contact|market|send)|stope?mail|mailstop|mailererror|undelivered"
     r"|(?:bad|wrong|dead|failed|returned)e?mail|e?mailfailed|sende?mails?"
-    r"|(?:^no|never)(?:e?mail|marketing|contact|promo)|promo(?:tional)?e?mail"
+    r"|(?:^no|^requestsno|never)(?:e?mail|marketing|contact|promo)|promo(?:tional)?e?mail"
+    r"|e?mailopt(?:status)?$"
     r"|ok(?:ay)?to(?:e?mail|contact)|(?:can|may)(?:be|we)(?:contact|e?mail)|invalide?mail"
     r"|(?:marketing|contact)(?:allowed|emails?|ok)|(?:^|e?mail|mautic)dn[cdm](?:e?mail|reason|flag|$)"
     r"|(?:remov|delet|block|exclu|reject)\w*reason|reasonfor(?:remov|delet|block|exclu)"
@@ -59,7 +60,7 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     # Spanish and Portuguese
     r"|(?:^|de|fecha)baja(?:$|news|fecha)|debaja|cancel(?:ou|ad[oa]|amento)|acepta|aceita|lopd|queja"
     r"|n(?:o|[aã]o)(?:enviar|contactar|contatar)|listan[eg][gr]r?a|rebot|bolet[ií]n|autoriz[ao](?!o?usode(?:la)?image[mn]s?$)|recib[ei]|recebe"
-    r"|nomolestar|n[aã]operturbe|status(?:da)?assinatura"
+    r"|nomolestar|n[aã]operturbe|status(?:da|para)?(?:assinatura|comunica[cç])"
     r"|rejeitad|estado(?:de|do)(?:l?contact|contat|suscri|correo|e?mail)"
     r"|(?<!data)(?<!datade)inscri[cç][aã]o|removid|desinscri|desativad|desactivad"
     # Italian

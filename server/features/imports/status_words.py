@@ -20,8 +20,9 @@ _COMMON = {
     " doubleoptinpending",
     Status.UNSUBSCRIBED: "optout cancelled canceled inactive disabled removed deleted archived"
     " blocked suppressed neversubscribed notsubscribed noconsent inaktiv gesperrt widerrufen"
-    " gelöscht inactivo baja cancelado desinscrito bloqueado inattivo geblokkeerd zablokowany"
-    " odhlášen avmeldt afmeldt unsubscribedfromall nontransactional 退会 수신거부",
+    " gelöscht inactivo baja cancelado desinscrito removido removida bloqueado inattivo"
+    " geblokkeerd zablokowany odhlášen avmeldt afmeldt unsubscribedfromall nontransactional"
+    " 退会 수신거부",
     Status.BOUNCED: "cleaned bounce undeliverable invalid invalidemail unzustellbar rebotado",
     Status.COMPLAINED: "complaint spam junk abuse",
 }
@@ -31,8 +32,9 @@ _UNAMBIGUOUS = {
     Status.UNSUBSCRIBED: "unsubscribed unsubscribe unsub optedout donotmail donotemail donotcontact"
     " usersuppressed blocklisted blacklisted abgemeldet abbestellt ausgetragen désabonné désabonnée"
     " desabonne desabonnee désinscrit désinscrite desinscrit desinscrite desuscrito desuscrita"
-    " dadodebaja dadadebaja disiscritto disiscritta afgemeld uitgeschreven descadastrado"
-    " descadastrada wypisany wypisana avregistrerad 配信停止 退订 отписан отписана",
+    " desuscripto desuscripta dadodebaja dadadebaja disiscritto disiscritta afgemeld"
+    " uitgeschreven descadastrado descadastrada wypisany wypisana avregistrerad"
+    " 配信停止 退订 отписан отписана",
     Status.BOUNCED: "hardbounce hardbounced emailbounced",
     Status.COMPLAINED: "complained spamcomplaint reportedspam markedasspam",
 }
