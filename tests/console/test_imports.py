@@ -157,43 +157,6 @@ def test_fields_that_were_created_are_used_when_another_fails(person: Person) ->
     assert ada["customFields"] == {"age": 36, "since": "2024-12-31"}
 
 
-def test_import_that_is_given_up_leaves_no_unused_fields(person: Person) -> None:
-    page, account = person.page, person.account
-    person.sign_in()
-    drop(page, "email,Seats,Age,Favorite Note\nada@example.com,2,36,n\n")
-    button(page, "A new field for each").click()
-    expect(page.get_by_role("columnheader", name="Favorite Note")).to_be_visible()
-    button(page, "Continue").click()
-    button(page, "Check the file").click()
-    expect(page.get_by_text("New fields: Favorite Note")).to_be_visible()
-    account.ok("CreateSubscriber", email="ada@example.com", customFields={"seats": 3})
-
-    # They are deleted in the order of their creation.
-    with page.expect_response(lambda response: response.request.method == "DELETE"):
-        button(page, "Cancel the import").click()
-
-    expect(state(page)).to_have_text("Canceled")
-    fields = account.ok("ListCustomFields")["customFields"]
-    assert [field["label"] for field in fields] == ["Seats"]
-
-
-def test_choice_of_an_ended_session_is_stored_after_signing_in(person: Person) -> None:
-    page, account = person.page, person.account
-    person.sign_in()
-    drop(page, "email,Town\nada@example.com,Bath\n")
-    town = page.get_by_role("combobox", name="Town")
-    expect(town).to_be_visible()
-    account.ok("SignOutEverywhere")
-    town.select_option("Ignore")
-    page.get_by_label("Sign-in link or API key").fill(account.key)
-    page.keyboard.press("Enter")
-
-    expect(page.locator("dialog.cover")).to_have_count(0)
-    expect(town).to_have_value("ignore")
-    button(page, "Continue").click()
-    expect(button(page, "Check the file")).to_be_visible()
-
-
 def test_german_file_of_excel_is_read_and_its_opt_outs_are_kept(person: Person) -> None:
     page, account = person.page, person.account
     person.sign_in()
