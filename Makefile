@@ -124,7 +124,7 @@ check-console: ## Check the console: types, tests, size, and that its build is u
 	@diff -r $(CONSOLE)/node_modules/.built $(CONSOLE)/built || \
 		{ echo "$(CONSOLE)/built is out of date: run make console"; exit 1; }
 
-screenshots: $(TOOLS) ## Draw the pictures of the console in the guides and README.md again.
+screenshots: $(TOOLS) ## Draw the pictures in the guides and README.md again.
 	@$(BIN)/python -m tests.console.screenshots
 
 lock: $(READY) ## Resolve requirements.lock and tests/requirements.lock from pyproject.toml.

@@ -1,4 +1,4 @@
-"""`make screenshots`: draws the pictures of the console in the guides and in README.md again.
+"""`make screenshots`: draws the pictures in the guides and in README.md again.
 
 The account has invented people at example.com. Addresses of this machine are replaced.
 """
@@ -33,6 +33,14 @@ HIDE = """
       .replace(/[0-9a-f]{32}@example\\.com/g, "owner@example.com")
       .replace(/127\\.0\\.0\\.1/g, "192.0.2.14");
   }
+}
+"""
+# Shows the default address of the service in the text of an example, whose parts have colors.
+DEFAULT_PORT = """
+() => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode())
+    texts.currentNode.data = texts.currentNode.data.replace(/(127\\.0\\.0\\.1):\\d+/g, "$1:8080");
 }
 """
 FILE = """Email Address,First Name,Last Name,MEMBER_RATING,OPTIN_TIME,TAGS
@@ -116,6 +124,12 @@ def main() -> None:
             path.write_bytes(smaller(person.page.screenshot()))
             print(path.relative_to(ROOT), path.stat().st_size)
         context.close()
+        reference = browser.new_page(viewport={"width": 1280, "height": 800})
+        reference.goto(f"http://{service.http}/docs#CreateSubscriber")
+        reference.wait_for_load_state("networkidle")
+        reference.wait_for_timeout(500)
+        reference.evaluate(DEFAULT_PORT)
+        (README / "docs.png").write_bytes(smaller(reference.screenshot()))
         service.stop()
     for name in ("console.png", "console-person.png", "console-operation.png"):
         (README / name).write_bytes((GUIDES / name).read_bytes())

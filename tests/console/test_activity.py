@@ -217,6 +217,24 @@ def test_opt_out_is_repeated_with_the_numbers_of_today(person: Person) -> None:
     assert new["status"] == "UNSUBSCRIBED"
 
 
+def test_list_says_why_people_were_not_changed_and_repeats(person: Person) -> None:
+    page, account = person.page, person.account
+    create_people(account, 2)
+    account.ok("ChangeSubscriberStatus", id="p1@example.com", status="CONFIRMED")
+    run(account, filter=ALL, action={"changeStatus": "UNCONFIRMED"})
+    run(account, filter=ALL, action={"addTags": ["vip"]})
+    person.sign_in()
+    person.open("/activity")
+    rows = page.locator("tbody tr")
+
+    expect(rows.filter(has_text="Set status")).to_contain_text("1 whose status does not permit it")
+    rows.filter(has_text="Add tags").get_by_role("button", name="Actions for").click()
+    expect(page.get_by_role("button", name="Copy as curl")).to_be_visible()
+    page.get_by_role("button", name="Repeat").click()
+
+    expect(page.get_by_role("dialog")).to_contain_text("2 people match today")
+
+
 def test_deletion_of_many_is_repeated_only_with_their_number(person: Person) -> None:
     page, account = person.page, person.account
     operation = run(account, filter=ALL, action={"delete": True})

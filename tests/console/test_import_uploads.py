@@ -15,7 +15,7 @@ from ..conftest import new_account
 from ..fronts import HttpFront
 from ..processes import Service, start
 from .conftest import Person
-from .files import button, choose_file, large, state
+from .files import button, choose_file, drop, large, state
 
 pytestmark = pytest.mark.verify
 
@@ -232,3 +232,20 @@ def test_session_that_ends_during_an_upload_does_not_lose_it(person: Person) -> 
     button(page, "Sign in").click()
 
     expect(button(page, "Continue")).to_be_visible()
+
+
+def test_choice_of_an_ended_session_is_stored_after_signing_in(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    drop(page, "email,Town\nada@example.com,Bath\n")
+    town = page.get_by_role("combobox", name="Town")
+    expect(town).to_be_visible()
+    account.ok("SignOutEverywhere")
+    town.select_option("Ignore")
+    page.get_by_label("Sign-in link or API key").fill(account.key)
+    page.keyboard.press("Enter")
+
+    expect(page.locator("dialog.cover")).to_have_count(0)
+    expect(town).to_have_value("ignore")
+    button(page, "Continue").click()
+    expect(button(page, "Check the file")).to_be_visible()

@@ -345,6 +345,7 @@ def test_file_that_cannot_be_imported_is_explained(person: Person) -> None:
     for name, content, text in [
         ("empty.csv", "", "The file is empty."),
         ("people.xlsx", "x", "This is a workbook."),
+        ("people.csv.gz", "\x1f\x8b\x08\x00", "This is not a CSV, JSON or NDJSON file."),
     ]:
         choose_file(page, content, name)
         expect(page.get_by_role("alert")).to_contain_text(text)

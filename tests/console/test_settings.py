@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -12,6 +13,7 @@ from ..browser import violations
 from .conftest import Person
 
 pytestmark = pytest.mark.verify
+ROOT = Path(__file__).parent.parent.parent
 GIF = bytes.fromhex("47494638396101000100000000002c00000000010001000002024401003b")
 HOSTILE = "<img src=x onerror=alert(1)> \u05d0\u05d1\u05d2 " + "x" * 40
 
@@ -217,6 +219,22 @@ def test_audit_log_is_filtered_in_the_address_and_exported(person: Person) -> No
     expect(rows).to_have_text([re.compile("Audit log: exported"), re.compile("Session: created")])
     page.get_by_label("To").fill("2020-01-01")
     expect(page.get_by_text("No entry matches.")).to_be_visible()
+
+
+def test_audit_log_can_be_filtered_by_each_action_of_its_guide(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    person.open("/settings/audit")
+    guide = (ROOT / "server/guides/audit.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (`.*`) \|$", guide, re.MULTILINE)
+    expected = [[type_, *re.findall("`(.*?)`", actions)] for type_, actions in rows]
+
+    groups = page.get_by_label("Action").locator("optgroup")
+
+    assert len(expected) > 10
+    expect(groups).to_have_count(len(expected))
+    options = "all => all.map(each => [...each.querySelectorAll('option')].map(one => one.value))"
+    assert groups.evaluate_all(options) == expected
 
 
 def test_audit_log_is_readable_on_a_laptop_and_a_phone(person: Person) -> None:

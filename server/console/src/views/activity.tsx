@@ -3,6 +3,8 @@ import { useId } from "preact/hooks";
 import { callTagged } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { ActorName } from "../components/actor_name.tsx";
+import { Icon } from "../components/icon.tsx";
+import { Menu } from "../components/menu.tsx";
 import { Part } from "../components/part.tsx";
 import { isTrial } from "../components/operation_words.ts";
 import { loadNames } from "../components/operation_names.ts";
@@ -10,11 +12,14 @@ import { OperationLabel, operationHref, Progress, result, selection, what } from
 import { More, usePaged } from "../components/paged.tsx";
 import { Time } from "../components/time.tsx";
 import { canUndo, UndoDialog } from "../components/undo_dialog.tsx";
+import { copy } from "../copying.ts";
 import { useLoaded } from "../load.ts";
 import { canCancel, cancel } from "../operations.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
-import { t } from "../texts.ts";
+import { canWrite } from "../session.ts";
+import { named, number, t } from "../texts.ts";
+import { isRepeatable, operationCommand, RepeatDialog } from "./activity/dialogs.tsx";
 import { OperationDetail } from "./activity/operation.tsx";
 
 const PAGE = 50;
@@ -38,6 +43,7 @@ function OperationList() {
     (operations) => (operations.some(({ done }) => !done) ? REFRESH_RUNNING : REFRESH),
   );
   const undone = useSignal<Operation | null>(null);
+  const repeated = useSignal<Operation | null>(null);
   const showsTrials = address.value.query.has("trials");
   return (
     <div class="page wide-page">
@@ -87,6 +93,11 @@ function OperationList() {
                     </td>
                     <td>
                       {operation.done ? result(operation) : <Progress operation={operation} />}
+                      {!operation.importId && operation.failed.length > 0 && (
+                        <small class="below lines">
+                          {operation.failed.map(({ reason, total }) => `${number(total)} ${named("reason", reason)}`).join(" · ")}
+                        </small>
+                      )}
                       {operation.error && (
                         <small class="below lines" dir="auto" lang="en">
                           {operation.error.message}
@@ -106,6 +117,7 @@ function OperationList() {
                       {canUndo(operation) && (
                         <Action id={operation.id} text={t("undo")} run={() => (undone.value = operation)} />
                       )}
+                      <OperationMenu operation={operation} onRepeat={() => (repeated.value = operation)} />
                     </td>
                   </tr>
                 ))}
@@ -118,7 +130,30 @@ function OperationList() {
       {undone.value && (
         <UndoDialog operation={undone.value} onStart={paged.reload} onClose={() => (undone.value = null)} />
       )}
+      {repeated.value && (
+        <RepeatDialog
+          operation={repeated.value}
+          names={names.data ?? new Map()}
+          onClose={() => (repeated.value = null)}
+        />
+      )}
     </div>
+  );
+}
+
+/** What else can be done with an operation. */
+function OperationMenu({ operation, onRepeat }: { operation: Operation; onRepeat: () => void }) {
+  return (
+    <Menu class="plain" title={t("actions.of", { name: `…${operation.id.slice(-6)}` })} label={<Icon name="more" />}>
+      {canWrite.value && operation.done && isRepeatable(operation) && (
+        <button type="button" onClick={onRepeat}>
+          {t("operation.repeat")}…
+        </button>
+      )}
+      <button type="button" onClick={() => void copy(operationCommand(operation))}>
+        {t("curl")}
+      </button>
+    </Menu>
   );
 }
 

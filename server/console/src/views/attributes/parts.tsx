@@ -20,7 +20,7 @@ export function AttributeTabs({ current }: { current: "tags" | "fields" }) {
 /** What can be done with a row. */
 export function RowMenu({ name, onOpen }: { name: string; onOpen: (what: "edit" | "delete") => void }) {
   return (
-    <Menu class="plain" title={t("actionsFor", { name })} label={<Icon name="more" />}>
+    <Menu class="plain" title={t("actions.of", { name })} label={<Icon name="more" />}>
       <button type="button" onClick={() => onOpen("edit")}>
         {t("edit")}
       </button>

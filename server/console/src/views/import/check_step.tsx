@@ -4,6 +4,7 @@ import { announce } from "../../announce.ts";
 import type { ImportOptions } from "../../api/types.ts";
 import { go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
+import { columnOf } from "./columns.ts";
 import { Reasons } from "./reasons.tsx";
 import { Repairs } from "./repairs.tsx";
 import { Numbers, Work } from "./result.tsx";
@@ -97,7 +98,7 @@ export function CheckStep({ model, job }: StepProps) {
           <Reasons reasons={counted.reasons} />
           {counted.createdFields.length > 0 && (
             <p>
-              {parts("import.newFields", { fields: <bdi dir="auto">{counted.createdFields.join(", ")}</bdi> })}
+              {parts("import.newFields", { fields: <bdi dir="auto">{counted.createdFields.map((key) => columnOf(job, key)).join(", ")}</bdi> })}
             </p>
           )}
           <Waits job={job} />

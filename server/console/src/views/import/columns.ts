@@ -166,6 +166,11 @@ function decidedJson(options: ImportOptions, name: string, choice: Choice): Impo
   return { ...options, ignoreColumns, unknownColumns: choice === NEW ? "CREATE_FIELDS" : null };
 }
 
+/** Returns the name of the column whose values a custom field gets. */
+export function columnOf({ columns }: Pick<ImportJob, "columns">, key: string): string {
+  return columns.find(({ target }) => target === CUSTOM + key)?.name.replace(CUSTOM, "") ?? key;
+}
+
 /** Returns the label of the new field for a column. */
 export function labelOf(column: ImportJobColumn, index: number): string {
   const label = column.name

@@ -71,6 +71,12 @@ export class ImportModel {
     return this.#saving;
   }
 
+  /** Stores options that could not be stored, such as because the session had ended. */
+  async resume(): Promise<void> {
+    await this.#saving;
+    if (this.draft.value) await this.choose(this.draft.value);
+  }
+
   async #save(): Promise<void> {
     try {
       while (this.draft.value) {
@@ -133,5 +139,5 @@ export function inputOf(job: ImportJob | null): ImportOptions {
 }
 
 function isTemporary(error: unknown): boolean {
-  return error instanceof ApiError && (error.status === 429 || error.status >= 500);
+  return error instanceof ApiError && ([401, 429].includes(error.status) || error.status >= 500);
 }

@@ -1,11 +1,12 @@
 import type { CustomField, ImportJob } from "../../api/types.ts";
 import { StatusLabel } from "../../components/status.tsx";
 import { named, t } from "../../texts.ts";
+import { columnOf } from "./columns.ts";
 
 /** The first rows as they will be stored. */
 export function Sample({ job, fields, isOld }: { job: ImportJob; fields: CustomField[]; isOld: boolean }) {
   const keys = [...new Set(job.sample.flatMap((row) => Object.keys(row.customFields)))];
-  const labelOf = (key: string) => fields.find((field) => field.key === key)?.label ?? key;
+  const labelOf = (key: string) => fields.find((field) => field.key === key)?.label ?? columnOf(job, key);
   const hasTags = job.sample.some((row) => row.tags.length);
   const hasNames = job.sample.some((row) => row.firstName || row.lastName);
   return (

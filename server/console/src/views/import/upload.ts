@@ -28,7 +28,7 @@ export interface Upload {
 
 /** The reason that prevents the import of a file, as the end of a key of its text. */
 export class FileError extends Error {
-  readonly reason: "empty" | "excel" | "large" | "other" | "gone";
+  readonly reason: "binary" | "empty" | "excel" | "large" | "other" | "gone";
 
   constructor(reason: FileError["reason"]) {
     super(reason);
@@ -50,11 +50,20 @@ export function uploadOf(id: string): Upload | undefined {
   return uploads.value.find((each) => each.id === id);
 }
 
+/** Reads a part of a file, which can be a folder too. */
+function read(part: Blob): Promise<ArrayBuffer> {
+  return part.arrayBuffer().catch(() => {
+    throw new FileError("gone");
+  });
+}
+
 /** Creates an import of a file, begins its upload, and returns its ID. */
 export async function begin(file: File): Promise<string> {
   if (!file.size) throw new FileError("empty");
   if (file.size > MOST_BYTES) throw new FileError("large");
   if (/\.(xlsx?|ods|numbers)$/i.test(file.name)) throw new FileError("excel");
+  const start = new Uint8Array(await read(file.slice(0, 512)));
+  if (isText(start) && start.includes(0)) throw new FileError("binary");
   const body = { name: file.name.slice(0, 255), size: file.size, options: { onConflict: "UPDATE" } } as const;
   const created = await call("POST /api/imports", { body, idempotencyKey: randomKey() });
   void send(created.import, file);
@@ -75,7 +84,7 @@ export async function resume(job: ImportJob, file: File): Promise<void> {
 
 async function isSame(id: string, offset: number, part: Blob): Promise<boolean> {
   try {
-    await put(id, offset, await part.arrayBuffer());
+    await put(id, offset, await read(part));
     return true;
   } catch (error) {
     if (error instanceof ApiError && error.code === "UploadOffsetMismatch") return false;
@@ -137,9 +146,7 @@ async function sendParts(job: ImportJob, file: File): Promise<void> {
   let repeats = 0;
   let decoder = offset ? null : new TextDecoder("utf-8", { fatal: true });
   while (offset < file.size && files.get(id) === file) {
-    const bytes = await file.slice(offset, offset + PART).arrayBuffer().catch(() => {
-      throw new FileError("gone");
-    });
+    const bytes = await read(file.slice(offset, offset + PART));
     if (decoder && !offset && !isText(new Uint8Array(bytes))) decoder = null;
     try {
       if (decoder && !isValid(decoder, bytes)) {
@@ -206,10 +213,10 @@ function isRejection(error: unknown): boolean {
   return error.code === "UploadOffsetMismatch" || isAltered;
 }
 
-/** Returns whether a file begins as text in UTF-8 could: not as an archive, or as UTF-16 with its mark. */
+/** Returns whether a file begins neither as a ZIP archive nor as UTF-16 with its mark. */
 function isText([first, second]: Uint8Array): boolean {
   const start = ((first ?? 0) << 8) | (second ?? 0);
-  return ![0x504b, 0x1f8b, 0x28b5, 0xfffe, 0xfeff].includes(start);
+  return ![0x504b, 0xfffe, 0xfeff].includes(start);
 }
 
 function isValid(decoder: TextDecoder, bytes: ArrayBuffer): boolean {

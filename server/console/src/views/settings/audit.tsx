@@ -18,6 +18,8 @@ const ACTIONS: Record<string, string> = {
   api_key: "created rotated revoked",
   audit_entry: "exported",
   custom_field: "created updated deleted",
+  export: "created canceled downloaded deleted",
+  import: "created updated started canceled undone deleted",
   operation: "created canceled undone",
   segment: "created updated deleted",
   session: "created deleted all_deleted",
@@ -29,6 +31,8 @@ const ACTIONS: Record<string, string> = {
   webhook_delivery: "retried",
 };
 const VIEWS: Record<string, string> = {
+  export: "/activity",
+  import: "/import",
   operation: "/activity",
   segment: "/segments",
   subscriber: "/subscribers",
@@ -226,6 +230,13 @@ const TEXTS: Record<string, Key> = {
   filter: "filter.short",
   scope: "scope.title",
   expiresAt: "expires",
+  reason: "suppressions.reason",
+  dataType: "field.type",
+  fallback: "field.fallback",
+  displayName: "account.name",
+  color: "account.color",
+  url: "endpoint",
+  eventTypes: "events",
   createdAt: "column.created",
 };
 
@@ -247,7 +258,7 @@ function Changes({ entry }: { entry: AuditEntry }) {
 }
 
 function Value({ name, value }: { name: string; value: unknown }) {
-  if (name === "scope") return <>{named("scope", String(value))}</>;
+  if (name === "scope" || name === "dataType") return <>{named(name, String(value))}</>;
   if (typeof value === "boolean") return <>{t(value ? "yes" : "no")}</>;
   if (typeof value === "string" && TIME.test(value)) return <Time value={value} />;
   return <bdi dir="auto">{typeof value === "string" && value ? value : JSON.stringify(value)}</bdi>;
