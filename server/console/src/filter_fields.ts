@@ -8,7 +8,7 @@ import { type FilterField, FIELDS, filterFields } from "./views/subscribers/cond
 export const filterable = signal<readonly FilterField[]>(FIELDS);
 
 /** Returns the name of a custom field; its key until the fields are loaded, or if it was deleted. */
-export function fieldTitle(key: string): string {
+export function customFieldTitle(key: string): string {
   return filterable.value.find(({ name }) => name === `customFields.${key}`)?.label ?? key;
 }
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Operation, ReasonCount } from "../api/types.ts";
-import { fieldTitle, filterable } from "../filter_fields.ts";
+import { customFieldTitle, filterable } from "../filter_fields.ts";
 import { capitalized } from "../filter_words.ts";
 import { href } from "../router.ts";
 import { named, number, parts, plural, t } from "../texts.ts";
@@ -48,7 +48,7 @@ export function what(operation: Operation, names = NONE): ComponentChildren {
   }
   if (action?.setCustomFields) {
     const values = Object.entries(action.setCustomFields).map(([key, value]) =>
-      value === null ? t("operation.cleared", { key: fieldTitle(key) }) : `${fieldTitle(key)} = ${String(value)}`,
+      value === null ? t("operation.cleared", { key: customFieldTitle(key) }) : `${customFieldTitle(key)} = ${String(value)}`,
     );
     return parts("operation.set", { values: <bdi dir="auto">{values.join(", ")}</bdi> });
   }
