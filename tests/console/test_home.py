@@ -117,6 +117,17 @@ def test_segments_and_operations_are_shown_with_their_numbers(person: Person) ->
     expect(person.page.get_by_role("link", name="All 10", exact=True)).to_be_visible()
 
 
+def test_operation_has_the_name_of_its_field(person: Person) -> None:
+    account = person.account
+    add_people(account, 1)
+    account.ok("CreateCustomField", label="Seats in total", dataType="NUMBER")
+    action = {"setCustomFields": {"seats_in_total": 5}}
+    account.ok("BatchChangeSubscribers", filter="email:*", action=action)
+    person.sign_in()
+
+    expect(block(person, "Last activity")).to_contain_text("Set fields: Seats in total = 5")
+
+
 def test_failing_webhook_is_stated_in_words(person: Person, receiver: Receiver) -> None:
     add_person(person.account)
     receiver.replies[:] = [Reply(503)] * 40
@@ -188,6 +199,32 @@ def test_person_with_consent_is_confirmed_with_its_source(person: Person) -> Non
     history = account.ok("ListSubscriberHistory", id="eve@example.com")
     assert "Paper form" in str(history)
     assert account.fails("SubscriberNotFound", "GetSubscriber", id="gone@example.com")
+
+
+def test_second_attempt_confirms_the_person_whom_the_first_one_added(person: Person) -> None:
+    page, account = person.page, person.account
+    add_person(account, email="bob@example.com")
+    person.sign_in()
+
+    for address, status in (("eve@example.com", "CONFIRMED"), ("out@example.com", "UNSUBSCRIBED")):
+        page.get_by_role("button", name="Add a person").click()
+        page.get_by_label("has agreed").check()
+        page.get_by_label("How did the person agree?").fill("Paper form")
+        page.route("**/status", lambda route: route.abort())
+        page.get_by_label("Email").fill(address)
+        page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_role("alert")).to_contain_text("Roster does not respond")
+        page.unroute("**/status")
+        if status == "UNSUBSCRIBED":
+            # The person opts out before the second attempt, which must not subscribe them again.
+            account.ok("ChangeSubscriberStatus", id=address, status=status)
+        dialog.get_by_role("button", name="Add a person").click()
+        if status == "UNSUBSCRIBED":
+            expect(dialog.get_by_role("alert")).to_contain_text("changed")
+        else:
+            expect(dialog).to_have_count(0)
+        assert account.ok("GetSubscriber", id=address)["subscriber"]["status"] == status
 
 
 def test_command_signs_a_person_up_with_a_key_that_can_do_nothing_else(person: Person) -> None:

@@ -44,10 +44,14 @@ def test_first_line_states_whether_and_why_the_person_may_be_mailed(person: Pers
     add_person(account, email="gone@example.com")
     account.ok("ChangeSubscriberStatus", id="gone@example.com", status="COMPLAINED")
     account.ok("DeleteSubscriber", id="gone@example.com")
+    add_person(account, email="link@example.com")
+    links = account.ok("CreateSubscriberLinks", id="link@example.com", purposes=["CONFIRM"])
+    assert person.page.request.post(links["confirmUrl"]).ok
     person.sign_in()
 
     for name, text in {
         "yes": "Can be mailed. Confirmed on .* by key “test”",
+        "link": r"Can be mailed. Confirmed on .* by the person \(link, IP address 127\.0\.0\.1\)",
         "wait": r"^Not yet. Waiting for confirmation \(since .*; added by key “test”\)\.",
         "no": "Must not be mailed. Unsubscribed on .* by key “test”",
         "gone": "may not be added. A person with this address reported mail as spam",

@@ -161,6 +161,25 @@ def test_conflict_shows_both_values_and_another_field_is_no_conflict(person: Per
     expect(panel(person)).to_contain_text("First name: Byron → Countess")
 
 
+def test_long_values_leave_what_follows_them_in_view(person: Person) -> None:
+    account, page = person.account, person.page
+    account.ok("CreateCustomField", label="Notes", dataType="TEXT")
+    ada = add_person(account, customFields={"notes": "before " * 140})["id"]
+    person.sign_in()
+    notes = show(person, ada).get_by_role("textbox", name="Notes")
+    notes.fill("mine " * 200)
+    account.ok("UpdateSubscriber", id=ada, customFields={"notes": "theirs " * 140})
+    page.keyboard.press("Enter")
+
+    expect(panel(person).get_by_role("button", name="Take theirs")).to_be_in_viewport()
+    person.check_accessibility()
+    panel(person).get_by_role("button", name="Take theirs").click()
+    # A page to print has all of them.
+    person.open(f"/subscribers/{ada}/data")
+    value = page.locator(".timeline .long").first
+    assert value.evaluate("element => element.scrollHeight <= element.clientHeight")
+
+
 def test_value_that_failed_has_the_focus_before_the_person_closes(person: Person) -> None:
     account, page = person.account, person.page
     account.ok("CreateCustomField", label="Member", dataType="BOOLEAN")

@@ -444,6 +444,19 @@ def test_values_of_people_are_shown_as_text(person: Person) -> None:
         assert person.page.evaluate(width)
 
 
+def test_tags_are_shown_as_far_as_they_fit(person: Person) -> None:
+    tags = ["customer", "newsletter", "partner", "workshop 2026"]
+    add_person(person.account, tags=tags)
+    person.sign_in()
+    person.open("/subscribers")
+    cell = row(person, 0).locator(".tags")
+
+    person.page.set_viewport_size({"width": 1000, "height": 800})
+    expect(cell).to_have_text("customer+3")
+    person.page.set_viewport_size({"width": 2400, "height": 800})
+    expect(cell).to_have_text("".join(tags))
+
+
 def test_list_comes_back_after_the_connection_was_lost(crowd: Person) -> None:
     page = crowd.page
     page.route("**/api/**", lambda route: route.abort())

@@ -7,6 +7,11 @@ import { type FilterField, FIELDS, filterFields } from "./views/subscribers/cond
 
 export const filterable = signal<readonly FilterField[]>(FIELDS);
 
+/** Returns the name of a custom field; its key until the fields are loaded, or if it was deleted. */
+export function customFieldTitle(key: string): string {
+  return filterable.value.find(({ name }) => name === `customFields.${key}`)?.label ?? key;
+}
+
 /** Loads the custom fields, whose titles are in words for filters from then on. */
 export async function loadFields(signal?: AbortSignal): Promise<CustomField[]> {
   const { customFields } = await call("GET /api/custom-fields", { query: { limit: 100 }, ...(signal ? { signal } : {}) });

@@ -1,29 +1,38 @@
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { notify } from "../announce.ts";
-import { ApiError, call } from "../api/client.ts";
+import { ApiError, call, callTagged } from "../api/client.ts";
 import { go, href } from "../router.ts";
-import { errorText, t } from "../texts.ts";
+import { t } from "../texts.ts";
 import { Dialog } from "./dialog.tsx";
+import { Problem } from "./form_dialog.tsx";
 
 /** A form that adds one person. Consent is recorded with how the person gave it. */
 export function AddPerson({ onClose, onAdded }: { onClose: () => void; onAdded: () => void }) {
   const agreed = useSignal(false);
   const busy = useSignal(false);
-  const error = useSignal<unknown>(null);
+  const error = useSignal<unknown>(undefined);
   const email = useSignal("");
+  // The person of an attempt whose second request failed.
+  const added = useRef({ email: "", id: "", etag: "" });
 
   async function add(form: FormData): Promise<void> {
     const text = (name: string) => String(form.get(name) ?? "").trim();
     const consentSource = text("consent");
     busy.value = true;
-    error.value = null;
+    error.value = undefined;
     email.value = text("email");
     try {
-      const body = { email: email.value, firstName: text("firstName"), lastName: text("lastName") };
-      const { id } = (await call("POST /api/subscribers", { body })).subscriber;
+      if (added.current.email !== email.value) {
+        const body = { email: email.value, firstName: text("firstName"), lastName: text("lastName") };
+        const found = await callTagged("POST /api/subscribers", { body });
+        added.current = { email: email.value, id: found.body.subscriber.id, etag: found.etag };
+      }
+      const { id, etag } = added.current;
       if (agreed.value) {
-        const change = { status: "CONFIRMED", consentSource } as const;
-        await call("PUT /api/subscribers/{id}/status", { path: { id }, body: change });
+        const body = { status: "CONFIRMED", consentSource } as const;
+        // The person can have opted out since the attempt before.
+        await call("PUT /api/subscribers/{id}/status", { path: { id }, body, etag });
       }
       notify(t("addPerson.added"), { text: t("open"), run: () => go(`/subscribers/${id}`) });
       onAdded();
@@ -75,12 +84,8 @@ export function AddPerson({ onClose, onAdded }: { onClose: () => void; onAdded: 
         ) : (
           <p class="hint">{t("addPerson.unconfirmed")}</p>
         )}
-        {error.value ? (
-          <p class="error" role="alert">
-            {errorText(error.value)}{" "}
-            {leads && <a href={href(leads + encodeURIComponent(email.value))}>{t("show")}</a>}
-          </p>
-        ) : null}
+        <Problem error={error.value} />
+        {leads && <a href={href(leads + encodeURIComponent(email.value))}>{t("show")}</a>}
         <div class="actions">
           <button type="button" onClick={onClose}>
             {t("cancel")}

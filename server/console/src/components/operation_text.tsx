@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Operation, ReasonCount } from "../api/types.ts";
-import { filterable } from "../filter_fields.ts";
+import { customFieldTitle, filterable } from "../filter_fields.ts";
 import { capitalized } from "../filter_words.ts";
 import { href } from "../router.ts";
 import { named, number, parts, plural, t } from "../texts.ts";
@@ -47,9 +47,8 @@ export function what(operation: Operation, names = NONE): ComponentChildren {
     return parts("operation.status", { status: <b>{named("status", action.changeStatus)}</b> });
   }
   if (action?.setCustomFields) {
-    const title = (key: string) => filterable.value.find(({ name }) => name === `customFields.${key}`)?.label ?? key;
     const values = Object.entries(action.setCustomFields).map(([key, value]) =>
-      value === null ? t("operation.cleared", { key: title(key) }) : `${title(key)} = ${String(value)}`,
+      value === null ? t("operation.cleared", { key: customFieldTitle(key) }) : `${customFieldTitle(key)} = ${String(value)}`,
     );
     return parts("operation.set", { values: <bdi dir="auto">{values.join(", ")}</bdi> });
   }

@@ -1,6 +1,7 @@
 // What operations on many subscribers do and did, in words.
 
 import type { ImportSummary, Operation } from "../api/types.ts";
+import { customFieldTitle } from "../filter_fields.ts";
 import { named, number, plural, t } from "../texts.ts";
 
 export type Kind = "tag" | "untag" | "status" | "field" | "delete" | "undo";
@@ -30,7 +31,7 @@ export function jobText({ type, undoOf }: Operation): string | null {
 /** Returns the tags, the status or the fields of an operation. */
 export function objectOf({ action }: Pick<Operation, "action">): string {
   if (action?.changeStatus) return named("status", action.changeStatus);
-  const names = action?.addTags ?? action?.removeTags ?? Object.keys(action?.setCustomFields ?? {});
+  const names = action?.addTags ?? action?.removeTags ?? Object.keys(action?.setCustomFields ?? {}).map(customFieldTitle);
   return names.join(", ");
 }
 

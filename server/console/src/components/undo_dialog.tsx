@@ -1,6 +1,8 @@
+import { useLayoutEffect } from "preact/hooks";
 import { call } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { now } from "../clock.ts";
+import { loadFields } from "../filter_fields.ts";
 import { canWrite, isAdmin } from "../session.ts";
 import { plural, t } from "../texts.ts";
 import { kindOf, objectOf } from "./operation_words.ts";
@@ -26,6 +28,10 @@ export function UndoDialog({
   onClose: () => void;
 }) {
   const object = objectOf(operation);
+  const hasFields = operation.action?.setCustomFields !== undefined;
+  useLayoutEffect(() => {
+    if (hasFields) void loadFields().catch(() => {});
+  }, []);
   return (
     <PlanDialog
       title={t("undo.title")}

@@ -6,6 +6,7 @@ import { OperationLabel, Progress, result, what } from "../../components/operati
 import { isTrial } from "../../components/operation_words.ts";
 import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
+import { loadFields } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
 import { href } from "../../router.ts";
 import { t } from "../../texts.ts";
@@ -18,9 +19,12 @@ const REFRESH = 2;
 /** The operations that run or ended last. Those that run are read again until they end. */
 export function LastOperations({ onEnd }: { onEnd: () => void }) {
   const loaded = useLoaded(
-    async (signal) => {
+    async (signal, isRepetition) => {
       const { operations } = await call("GET /api/operations", { query: { limit: READ }, signal });
-      return operations.filter((each) => !isTrial(each)).slice(0, SHOWN);
+      const shown = operations.filter((each) => !isTrial(each)).slice(0, SHOWN);
+      // Their titles have the names of fields.
+      if (!isRepetition && shown.some(({ action }) => action?.setCustomFields)) await loadFields(signal).catch(() => {});
+      return shown;
     },
     "",
     (operations) => (operations?.some((each) => !each.done) ? REFRESH : 0),

@@ -7,6 +7,7 @@ import { Icon } from "../../components/icon.tsx";
 import { session } from "../../session.ts";
 import { detailText, errorText, parts, t } from "../../texts.ts";
 import { type Changes, Conflict, type PersonData } from "./person_data.ts";
+import { Value } from "./timeline.tsx";
 
 const SAVED_TIME = 3_000;
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
@@ -272,7 +273,7 @@ function Editor({
       )}
       {theirs.value !== null && (
         <div class="below" role="alert">
-          <small>{parts("field.conflict", { theirs: <bdi>{theirs.value || "–"}</bdi>, mine: <bdi>{text.value || "–"}</bdi> })}</small>
+          <small>{parts("field.conflict", { theirs: <Value text={theirs.value || "–"} />, mine: <Value text={text.value || "–"} /> })}</small>
           <button class="main">{t("field.keepMine")}</button>
           <button type="button" onClick={restore}>
             {t("field.takeTheirs")}

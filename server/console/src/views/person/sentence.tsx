@@ -24,6 +24,8 @@ export function Sentence({
   const { reason, since, actor, source, operationId, suppressed, mayBeMailed } = mailability;
   const kind = mayBeMailed ? "yes" : reason === "UNCONFIRMED" ? "wait" : reason === "NOT_SUBSCRIBED" ? "none" : "no";
   const icons: Record<string, IconName> = { yes: "check", wait: "clock", no: "stop", none: "person" };
+  // The last change of the status, with the IP address of a person who followed a link.
+  const { ip } = data.history.value.find(({ statusChange }) => statusChange?.to === reason) ?? {};
   const isGone = subscriber === null && suppressed;
   return (
     <div class={`sentence ${kind}`} role="status">
@@ -42,6 +44,7 @@ export function Sentence({
               ) : (
                 actor && <> {parts("why.by", { actor: <ActorName actor={actor} /> })}</>
               )}
+              {actor?.type === "PERSON" && ip && ` (${t("why.link", { ip })})`}
             </>
           )}
           .

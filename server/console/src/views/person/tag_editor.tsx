@@ -1,26 +1,26 @@
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { announce } from "../../announce.ts";
-import { ApiError, call } from "../../api/client.ts";
+import { call } from "../../api/client.ts";
+import { Problem } from "../../components/form_dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
-import { errorText, t } from "../../texts.ts";
+import { t } from "../../texts.ts";
 import type { PersonData } from "./person_data.ts";
 
 /** The tags of a person: each can be removed, and others added. */
 export function TagEditor({ data, tags, isReadOnly }: { data: PersonData; tags: string[]; isReadOnly: boolean }) {
   const list = useId();
   const text = useSignal("");
-  const error = useSignal("");
+  const error = useSignal<unknown>(undefined);
   const known = useSignal<string[]>([]);
 
   async function run(action: () => Promise<void>): Promise<void> {
-    error.value = "";
+    error.value = undefined;
     try {
       await action();
       announce(t("field.saved"));
     } catch (problem) {
-      const detail = problem instanceof ApiError ? problem.details[0]?.message : undefined;
-      error.value = detail ?? errorText(problem);
+      error.value = problem;
     }
   }
 
@@ -90,11 +90,7 @@ export function TagEditor({ data, tags, isReadOnly }: { data: PersonData; tags: 
           </form>
         )}
       </div>
-      {error.value && (
-        <p class="error" role="alert">
-          {error.value}
-        </p>
-      )}
+      <Problem error={error.value} />
     </section>
   );
 }

@@ -91,8 +91,8 @@ function Values({ entry, fields }: { entry: SubscriberHistoryEntry; fields: Cust
     <>
       {names.map((name) => (
         <p key={name} class="values">
-          <span>{fieldName(name, fields)}:</span> <bdi>{shown(entry.before?.[name])}</bdi> →{" "}
-          <bdi>{shown(entry.after?.[name])}</bdi>
+          <span>{fieldName(name, fields)}:</span> <Value text={shown(entry.before?.[name])} /> →{" "}
+          <Value text={shown(entry.after?.[name])} />
         </p>
       ))}
     </>
@@ -103,6 +103,11 @@ function fieldName(name: string, fields: CustomField[]): ComponentChildren {
   const key = name.replace(/^customFields\./, "");
   if (key === name) return named("person", name);
   return <bdi>{fields.find((field) => field.key === key)?.label ?? key}</bdi>;
+}
+
+/** A value. A long one scrolls, also with keys, so that what follows it stays in reach. */
+export function Value({ text }: { text: string }) {
+  return text.length > 60 ? <bdi class="long" tabIndex={0}>{text}</bdi> : <bdi>{text}</bdi>;
 }
 
 /** A value of a field in words. */

@@ -1,5 +1,6 @@
 // The columns of the list: which there are, which are shown, and their cells.
 
+import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { CustomField, Subscriber } from "../../api/types.ts";
 import { StatusLabel } from "../../components/status.tsx";
@@ -27,7 +28,7 @@ export function allColumns(fields: CustomField[]): Column[] {
     {
       name: "name",
       title: t("column.name"),
-      width: "minmax(120px, 1.2fr)",
+      width: "minmax(120px, 1fr)",
       order: "lastName",
       cell: ({ firstName, lastName }) => <Text value={`${firstName} ${lastName}`.trim()} />,
     },
@@ -40,7 +41,7 @@ export function allColumns(fields: CustomField[]): Column[] {
     {
       name: "tags",
       title: t("column.tags"),
-      width: "minmax(120px, 1.2fr)",
+      width: "minmax(120px, 1.5fr)",
       cell: ({ tags }) => <Tags tags={tags} />,
     },
     ...fields.map((field) => ({
@@ -76,14 +77,27 @@ function Text({ value }: { value: string }) {
   );
 }
 
-const SHOWN_TAGS = 2;
+/** The width of the column of tags, in pixels. */
+export const tagsWidth = signal(0);
 
-/** The first tags, and how many more there are. */
+/** Returns how many tags there is room for, by the usual width of letters; the first one is always shown. */
+function fitting(tags: string[]): number {
+  let room = tagsWidth.value;
+  const at = tags.findIndex((tag, index) => {
+    room -= Math.min(120, 18 + 7 * tag.length);
+    // The last one needs no room for the number of others.
+    return index > 0 && room < (tags[index + 1] ? 24 : -4);
+  });
+  return at < 0 ? tags.length : at;
+}
+
+/** The tags that fit, and how many more there are. */
 function Tags({ tags }: { tags: string[] }) {
-  const more = tags.length - SHOWN_TAGS;
+  const shown = fitting(tags);
+  const more = tags.length - shown;
   return (
     <span class="tags" title={tags.join(", ")}>
-      {tags.slice(0, SHOWN_TAGS).map((tag) => (
+      {tags.slice(0, shown).map((tag) => (
         <bdi class="tag cut" key={tag}>
           {tag}
         </bdi>

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../../components/icon.tsx";
 import { t } from "../../texts.ts";
-import type { Column } from "./columns.tsx";
+import { type Column, tagsWidth } from "./columns.tsx";
 import { type OrderBy, PAGE, type SubscriberList } from "./list.ts";
 import { ScrollWindow } from "./scroll_window.ts";
 import type { Selection } from "./selection.ts";
@@ -47,7 +47,15 @@ export function Grid(props: GridProps) {
   void render.value;
   void list.version.value;
 
+  const template = `36px ${columns.map((column) => column.width).join(" ")}`;
+  /** Finds how many tags fit. */
+  function measure(): void {
+    tagsWidth.value = grid.current?.querySelector(".head .c-tags")?.clientWidth ?? 0;
+  }
+  useLayoutEffect(measure, [template]);
+
   function resize(keep: number): void {
+    measure();
     const viewport = Math.max(0, (grid.current?.clientHeight ?? 0) - HEADER);
     view.current = new ScrollWindow(list.total, rowHeight, viewport, keep);
     correct();
@@ -119,7 +127,6 @@ export function Grid(props: GridProps) {
     event.preventDefault();
   }
 
-  const template = `36px ${columns.map((column) => column.width).join(" ")}`;
   const rows: ComponentChildren[] = [];
   for (let index = first; index < end; index += 1) {
     // Elements of rows that are out of sight are used again.

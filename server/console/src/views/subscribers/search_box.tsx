@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { ApiError } from "../../api/client.ts";
+import { ApiError, ConnectionError } from "../../api/client.ts";
 import type { ErrorDetail } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { useListbox } from "../../components/listbox.tsx";
@@ -123,7 +123,7 @@ export function SearchBox({
           <Icon name="close" />
         </button>
       )}
-      {Boolean(error) && (
+      {Boolean(error) && !(error instanceof ConnectionError) && (
         <p id="search-error" class="error" role="alert">
           {detail ? <Explained detail={detail} text={value} /> : errorText(error)}
         </p>
