@@ -62,6 +62,20 @@ def test_finding_a_group_with_a_status_a_field_and_a_value(list_owner: Person) -
     expect(page.get_by_role("navigation", name="Status")).to_contain_text("Unconfirmed 5")
     assert actions.count <= 4
 
+    # A value that is typed applies without a further key, until Escape restores the list.
+    list_owner.open("/subscribers")
+    actions = Actions(page)
+    actions.click(page.get_by_role("navigation", name="Status").get_by_text("Unconfirmed"))
+    actions.click(page.get_by_role("button", name="Add filter"))
+    actions.click(options(list_owner).filter(has_text=re.compile("^Plan$")))
+    actions.type("pro")
+    expect(chips(list_owner)).to_have_text(["Plan is “pro”"])
+    expect(page.get_by_role("navigation", name="Status")).to_contain_text("Unconfirmed 1")
+    assert actions.count <= 4
+    page.keyboard.press("Escape")
+    expect(chips(list_owner)).to_have_count(0)
+    expect(page.get_by_role("button", name="Add filter")).to_be_focused()
+
 
 def test_condition_is_added_with_the_keyboard_only(list_owner: Person) -> None:
     page = list_owner.page

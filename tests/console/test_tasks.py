@@ -37,6 +37,18 @@ def test_looking_up_an_address_and_reading_why_they_get_mail(support: Person) ->
     expect(sentence).to_have_text(re.compile("Can be mailed. Confirmed on .* by key “test”"))
     assert actions.count <= 2
 
+    # An address that is typed needs no Enter, and the cursor stays for other texts.
+    support.open("/subscribers")
+    support.page.locator(".rows .row").first.wait_for()
+    actions = Actions(support.page)
+    actions.press("/")
+    actions.type("ada@example.com")
+    expect(sentence).to_contain_text("Can be mailed.")
+    assert actions.count <= 2
+    expect(support.page.get_by_label("Search or filter")).to_be_focused()
+    support.page.keyboard.type("s")
+    expect(sentence).to_have_count(0)
+
 
 def test_typing_at_once_in_another_view_and_changing_the_person_who_is_found(
     support: Person,

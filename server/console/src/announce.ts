@@ -8,6 +8,8 @@ const DELAY = 100;
 const SHOWN = 6_000;
 
 export const announced = signal("");
+/** The same while a dialog is open. */
+export const announcedInDialog = signal("");
 /** A notice at the lower edge, with an action such as Undo. */
 export const notice = signal<{ text: string; action?: { text: string; run: () => void } } | null>(null);
 
@@ -25,7 +27,8 @@ function flush(): void {
   timer = undefined;
   if (!next) return;
   // The same text is announced again only if it differs.
-  announced.value = next === announced.value ? `${next}\u00a0` : next;
+  const region = document.querySelector("dialog:modal") ? announcedInDialog : announced;
+  region.value = next === region.value ? `${next}\u00a0` : next;
   next = "";
   timer = setTimeout(flush, INTERVAL);
 }

@@ -11,7 +11,6 @@ import type { Key } from "./texts.ts";
 import { Home } from "./views/home.tsx";
 import { Segments } from "./views/segments.tsx";
 import { Subscribers } from "./views/subscribers.tsx";
-import { Suppressions } from "./views/suppressions.tsx";
 
 export interface View {
   /** A pattern of paths below the console, such as /subscribers/:id?. */
@@ -65,7 +64,7 @@ export const VIEWS: View[] = [
   {
     path: "/suppressions",
     title: "suppressions.title",
-    component: Suppressions,
+    component: later("Suppressions"),
     letter: "b",
     within: "/subscribers/:id?",
   },

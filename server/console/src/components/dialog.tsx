@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
-import { announced } from "../announce.ts";
+import { announcedInDialog as announced } from "../announce.ts";
 import { returnFocus } from "../focus.ts";
 
 /** A modal dialog. Escape and a click on the backdrop close it; the focus returns by itself. */
@@ -32,7 +32,7 @@ export function Dialog({
       <div class="dialog">
         <h2 id={id}>{title}</h2>
         {children}
-        {/* Screen readers do not read what is behind the dialog. */}
+        {/* Some screen readers do not read what is behind the dialog. */}
         <p class="unseen" role="status">
           {announced.value === before.current ? "" : announced.value}
         </p>

@@ -87,8 +87,9 @@ export function PlanDialog(props: PlanDialogProps) {
   const hasEffect = counted !== null && (counted.wouldChange ?? 0) > 0;
   useLayoutEffect(() => {
     if (!counted) return;
-    announce(document.getElementById("plan")?.textContent ?? "");
+    // The numbers describe the button, so they are read with it.
     if (awaited.current === key) main.current?.focus();
+    else announce(document.getElementById("plan")?.innerText.replace(/\s+/g, " ") ?? "");
     awaited.current = "";
   }, [counted]);
 

@@ -5,5 +5,6 @@ export { Fields } from "./fields.tsx";
 export { Import } from "./import.tsx";
 export { ConsentRecord, PersonalData } from "./records.tsx";
 export { Settings } from "./settings.tsx";
+export { Suppressions } from "./suppressions.tsx";
 export { Tags } from "./tags.tsx";
 export { Webhooks } from "./webhooks.tsx";

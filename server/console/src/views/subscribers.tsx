@@ -73,6 +73,9 @@ export function Subscribers({ id = "" }: Parameters) {
   const start = useRef(0);
   // The text that was searched for with Enter, until its list is there.
   const entered = useRef("");
+  // The text after a pause in typing, and the person who was shown because it is the whole address.
+  const typed = useRef("");
+  const shownTyped = useRef("");
   const edits = useRef(false);
   const opensMenu = useRef(false);
   // A row has two lines on a phone.
@@ -97,7 +100,9 @@ export function Subscribers({ id = "" }: Parameters) {
   useLayoutEffect(() => {
     const request = new AbortController();
     if (entered.current !== text) entered.current = "";
+    if (typed.current !== text) typed.current = "";
     isLoading.value = true;
+    let isOther = false;
     startRow(wanted, JSON.stringify(list.value?.query) === key, request.signal)
       .then((row) => {
         start.current = row;
@@ -105,7 +110,7 @@ export function Subscribers({ id = "" }: Parameters) {
       })
       .then((loaded) => {
         if (request.signal.aborted) return undefined;
-        const isOther = JSON.stringify(list.value?.query) !== key;
+        isOther = JSON.stringify(list.value?.query) !== key;
         if (list.value && isOther) {
           active.value = -1;
           selected.value = Selection.NONE;
@@ -113,11 +118,15 @@ export function Subscribers({ id = "" }: Parameters) {
         list.value?.abandon();
         list.value = loaded;
         error.value = null;
-        if (isOther) announce(plural("subscribers.found", loaded.total));
         return loaded;
       })
       // The grid is there now, also if there was none before. Who types on searches for another text.
-      .then((loaded) => loaded && searchText.value === text && openSingle(loaded))
+      .then((loaded) => {
+        if (!loaded) return;
+        const isOpened = searchText.value === text && (openSingle(loaded) || (isOther && showTyped(loaded)));
+        // The sentence about a person who is opened is announced.
+        if (isOther && !isOpened) announce(plural("subscribers.found", loaded.total));
+      })
       .catch((problem: unknown) => {
         if (request.signal.aborted) return;
         error.value = problem;
@@ -146,28 +155,41 @@ export function Subscribers({ id = "" }: Parameters) {
     return isShown && JSON.stringify(list.value?.query) === key ? list.value : null;
   }
 
-  /** Opens the person if Enter was pressed and exactly one matches. */
-  function openSingle(loaded: SubscriberList): void {
+  /** Opens the person if Enter was pressed and exactly one matches. Returns whether it shows a person. */
+  function openSingle(loaded: SubscriberList): boolean {
     const { filter, q } = loaded.query;
     // The list of the search before can arrive first.
-    if (!entered.current || entered.current !== (filter || q)) return;
+    if (!entered.current || entered.current !== (filter || q)) return false;
     entered.current = "";
     const address = q.trim().toLowerCase();
     // The address of one person can be the beginning of that of another.
     const exact = loaded.loaded().find(({ email }) => email.toLowerCase() === address);
-    if (!loaded.total && !isAddress(q)) return;
+    if (!loaded.total && !isAddress(q)) return false;
     // The next key is one for the person, not for the box.
     (document.getElementById("grid") ?? document.getElementById("main"))?.focus({ preventScroll: true });
     if (exact) open(loaded.indexOf(exact.id));
     else if (loaded.total === 1) open(0);
     else if (loaded.total) move(0);
     else showPerson(q);
+    return exact !== undefined || loaded.total < 2;
+  }
+
+  /** Shows the only person who matches, whose whole address was typed. The cursor stays in the box. */
+  function showTyped(loaded: SubscriberList): boolean {
+    const found = loaded.total === 1 ? loaded.row(0) : undefined;
+    const isTyping = typed.current !== "" && document.activeElement?.id === "search" && !isPhone.value;
+    if (!isTyping || found?.email.toLowerCase() !== loaded.query.q.toLowerCase()) return false;
+    shownTyped.current = found.id;
+    active.value = 0;
+    go(withQuery({}, `/subscribers/${found.id}`), { replace: true });
+    return true;
   }
 
   /** Searches for a text, and returns the text that is searched for. */
   function search(value: string, isEntered: boolean): string {
     const read = readSearch(value);
     entered.current = "";
+    typed.current = isEntered ? "" : read.q;
     if (read.filter && !isEntered) {
       // An expression is sent when it is complete. Its first word was no name.
       if (!wanted.filter) go(withQuery({ q: "" }), { replace: true });
@@ -182,7 +204,11 @@ export function Subscribers({ id = "" }: Parameters) {
     if (isSame && isEntered && shown?.total === 0 && anywhere(wanted)) return searchAnywhere();
     if (isSame && isEntered && error.value) reloads.value += 1;
     else if (isSame && isEntered && shown && !isLoading.value) openSingle(shown);
-    else if (!isSame) go(withQuery({ filter, q }), { replace: !isEntered });
+    else if (!isSame) {
+      // Another text than the address of the person whom it showed.
+      const path = id && id === shownTyped.current ? "/subscribers" : undefined;
+      go(withQuery({ filter, q }, path), { replace: !isEntered });
+    }
     return filter || q;
   }
 
@@ -380,7 +406,7 @@ export function Subscribers({ id = "" }: Parameters) {
           q={wanted.q}
           fields={filterable.value}
           edited={edited}
-          onFilter={(filter) => go(withQuery({ filter }))}
+          onFilter={(filter, options) => go(withQuery({ filter }), options)}
           onSearch={(q) => go(withQuery({ q }))}
         />
         {wanted.segmentId && <SegmentBar id={wanted.segmentId} />}

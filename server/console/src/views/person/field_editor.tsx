@@ -201,7 +201,9 @@ function Editor({
     "aria-describedby": error.value ? `${id}-error` : undefined,
   };
   return (
+    // Each field is a form, of which screen readers would read the beginning and the end.
     <form
+      role="none"
       class={isUnsaved ? "editor unsaved" : "editor"}
       onSubmit={(event) => {
         event.preventDefault();

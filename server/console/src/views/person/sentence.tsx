@@ -1,3 +1,5 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { announce } from "../../announce.ts";
 import type { Actor, GetSubscriberMailabilityResponse, Subscriber } from "../../api/types.ts";
 import { elapsedDays } from "../../clock.ts";
 import { ActorName } from "../../components/actor_name.tsx";
@@ -27,11 +29,13 @@ export function Sentence({
   // The last change of the status, with the IP address of a person who followed a link.
   const { ip } = data.history.value.find(({ statusChange }) => statusChange?.to === reason) ?? {};
   const isGone = subscriber === null && suppressed;
+  const text = useRef<HTMLParagraphElement>(null);
+  useLayoutEffect(() => announce(text.current?.textContent ?? ""), [reason, since, suppressed]);
   return (
-    <div class={`sentence ${kind}`} role="status">
+    <div class={`sentence ${kind}`}>
       <Icon name={icons[kind] ?? "person"} />
       <div>
-        <p>
+        <p ref={text}>
           <strong>{isGone ? t("mail.blocked") : t(`mail.${kind as "yes" | "wait" | "no" | "none"}`)}</strong>{" "}
           {isGone ? named("blockedWhy", reason) : named("why", reason)}
           {since && kind === "wait" ? (

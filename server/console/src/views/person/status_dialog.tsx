@@ -41,7 +41,11 @@ export function StatusDialog({
   const date = <Time value={since} as="date" />;
   return (
     <FormDialog
-      title={t("status.change")}
+      title={
+        <>
+          {t("status.change")}: <bdi dir="auto">{subscriber.email}</bdi>
+        </>
+      }
       verb={status && (needsConsent ? t("status.recordConsent") : parts(`status.do.${status}`, {}))}
       danger={!subscribes}
       keep={t("cancel")}
@@ -60,9 +64,6 @@ export function StatusDialog({
         return true;
       }}
     >
-      <p>
-        <bdi dir="auto">{subscriber.email}</bdi>
-      </p>
       {hasOptedOut && (
         <p>
           {subscriber.status === "UNSUBSCRIBED" && mailability.actor?.type === "PERSON" ? (

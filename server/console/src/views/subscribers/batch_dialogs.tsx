@@ -28,20 +28,21 @@ export function TagDialog({ kind, group, ...props }: Props & { kind: "tag" | "un
   }, []);
   const tag = text.value.trim();
   const isKnown = known.value.some((each) => each.toLowerCase() === tag.toLowerCase());
+  const isNew = kind === "tag" && !isKnown;
   const action: BatchAction = kind === "tag" ? { addTags: [tag] } : { removeTags: [tag] };
   return (
     <PlanDialog
       {...props}
       title={(count) => plural(`batch.title.${kind}`, count)}
-      verb={(count) => plural(`batch.button.${kind}`, count)}
-      plan={tag && JSON.stringify(action)}
       // A name without a tag can be a typing error.
-      counts={isKnown ? "pause" : "enter"}
+      verb={(count, dryRun) => plural(dryRun && isNew ? "batch.button.newTag" : `batch.button.${kind}`, count)}
+      plan={tag && JSON.stringify(action)}
+      counts="pause"
       start={starter(group, action)}
       size={group.size}
       numbers={(dryRun) => (
         <>
-          {kind === "tag" && !isKnown && <p class="changed">{t("batch.newTag")}</p>}
+          {isNew && <p class="changed">{t("batch.newTag")}</p>}
           <Usual kind={kind} dryRun={dryRun} />
         </>
       )}

@@ -1,4 +1,5 @@
 import { type Signal, useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { Icon } from "../../components/icon.tsx";
 import { useShortcuts } from "../../keys.ts";
 import { t } from "../../texts.ts";
@@ -49,11 +50,14 @@ export function FilterChips({
   q: string;
   fields: readonly FilterField[];
   edited: Signal<Edited | null>;
-  onFilter: (filter: string) => void;
+  onFilter: (filter: string, options: { replace: boolean }) => void;
   onSearch: (q: string) => void;
 }) {
   const parts = partsOf(filter);
   const current = edited.value;
+  // The filter without what the editor, which applies a value while it is typed, has changed.
+  const before = useRef(filter);
+  if (!current) before.current = filter;
   useShortcuts([
     {
       keys: ["f"],
@@ -63,10 +67,10 @@ export function FilterChips({
   ]);
 
   function change(index: number, part: string): void {
-    const changed = [...(parts ?? [`(${filter})`])];
+    const changed = [...(partsOf(before.current) ?? [`(${before.current})`])];
     if (index < 0) changed.push(part);
     else changed.splice(index, 1, ...(part ? [part] : []));
-    onFilter(joined(changed));
+    onFilter(joined(changed), { replace: filter !== before.current });
   }
 
   return (
@@ -78,7 +82,7 @@ export function FilterChips({
           )}
           {parts?.map((part, index) => (
             <Chip
-              key={`${index} ${part}`}
+              key={index}
               words={partWords(part, fields)}
               {...(conditionOf(part, fields)
                 ? { onEdit: (anchor: HTMLElement) => (edited.value = { index, anchor }) }
@@ -92,9 +96,10 @@ export function FilterChips({
         <FilterEditor
           key={current.index}
           fields={fields}
-          condition={conditionOf(parts?.[current.index] ?? "", fields)}
+          condition={conditionOf(partsOf(before.current)?.[current.index] ?? "", fields)}
           anchor={current.anchor}
           onApply={(part) => change(current.index, part)}
+          onCancel={() => onFilter(before.current, { replace: true })}
           onClose={() => (edited.value = null)}
         />
       )}

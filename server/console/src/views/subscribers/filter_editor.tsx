@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../../components/icon.tsx";
 import { type Option, useListbox } from "../../components/listbox.tsx";
 import { place } from "../../components/menu.tsx";
+import { useDebounced } from "../../debounced.ts";
 import { folded, t } from "../../texts.ts";
 import { fieldTitle, operatorTitle, valueTitle } from "./condition_words.ts";
 import { type Condition, type FilterField, operatorsOf, type Type, written } from "./conditions.ts";
@@ -17,13 +18,17 @@ export function FilterEditor({
   condition,
   anchor,
   onApply,
+  onCancel,
   onClose,
 }: {
   fields: readonly FilterField[];
   /** The condition that is changed; a new one if it is absent. */
   condition: Condition | null;
   anchor: HTMLElement | null;
+  /** Shows the list with a condition; it is called again while a value is typed. */
   onApply: (part: string) => void;
+  /** Shows the list as it was before. */
+  onCancel: () => void;
   onClose: () => void;
 }) {
   const popover = useRef<HTMLDivElement>(null);
@@ -43,6 +48,11 @@ export function FilterEditor({
       class="menu filter-editor"
       role="dialog"
       aria-label={t("filter.add")}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        popover.current?.hidePopover();
+        onCancel();
+      }}
       onToggle={(event) => event.newState === "closed" && onClose()}
     >
       {field ? (
@@ -50,6 +60,7 @@ export function FilterEditor({
           field={field}
           condition={condition?.field === field.name ? condition : null}
           onBack={() => (name.value = "")}
+          onType={(part) => popover.current?.matches(":popover-open") && onApply(part)}
           onApply={(part) => {
             onApply(part);
             popover.current?.hidePopover();
@@ -92,11 +103,14 @@ function ValueStep({
   field,
   condition,
   onBack,
+  onType,
   onApply,
 }: {
   field: FilterField;
   condition: Condition | null;
   onBack: () => void;
+  /** A pause in typing. */
+  onType: (part: string) => void;
   onApply: (part: string) => void;
 }) {
   const operators = operatorsOf(field.type);
@@ -106,12 +120,27 @@ function ValueStep({
   const hasList = operator?.form === "plain" && ["status", "tags", "boolean", "text"].includes(field.type);
   const found = useSuggestions(hasList ? field : undefined, value.value === condition?.value ? "" : value.value);
 
-  function apply(chosen = value.value): void {
-    if (!operator || (!chosen && operator.form !== "any")) return;
-    const isUnknown = ["status", "boolean"].includes(field.type) && !found.includes(chosen);
-    if (operator.form === "plain" && isUnknown) return;
-    onApply(written({ field: field.name, operator, value: chosen }, field.type));
+  /** Returns the condition; empty without a value, and if its type needs one of the list. */
+  function part(chosen: string, chosenTypes: readonly Type[]): string {
+    if (!operator || (!chosen && operator.form !== "any")) return "";
+    if (operator.form === "plain" && chosenTypes.includes(field.type) && !found.includes(chosen)) return "";
+    return written({ field: field.name, operator, value: chosen }, field.type);
   }
+
+  function apply(chosen = value.value): void {
+    const whole = part(chosen, ["status", "boolean"]);
+    if (whole) onApply(whole);
+  }
+
+  // The beginning of a tag is not the tag that is meant.
+  const typed = part(value.value, CHOSEN);
+  const first = useRef(typed);
+  const rested = useDebounced(typed);
+  useLayoutEffect(() => {
+    if (!rested || rested === first.current) return;
+    first.current = "";
+    onType(rested);
+  }, [rested]);
 
   const options: Option[] = hasList
     ? found.map((each) => ({ key: each, text: <bdi>{valueTitle(field, each)}</bdi>, run: () => apply(each) }))
