@@ -1,4 +1,4 @@
-"""`make bench-scale`: measures stores as tables grow, filters and deliveries, on both databases.
+"""`make bench-scale`: measures growing tables, filters, calls and deliveries on both databases.
 
 Tables of every size are open at the same time and measured in turns, so that other load of the
 machine affects all of them. Each measurement is one unit of work with its commit, through the
@@ -34,7 +34,7 @@ from rosterd.server.values.emails import Email
 from .. import reaper
 from ..postgres import running
 from ..storage.helpers import profile
-from . import scale_deliveries, scale_filters
+from . import scale_calls, scale_deliveries, scale_filters
 from .measurement import unique_numbers
 from .scale_fill import ACCOUNT, fill
 
@@ -143,7 +143,9 @@ def main() -> None:
             )
             table.add_row(f"{kind}: {name}", *(f"{value:.2f}" for value in values), *ratio_cells)
     Console(highlight=False).print(table)
-    scale_filters.main()
+    with scale_filters.filled() as filled:
+        scale_filters.measure(filled)
+        scale_calls.measure(filled)
     scale_deliveries.main()
 
 

@@ -74,13 +74,14 @@ def fill(url: str, count: int) -> None:
         for sql in fragments.prepare:
             database.execute_sql(sql)
         database.execute_sql("BEGIN")
-        for sql in _inserts(fragments, count):
+        for sql in inserts(fragments, count):
             database.execute_sql(sql.replace("%", "%%") if is_postgres else sql)
         database.execute_sql("COMMIT")
         database.execute_sql("VACUUM ANALYZE" if is_postgres else "PRAGMA wal_checkpoint(truncate)")
 
 
-def _inserts(fragments: Fragments, count: int) -> list[str]:
+def inserts(fragments: Fragments, count: int) -> list[str]:
+    """Returns statements for webhooks, events, deliveries and attempts."""
     numbers, id_, now = fragments.numbers(count), fragments.id, system_clock()
     event_type = "CASE n % 1000 WHEN 5 THEN 'tag.deleted' ELSE 'subscriber.updated' END"
     status = f"CASE n % 100 WHEN 5 THEN {DeliveryState.FAILED} WHEN 6 THEN 1 ELSE 3 END"

@@ -10,7 +10,8 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -261,8 +262,9 @@ def measure(urls: Mapping[str, str], names: Sequence[str] = tuple(CASES)) -> Non
     Console(highlight=False, width=130).print(table)
 
 
-def main() -> None:
-    reaper.start()
+@contextmanager
+def filled() -> Iterator[dict[str, str]]:
+    """Fills an account on both databases, and yields their URLs by the name of the database."""
     with tempfile.TemporaryDirectory(dir=".") as folder, running(on_disk=True) as server:
         urls = {
             "SQLite": f"sqlite:///{folder}/filters.db",
@@ -271,6 +273,12 @@ def main() -> None:
         for url in urls.values():
             fill_for_filters(url, SIZE)
         server.run("CHECKPOINT")
+        yield urls
+
+
+def main() -> None:
+    reaper.start()
+    with filled() as urls:
         measure(urls)
 
 

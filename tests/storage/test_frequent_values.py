@@ -34,6 +34,24 @@ def test_only_the_newest_values_are_compared_and_counted(
     assert suggested("r", tx) == FrequentValues([], is_exact=False)
 
 
+def test_a_prefix_ignores_the_case_of_all_letters_and_has_no_wildcards(tx: Transaction) -> None:
+    field(OURS, tx)
+    for n, city in enumerate(
+        ("Österreich", "österreich", "Brno", "100%_", "100% b", "a[b]*", "Σς")
+    ):
+        SUBSCRIBERS.create(OURS, new(f"p{n}", values={"city": city}), tx)
+
+    def values(prefix: str) -> list[str | float]:
+        return [value for value, _ in suggested(prefix, tx).totals]
+
+    assert values("ÖS") == values("ös") == ["Österreich", "österreich"]
+    assert values("RNO") == values("_") == values("öst%") == []
+    assert values("100%_") == ["100%_"]
+    assert values("A[B]*") == ["a[b]*"]
+    assert values("σσ") == ["Σς"]
+    assert len(values("")) == 7
+
+
 @pytest.mark.parametrize("tx", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("data_type", [DataType.TEXT, DataType.NUMBER])
 def test_values_are_read_from_their_index(data_type: DataType, tx: Transaction) -> None:

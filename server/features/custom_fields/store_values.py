@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from peewee import SQL, Field, Select, fn
 
 from ...rpc.errors import invalid
-from ...storage.statements import Statement, param
+from ...storage.statements import Dialect, Statement, param
 from ...storage.transaction import Transaction
+from ...values.texts import fold_case
 from ..statistics.rules import STATUS
 from ..statistics.store import totals
 from .models import CustomValue
@@ -33,7 +34,7 @@ class FrequentValues(NamedTuple):
     is_exact: bool
 
 
-def _select(column: Field, value: Any) -> Any:
+def _select(column: Field, value: Any, dialect: Dialect) -> Any:
     """Selects values, the number of each, and that of all which were counted.
 
     `column` is the one that has them, unless the field was converted.
@@ -50,9 +51,10 @@ def _select(column: Field, value: Any) -> Any:
     value = getattr(scanned.c, column.name)
     counted = Select([scanned], [value])
     if column is CustomValue.text_key:
-        begin = fn.LOWER(fn.SUBSTR(value, SQL("1"), param("length")))
+        # As long as the prefix, so it is equal if it contains it.
+        begin = fn.SUBSTR(value, SQL("1"), param("length"))
         counted = counted.where(
-            (fn.LENGTH(value) < SQL(str(TEXT_KEY_LENGTH))) & (begin == param("prefix"))
+            (fn.LENGTH(value) < SQL(str(TEXT_KEY_LENGTH))) & dialect.contains(begin, "prefix")
         )
     counted = counted.limit(param("counted")).alias("counted")
     value, total = getattr(counted.c, column.name), fn.COUNT(SQL("1"))
@@ -64,22 +66,24 @@ def _select(column: Field, value: Any) -> Any:
     )
 
 
-_TEXTS = Statement(lambda _: _select(CustomValue.text_key, CustomValue.text_key))
-_NUMBERS = Statement(lambda _: _select(CustomValue.number_key, CustomValue.number_key))
+_TEXTS = Statement(lambda dialect: _select(CustomValue.text_key, CustomValue.text_key, dialect))
+_NUMBERS = Statement(
+    lambda dialect: _select(CustomValue.number_key, CustomValue.number_key, dialect)
+)
 
 _CONVERTED_TEXTS = Statement(
     lambda dialect: _select(
-        CustomValue.text_key, compared_value(CustomValue, DataType.TEXT, dialect)
+        CustomValue.text_key, compared_value(CustomValue, DataType.TEXT, dialect), dialect
     )
 )
 _CONVERTED_NUMBERS = Statement(
     lambda dialect: _select(
-        CustomValue.number_key, compared_value(CustomValue, DataType.NUMBER, dialect)
+        CustomValue.number_key, compared_value(CustomValue, DataType.NUMBER, dialect), dialect
     )
 )
 _CONVERTED_BOOLEANS = Statement(
     lambda dialect: _select(
-        CustomValue.number_key, compared_value(CustomValue, DataType.BOOLEAN, dialect)
+        CustomValue.number_key, compared_value(CustomValue, DataType.BOOLEAN, dialect), dialect
     )
 )
 _CONVERTED = {
@@ -94,17 +98,16 @@ def frequent_values(
 ) -> FrequentValues:
     """Returns the most frequent values of a custom field that begin with a prefix.
 
-    The case of ASCII letters is ignored. Raises ValidationError for a prefix of a number or a
-    boolean.
+    The case of letters is ignored, as by the operator `:` of filters. Raises ValidationError for
+    a prefix of a number or a boolean.
     """
     limits = {"scanned": MAX_SCANNED, "counted": MAX_COUNTED + 1}
     values = {"account_id": account_id, "key": key, **limits}
     data_type = plain_type(stored_type)
     converted = _CONVERTED.get(data_type) if is_converted(stored_type) else None
     if data_type in (DataType.TEXT, DataType.DATE):
-        # As LOWER does in both databases.
-        folded = prefix.encode().lower().decode()
-        rows = tx.all(converted or _TEXTS, prefix=folded, length=len(prefix), **values)
+        folded = fold_case(prefix)
+        rows = tx.all(converted or _TEXTS, prefix=folded, length=len(folded), **values)
     elif prefix:
         name = DataType(data_type).name
         raise invalid("prefix", "INVALID_VALUE", f"is not accepted for a field of type {name}")

@@ -613,8 +613,8 @@ type SuggestCustomFieldValuesRequest struct {
 	// Identifier of the custom field. A malformed identifier fails with
 	// CUSTOM_FIELD_NOT_FOUND.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Returns only values that begin with this text, without regard to the case of ASCII letters.
-	// Only for fields of type TEXT and DATE. Default: all values.
+	// Returns only values that begin with this text, without regard to case, as the operator : of
+	// filters. Only for fields of type TEXT and DATE. Default: all values.
 	Prefix        string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

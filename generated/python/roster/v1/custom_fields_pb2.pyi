@@ -347,8 +347,8 @@ class SuggestCustomFieldValuesRequest(_message.Message):
     CUSTOM_FIELD_NOT_FOUND.
     """
     prefix: _builtins.str
-    """Returns only values that begin with this text, without regard to the case of ASCII letters.
-    Only for fields of type TEXT and DATE. Default: all values.
+    """Returns only values that begin with this text, without regard to case, as the operator : of
+    filters. Only for fields of type TEXT and DATE. Default: all values.
     """
     def __init__(
         self,

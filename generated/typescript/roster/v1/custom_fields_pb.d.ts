@@ -372,8 +372,8 @@ export declare type SuggestCustomFieldValuesRequest = Message<"roster.v1.Suggest
   id: string;
 
   /**
-   * Returns only values that begin with this text, without regard to the case of ASCII letters.
-   * Only for fields of type TEXT and DATE. Default: all values.
+   * Returns only values that begin with this text, without regard to case, as the operator : of
+   * filters. Only for fields of type TEXT and DATE. Default: all values.
    *
    * @generated from field: string prefix = 2;
    */
