@@ -172,19 +172,3 @@ def test_timeout_applies_to_invalid_requests(path: str, content_type: str, body:
     got = run(main())
 
     assert (got.status, json.loads(got.body)["error"]["code"]) == (504, "DeadlineExceeded")
-
-
-def test_stream_over_a_network_channel_ends_at_its_deadline() -> None:
-    async def endless(_request: Any, _context: Any) -> AsyncIterator[Any]:
-        yield notes_reply("a")
-        await asyncio.Event().wait()
-
-    async def main() -> ReceivedResponse:
-        async with gateway_to("real", List=endless) as runner:
-            client = await Client.to(runner)
-            await client.begin("GET", "/list", Grpc_Timeout="300m")
-            return await client.response()
-
-    got = run(main())
-
-    assert (got.status, got.texts, got.is_whole) == (200, ["a", "DeadlineExceeded"], True)
