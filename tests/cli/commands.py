@@ -9,12 +9,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 from unittest.mock import patch
+
+import apsw
 
 from rosterd.server.cli import main
 from rosterd.server.serving.console import ExitCode
@@ -102,3 +104,9 @@ def error_line(done: Done, code: ExitCode) -> str:
         return f"roster: {error['message']}"
     assert line.startswith("roster: ")
     return line
+
+
+def accounts(path: Path) -> list[str]:
+    """Returns the addresses of all accounts."""
+    with closing(apsw.Connection(str(path))) as connection:
+        return [str(email) for (email,) in connection.execute("SELECT email FROM account")]

@@ -21,7 +21,7 @@ from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.installation import save_keys
 
 from ..processes import Service, environment, limited, run_command
-from .commands import FREE, error_line, in_new_process, json_output, roster
+from .commands import FREE, accounts, error_line, in_new_process, json_output, roster
 
 TIMEOUT = 60.0
 
@@ -55,12 +55,6 @@ def file(path: Path, tmp_path: Path) -> Path:
 def add(path: Path, email: str) -> None:
     with unit_of_work(f"sqlite:///{path}") as tx:
         store.create_account(email, tx, verified=True)
-
-
-def accounts(path: Path) -> list[str]:
-    """Returns the addresses of all accounts."""
-    with closing(apsw.Connection(str(path))) as connection:
-        return [str(email) for (email,) in connection.execute("SELECT email FROM account")]
 
 
 def names(folder: Path) -> set[str]:

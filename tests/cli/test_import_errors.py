@@ -14,6 +14,7 @@ import pytest
 
 from rosterd.server.features.accounts.rules import make_secret
 
+from ..cases import each
 from ..components import free_port, wait_until
 from ..conftest import Account, new_account
 from .interruption import interrupting
@@ -29,19 +30,17 @@ from .transfers import (
     write_ndjson,
 )
 
-
-def test_missing_file_is_reported(http_account: Account, tmp_path: Path) -> None:
-    code, line = failed_import(http_account, f"{tmp_path}/nothing.csv")
-
-    assert (code, f"{tmp_path}/nothing.csv" in line) == (2, True)
+UNREACHABLE = f"http://127.0.0.1:{free_port()}"
 
 
-def test_api_key_is_required(http_account: Account, tmp_path: Path) -> None:
+def test_missing_file_and_missing_key_are_reported(http_account: Account, tmp_path: Path) -> None:
     file = write_ndjson(tmp_path / "people.ndjson", people(1))
 
-    code, line = failed_import(http_account.with_key(""), file)
+    missing = failed_import(http_account, f"{tmp_path}/nothing.csv")
+    without_key = failed_import(http_account.with_key(""), file)
 
-    assert (code, "ROSTER_API_KEY" in line) == (2, True)
+    assert (missing[0], f"{tmp_path}/nothing.csv" in missing[1]) == (2, True)
+    assert (without_key[0], "ROSTER_API_KEY" in without_key[1]) == (2, True)
 
 
 def test_wrong_key_and_insufficient_scope_have_different_messages(
@@ -74,13 +73,16 @@ def test_failures_stay_until_another_import_has_failures(
     assert listed.read_bytes() == before
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8080", "http://", "http://127.0.0.1:99999", "ftp://x"])
-def test_malformed_url_is_a_usage_error(http_account: Account, tmp_path: Path, url: str) -> None:
+@each("url", ["127.0.0.1:8080", "http://", "http://127.0.0.1:99999", "ftp://x", UNREACHABLE])
+def test_malformed_url_and_unreachable_service_are_reported(
+    http_account: Account, tmp_path: Path, url: str
+) -> None:
     file = write_ndjson(tmp_path / "people.ndjson", people(1))
 
     code, line = failed_import(http_account, file, url=url)
 
-    assert (code, url in line) == (2, True)
+    assert (code, url in line) == (6 if url == UNREACHABLE else 2, True)
+    assert os.listdir(tmp_path) == ["people.ndjson"]
 
 
 @pytest.mark.parametrize(
@@ -160,18 +162,6 @@ class WebServer(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Disables logging."""
-
-
-def test_unreachable_service_is_reported(http_account: Account, tmp_path: Path) -> None:
-    file, url = (
-        write_ndjson(tmp_path / "people.ndjson", people(1)),
-        f"http://127.0.0.1:{free_port()}",
-    )
-
-    code, line = failed_import(http_account, file, url=url)
-
-    assert (code, url in line) == (6, True)
-    assert os.listdir(tmp_path) == ["people.ndjson"]
 
 
 def test_error_in_the_middle_of_a_file_reports_the_imported_rows(

@@ -11,12 +11,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from rosterd.server.features.accounts import store
@@ -26,7 +25,7 @@ from rosterd.server.storage.output_file import AtomicFile
 
 from ..conftest import Account
 from ..processes import environment, limited, run_command
-from .commands import error_line, roster
+from .commands import accounts, error_line, roster
 from .interruption import interrupting
 from .transfers import command, counts_of, people, total, transfer, write_ndjson
 
@@ -317,12 +316,6 @@ def database(tmp_path: Path) -> Path:
     with unit_of_work(f"sqlite:///{path}") as tx:
         store.create_account("ada@example.com", tx, verified=True)
     return path
-
-
-def accounts(path: Path) -> list[str]:
-    """Returns the addresses of the accounts in a file."""
-    with closing(apsw.Connection(str(path))) as connection:
-        return [str(email) for (email,) in connection.execute("SELECT email FROM account")]
 
 
 def test_backup_is_written_to_a_fifo(database: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from rosterd.http_gateway.routing.bindings import InvalidBinding, bindings_of
 from rosterd.http_gateway.routing.routes import Routes
 from rosterd.server.serving.gateway_policy import POLICY
 
+from ..cases import each
 from .client import Client, ReceivedResponse
 from .page_service import SERVICE, Rule, exchange, fail, reply, request, service_of
 from .serving import OPTIONS, WITHOUT_REQUEST_ERRORS, gateway_to, run
@@ -202,35 +203,28 @@ def test_streaming_rpc_with_the_option_is_rejected() -> None:
         list(bindings_of(service, POLICY.annotations))
 
 
-ALLOWED_URLS = {
-    f"{ORIGIN}/thanks?a=b#c": f"{ORIGIN}/thanks?a=b#c",
-    f"{ORIGIN}/danke schön": f"{ORIGIN}/danke%20sch%C3%B6n",
-    "http://[::1]:3000/x": "http://[::1]:3000/x",
-    f"{ORIGIN}/\r\nX-Header: 1": f"{ORIGIN}/%0D%0AX-Header:%201",
-}
-OTHER_URLS = [
-    "",
-    "/thanks",
-    "//www.example.com/",
-    "http://www.example.com/",
-    f"{ORIGIN}:444/",
-    f"{ORIGIN}.evil.example/",
-    f"{ORIGIN}@evil.example/",
-    f"{ORIGIN}\\@evil.example/",
-    "javascript:alert(1)//https://www.example.com",
-]
+@each(
+    ("url", "target"),
+    {
+        f"{ORIGIN}/thanks?a=b#c": f"{ORIGIN}/thanks?a=b#c",
+        f"{ORIGIN}/danke schön": f"{ORIGIN}/danke%20sch%C3%B6n",
+        "http://[::1]:3000/x": "http://[::1]:3000/x",
+        f"{ORIGIN}/\r\nX-Header: 1": f"{ORIGIN}/%0D%0AX-Header:%201",
+        "": None,
+        "/thanks": None,
+        "//www.example.com/": None,
+        "http://www.example.com/": None,
+        f"{ORIGIN}:444/": None,
+        f"{ORIGIN}.evil.example/": None,
+        f"{ORIGIN}@evil.example/": None,
+        f"{ORIGIN}\\@evil.example/": None,
+        "javascript:alert(1)//https://www.example.com": None,
+    }.items(),
+)
+def test_forms_redirect_only_to_urls_of_origins_that_are_named(
+    url: str, target: str | None
+) -> None:
+    routes = Routes([SERVICE], POLICY.annotations)
 
-
-@pytest.mark.parametrize(("url", "target"), ALLOWED_URLS.items())
-def test_forms_redirect_to_urls_of_allowed_origins(url: str, target: str) -> None:
-    assert CrossOrigin(ALLOWED, Routes([SERVICE], POLICY.annotations)).redirect_url(url) == target
-
-
-@pytest.mark.parametrize("url", OTHER_URLS)
-def test_forms_do_not_redirect_to_other_urls(url: str) -> None:
-    assert CrossOrigin(ALLOWED, Routes([SERVICE], POLICY.annotations)).redirect_url(url) is None
-
-
-@pytest.mark.parametrize("url", [*ALLOWED_URLS, *OTHER_URLS])
-def test_forms_do_not_redirect_anywhere_if_all_origins_are_allowed(url: str) -> None:
-    assert CrossOrigin(ANY, Routes([SERVICE], POLICY.annotations)).redirect_url(url) is None
+    assert CrossOrigin(ALLOWED, routes).redirect_url(url) == target
+    assert CrossOrigin(ANY, routes).redirect_url(url) is None

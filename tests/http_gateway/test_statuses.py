@@ -15,10 +15,8 @@ from grpc import StatusCode, aio
 from rosterd.http_gateway.app import Gateway
 
 from .client import Client, ReceivedResponse, get, post
-from .serving import OPTIONS, channel_to, gateway_to, register_handlers, run, running
+from .serving import OPTIONS, channel_to, register_handlers, run, running
 from .stream_service import SERVICE, notes_reply
-
-each_channel = pytest.mark.parametrize("kind", ["real", "in-process"])
 
 
 def error_of(got: ReceivedResponse) -> dict[str, Any]:
@@ -34,21 +32,6 @@ async def send(runner: web.ServerRunner, method: str, path: str) -> ReceivedResp
         return await get(runner, path)
     kind = "application/json" if path == "/unary" else "application/x-ndjson"
     return await post(runner, path, b"{}\n", kind)
-
-
-@each_channel
-def test_stream_canceled_by_the_server_ends_with_an_error(kind: str) -> None:
-    async def send_notes(_request: Any, context: Any) -> AsyncIterator[Any]:
-        yield notes_reply("a")
-        await context.abort(StatusCode.CANCELLED, "no")
-
-    async def main() -> ReceivedResponse:
-        async with gateway_to(kind, List=send_notes) as runner:
-            return await get(runner, "/list")
-
-    got = run(main())
-
-    assert (got.status, got.texts, got.is_whole) == (200, ["a", "Cancelled"], True)
 
 
 class StatusObserver:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from contextlib import closing
 from http.client import HTTPConnection
+from operator import itemgetter
 from typing import Any
 
 from ...components import free_port
@@ -33,6 +36,25 @@ def call(
     return json.loads(
         download(service, key, method, path, raw or (json.dumps(body) if body is not None else b""))
     )
+
+
+def read(service: Service, key: str, path: str) -> dict[str, Any]:
+    """Returns the only resource of a response."""
+    (found,) = call(service, key, "GET", path).values()
+    return dict(found)
+
+
+def until(
+    service: Service,
+    key: str,
+    path: str,
+    is_over: Callable[[dict[str, Any]], bool] = itemgetter("done"),
+) -> dict[str, Any]:
+    """Reads a resource until a condition holds, or TIMEOUT seconds have passed. Returns it."""
+    end = time.monotonic() + TIMEOUT
+    while not is_over(found := read(service, key, path)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
 
 
 def download(

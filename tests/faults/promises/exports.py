@@ -23,7 +23,7 @@ from rosterd.server.features.accounts.rules import make_secret
 
 from ...processes import Service, start
 from ...storage.helpers import differences
-from .api import TIMEOUT, call, download, settings_with
+from .api import call, download, settings_with, until
 from .checker import Results
 
 FILES, HASHES = "files that differ from the stream", "files with another SHA-256"
@@ -52,7 +52,7 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
         call(service, key, "POST", "/api/custom-fields", {"label": "Text"})
         _create_subscribers(service, key)
         started = time.monotonic()
-        _until_ended(service, key, _start_export(service, key, _OPTIONS[0]))
+        until(service, key, _start_export(service, key, _OPTIONS[0]))
         seconds = time.monotonic() - started
         for number in range(ATTEMPTS * kills):
             if results["kills in exports"] == kills:
@@ -63,7 +63,7 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
             service.stop(signal.SIGKILL)
             service = start(folder, **settings)
             results["kills in exports"] += not call(service, key, "GET", path)["export"]["done"]
-            export = _until_ended(service, key, path)
+            export = until(service, key, path)
             file = download(service, key, "GET", f"{path}/file")
             streamed = f"/api/subscribers/export?{urlencode(options).replace('True', 'true')}"
             results[FILES] += file != download(service, key, "GET", streamed)
@@ -92,12 +92,3 @@ def _create_subscribers(service: Service, key: str) -> None:
             for number in range(first, first + 100)
         ]
         call(service, key, "POST", "/api/subscribers/bulk", {"subscribers": rows})
-
-
-def _until_ended(service: Service, key: str, path: str) -> dict[str, Any]:
-    end = time.monotonic() + TIMEOUT
-    while True:
-        export: dict[str, Any] = call(service, key, "GET", path)["export"]
-        if export["done"] or time.monotonic() > end:
-            return export
-        time.sleep(0.02)

@@ -22,7 +22,7 @@ from rosterd.server.storage.databases import reading
 
 from ...processes import Service, start
 from ...storage.helpers import differences, select
-from .api import TIMEOUT, call, download, settings_with
+from .api import call, download, read, settings_with, until
 from .checker import Results
 from .contents import account_in
 
@@ -36,7 +36,6 @@ ROWS = 4_000
 # A service is killed at most so many seconds after the first step of a run or the upload.
 SECONDS = 0.3
 _OPTIONS = {"unknownColumns": "CREATE_FIELDS", "addTags": ["imported"]}
-_ACTIVE = ("INSPECTING", "RUNNING")
 _WEBHOOK = {"url": "https://127.0.0.1:1/", "eventTypes": ["subscriber.*"], "enabled": False}
 
 
@@ -51,25 +50,25 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
         call(service, key, "POST", "/api/webhooks", _WEBHOOK)
         for number in range(kills + 1):
             is_killed, is_dry_run = number > 0, number % 3 == 2
-            job_id = _upload(service, key, number)
+            path = _upload(service, key, number)
             kills_inspection = is_killed and number % 4 == 0
             if kills_inspection:
                 service = _killed(service, rng, folder, settings)
-            _until_settled(service, key, job_id)
+            until(service, key, path, _is_settled)
             body = {"dryRun": is_dry_run}
-            call(service, key, "POST", f"/api/imports/{job_id}/start", body)
+            call(service, key, "POST", f"{path}/start", body)
             if is_killed:
                 if not kills_inspection:
-                    while not (job := _get(service, key, job_id))["processed"]:
+                    while not (job := read(service, key, path))["processed"]:
                         time.sleep(0.005)
-                    results["kills in imports"] += job["state"] in _ACTIVE
+                    results["kills in imports"] += not _is_settled(job)
                 service = _killed(service, rng, folder, settings)
-            summary = _until_settled(service, key, job_id)["summary"]
+            summary = until(service, key, path, _is_settled)["summary"]
             if is_dry_run:
                 results[SUMMARIES] += _without_columns(summary) != expected[0]
-                call(service, key, "POST", f"/api/imports/{job_id}/start", {})
-                summary = _until_settled(service, key, job_id)["summary"]
-            failed = _failures(service, key, job_id, number)
+                call(service, key, "POST", f"{path}/start", {})
+                summary = until(service, key, path, _is_settled)["summary"]
+            failed = _failures(service, key, path, number)
             expected = expected or [_without_columns(summary), failed]
             results[SUMMARIES] += _without_columns(summary) != expected[0]
             results[FAILURES] += failed != expected[1]
@@ -77,6 +76,10 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
         service.stop()
     results.update(_count(service.database_url, kills + 1))
     return {"kills": kills, **{name: results[name] for name in (*AT_LEAST, *AT_MOST)}}
+
+
+def _is_settled(job: dict[str, Any]) -> bool:
+    return job["state"] not in ("INSPECTING", "RUNNING")
 
 
 def _file(number: int) -> bytes:
@@ -98,11 +101,11 @@ def _file(number: int) -> bytes:
 def _upload(service: Service, key: str, number: int) -> str:
     content = _file(number)
     body = {"name": "people.csv", "size": len(content), "options": _OPTIONS}
-    job_id: str = call(service, key, "POST", "/api/imports", body)["import"]["id"]
+    path = f"/api/imports/{call(service, key, 'POST', '/api/imports', body)['import']['id']}"
     half = len(content) // 2
     for offset, part in ((0, content[:half]), (half, content[half:])):
-        call(service, key, "PUT", f"/api/imports/{job_id}/content?offset={offset}", raw=part)
-    return job_id
+        call(service, key, "PUT", f"{path}/content?offset={offset}", raw=part)
+    return path
 
 
 def _killed(
@@ -118,9 +121,9 @@ def _without_columns(summary: dict[str, Any]) -> dict[str, Any]:
     return {name: summary[name] for name in summary if name not in ("createdFields", "dryRun")}
 
 
-def _failures(service: Service, key: str, job_id: str, number: int) -> list[Any]:
+def _failures(service: Service, key: str, path: str, number: int) -> list[Any]:
     """Returns the failed rows of an import, without the number of the file."""
-    text = download(service, key, "GET", f"/api/imports/{job_id}/failures").decode()
+    text = download(service, key, "GET", f"{path}/failures").decode()
     return [json.loads(line.replace(f'"p{number}-', '"p-')) for line in text.splitlines() if line]
 
 
@@ -148,17 +151,3 @@ def _count(database_url: str, files: int) -> Counter[str]:
     )
     results[DIFFERENCES] = len(differences(database_url))
     return results
-
-
-def _until_settled(service: Service, key: str, job_id: str) -> dict[str, Any]:
-    end = time.monotonic() + TIMEOUT
-    while True:
-        job = _get(service, key, job_id)
-        if job["state"] not in _ACTIVE or time.monotonic() > end:
-            return job
-        time.sleep(0.05)
-
-
-def _get(service: Service, key: str, job_id: str) -> dict[str, Any]:
-    job: dict[str, Any] = call(service, key, "GET", f"/api/imports/{job_id}")["import"]
-    return job

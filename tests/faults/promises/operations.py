@@ -13,14 +13,13 @@ import signal
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from rosterd.server.features.accounts.rules import make_secret
 from rosterd.server.storage.databases import reading
 
 from ...processes import Service, start
 from ...storage.helpers import differences, select
-from .api import TIMEOUT, call, settings_with
+from .api import call, read, settings_with, until
 from .checker import Results
 from .contents import account_in
 
@@ -51,7 +50,7 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
             body = {"filter": "email:*", "action": action, "dryRun": number % 3 == 2}
             path = "/api/subscribers/batch"
             if is_undo := number % 4 == 3:
-                _until_ended(service, key, last)
+                until(service, key, f"/api/operations/{last}")
                 path, body = f"/api/operations/{last}/undo", {"dryRun": False}
             operation = call(service, key, "POST", path, body)["operation"]
             operations.append(operation["id"])
@@ -60,13 +59,13 @@ def run(kills: int, folder: Path, **settings: str) -> Results:
                 last = operation["id"]
             while not operation["processed"]:
                 time.sleep(0.005)
-                operation = _get(service, key, operation["id"])
+                operation = read(service, key, f"/api/operations/{operation['id']}")
             results["kills in operations"] += not operation["done"]
             time.sleep(rng.uniform(0, SECONDS))
             service.stop(signal.SIGKILL)
             service = start(folder, **settings)
         for operation_id in operations:
-            ended = _until_ended(service, key, operation_id)
+            ended = until(service, key, f"/api/operations/{operation_id}")
             changed = ended["wouldChange" if ended["dryRun"] else "changed"]
             results[WRONG] += (ended["state"], ended["processed"], changed, ended["failed"]) != (
                 "SUCCEEDED",
@@ -108,18 +107,3 @@ def _create_subscribers(service: Service, key: str) -> None:
     for first in range(0, SUBSCRIBERS, 100):
         rows = [{"email": f"{first + number}@example.com"} for number in range(100)]
         call(service, key, "POST", "/api/subscribers/bulk", {"subscribers": rows})
-
-
-def _until_ended(service: Service, key: str, operation_id: str) -> dict[str, Any]:
-    end = time.monotonic() + TIMEOUT
-    while True:
-        operation = _get(service, key, operation_id)
-        if operation["done"] or time.monotonic() > end:
-            return operation
-        time.sleep(0.05)
-
-
-def _get(service: Service, key: str, operation_id: str) -> dict[str, Any]:
-    body = call(service, key, "GET", f"/api/operations/{operation_id}")
-    operation: dict[str, Any] = body["operation"]
-    return operation

@@ -16,6 +16,7 @@ from ...processes import start
 from .checker import Results
 
 AT_MOST: Results = dict.fromkeys(("5xx", "undocumented statuses", "other findings"), 0)
+AT_LEAST: Results = {}
 # Results by the failure types of schemathesis.
 _NAMES = {"ServerError": "5xx", "UndefinedStatusCode": "undocumented statuses"}
 

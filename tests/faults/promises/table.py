@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import ModuleType
 
 from . import (
     abandoned,
@@ -63,120 +64,70 @@ class Promise:
         return [*broken(results, self.at_most), *few]
 
 
+def promise(
+    name: str,
+    module: ModuleType,
+    short: int,
+    full: int,
+    *,
+    run: Callable[[int], Results] | None = None,
+) -> Promise:
+    """Returns the promise of a module, which declares its bounds and what it needs.
+
+    If it declares no lower bounds, something must have been acknowledged.
+    """
+    at_least = getattr(module, "AT_LEAST", ACKNOWLEDGED)
+    needs = getattr(module, "needs", str)
+    return Promise(name, run or module.run, short, full, module.AT_MOST, at_least, needs)
+
+
+def on_both(
+    name: str, module: ModuleType, short: int, on_postgresql: int, full: int, *, other: str = ""
+) -> tuple[Promise, Promise]:
+    """Returns a promise on SQLite, and on PostgreSQL with other repetitions in a short run."""
+    other = other or f"{name.partition(' ')[0]} on PostgreSQL"
+    return (
+        promise(name, module, short, full, run=on_sqlite(module.run)),
+        promise(other, module, on_postgresql, full, run=on_postgres(module.run)),
+    )
+
+
 PROMISES = (
-    Promise("P1 kill -9", kills.run, 40, 500, kills.AT_MOST, ACKNOWLEDGED),
-    Promise("P1 on PostgreSQL", restarts.run, 8, 200, restarts.AT_MOST, ACKNOWLEDGED),
-    Promise("P2 power cuts", power_cuts.run, 100, 1000, power_cuts.AT_MOST, ACKNOWLEDGED),
-    Promise(
-        "P2 failing disk", io_errors.run, 20, io_errors.POSITIONS, io_errors.AT_MOST, ACKNOWLEDGED
-    ),
-    Promise(
-        "P2 checkpoints",
-        checkpoints.run,
-        3,
-        checkpoints.POSITIONS,
-        checkpoints.AT_MOST,
-        checkpoints.AT_LEAST,
-    ),
-    Promise(
+    promise("P1 kill -9", kills, 40, 500),
+    promise("P1 on PostgreSQL", restarts, 8, 200),
+    promise("P2 power cuts", power_cuts, 100, 1000),
+    promise("P2 failing disk", io_errors, 20, io_errors.POSITIONS),
+    promise("P2 checkpoints", checkpoints, 3, checkpoints.POSITIONS),
+    promise(
         "connection breaks to PostgreSQL",
-        connection_breaks.to_database,
+        connection_breaks,
         100,
         POSITIONS,
-        connection_breaks.AT_MOST,
-        ACKNOWLEDGED,
+        run=connection_breaks.to_database,
     ),
-    Promise(
+    promise(
         "connection breaks to a server",
-        connection_breaks.to_server,
+        connection_breaks,
         100,
         POSITIONS,
-        connection_breaks.AT_MOST,
-        ACKNOWLEDGED,
+        run=connection_breaks.to_server,
     ),
-    Promise("P3 deliveries", on_sqlite(deliveries.run), 20, 200, deliveries.AT_MOST, ACKNOWLEDGED),
-    Promise(
-        "P3 on PostgreSQL", on_postgres(deliveries.run), 8, 200, deliveries.AT_MOST, ACKNOWLEDGED
-    ),
-    Promise("P4 stopping", stopping.run, 8, 50, stopping.AT_MOST, ACKNOWLEDGED),
+    *on_both("P3 deliveries", deliveries, 20, 8, 200),
+    promise("P4 stopping", stopping, 8, 50),
     # Repetitions are seconds. It needs an idle machine, so a short run skips it.
-    Promise("P5 overload", overload.run, 0, 60, overload.AT_MOST, overload.AT_LEAST),
-    Promise("P6 cross-tenant isolation", isolation.run, 20, 500, isolation.AT_MOST),
+    promise("P5 overload", overload, 0, 60),
+    promise("P6 cross-tenant isolation", isolation, 20, 500),
     # Repetitions are seconds.
-    Promise("soak", soak.run, 60, 1200, soak.AT_MOST, soak.AT_LEAST),
-    Promise(
-        "P8 abandoned queries",
-        on_sqlite(abandoned.run),
-        10,
-        200,
-        abandoned.AT_MOST,
-        abandoned.AT_LEAST,
-    ),
-    Promise(
-        "P8 on PostgreSQL",
-        on_postgres(abandoned.run),
-        10,
-        200,
-        abandoned.AT_MOST,
-        abandoned.AT_LEAST,
-    ),
-    Promise("P9 consent", on_sqlite(consent.run), 100, 10_000, consent.AT_MOST, consent.AT_LEAST),
-    Promise(
-        "P9 on PostgreSQL", on_postgres(consent.run), 100, 10_000, consent.AT_MOST, consent.AT_LEAST
-    ),
-    Promise("P10 nodes of Citus", nodes.run, 4, 100, nodes.AT_MOST, nodes.AT_LEAST, nodes.needs),
-    Promise(
-        "P11 operations",
-        on_sqlite(operations.run),
-        20,
-        200,
-        operations.AT_MOST,
-        operations.AT_LEAST,
-    ),
-    Promise(
-        "P11 on PostgreSQL",
-        on_postgres(operations.run),
-        8,
-        200,
-        operations.AT_MOST,
-        operations.AT_LEAST,
-    ),
-    Promise(
-        "P11 imports", on_sqlite(import_jobs.run), 6, 50, import_jobs.AT_MOST, import_jobs.AT_LEAST
-    ),
-    Promise(
-        "P11 imports on PostgreSQL",
-        on_postgres(import_jobs.run),
-        4,
-        50,
-        import_jobs.AT_MOST,
-        import_jobs.AT_LEAST,
-    ),
-    Promise("P11 exports", on_sqlite(exports.run), 8, 50, exports.AT_MOST, exports.AT_LEAST),
-    Promise(
-        "P11 exports on PostgreSQL",
-        on_postgres(exports.run),
-        4,
-        50,
-        exports.AT_MOST,
-        exports.AT_LEAST,
-    ),
+    promise("soak", soak, 60, 1200),
+    *on_both("P8 abandoned queries", abandoned, 10, 10, 200),
+    *on_both("P9 consent", consent, 100, 100, 10_000),
+    promise("P10 nodes of Citus", nodes, 4, 100),
+    *on_both("P11 operations", operations, 20, 8, 200),
+    *on_both("P11 imports", import_jobs, 6, 4, 50, other="P11 imports on PostgreSQL"),
+    *on_both("P11 exports", exports, 8, 4, 50, other="P11 exports on PostgreSQL"),
     # Repetitions are the seconds of each turn.
-    Promise(
-        "P12 hostile clients", on_sqlite(hostile.run), 5, 30, hostile.AT_MOST, hostile.AT_LEAST
-    ),
-    Promise(
-        "P12 on PostgreSQL", on_postgres(hostile.run), 5, 30, hostile.AT_MOST, hostile.AT_LEAST
-    ),
-    Promise(
-        "P13 versions",
-        versions.run,
-        6,
-        100,
-        versions.AT_MOST,
-        versions.AT_LEAST,
-        versions.needs,
-    ),
+    *on_both("P12 hostile clients", hostile, 5, 5, 30),
+    promise("P13 versions", versions, 6, 100),
     # Repetitions are requests for each operation.
-    Promise("P7 property-based requests", property_based.run, 5, 2000, property_based.AT_MOST),
+    promise("P7 property-based requests", property_based, 5, 2000),
 )

@@ -29,13 +29,6 @@ def test_literal_does_not_hide_a_variable_with_another_method() -> None:
     assert routes.methods("/a/x/do") == ["GET", "HEAD", "OPTIONS", "POST"]
 
 
-def test_variable_that_is_not_utf_8_is_not_found() -> None:
-    routes = Routes([service_of(One="/a/{id}")])
-
-    assert matched(routes, "GET", "/a/%ff") is None
-    assert routes.methods("/a/%ff") == []
-
-
 def test_additional_bindings_are_routed() -> None:
     rule = Rule(put="/a/{id}", body="*", additional_bindings=[Rule(patch="/b/{id}", body="*")])
     routes = Routes([service_of(Change=rule)])

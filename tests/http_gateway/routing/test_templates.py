@@ -91,6 +91,7 @@ def test_path_yields_the_values_of_its_variables(
         ("/{one=a/*}", "/a%2Fb"),
         ("/{one=**}", "/a//b"),
         ("/{one=**}", "/%ff"),
+        ("/{one}", "/%ff"),
         ("/{one}", "/"),
         ("/{one}:do", "/:do"),
         ("/{one}:do", "/a%3Ado"),
