@@ -263,9 +263,7 @@ def _hash(email_key: str) -> bytes:
 
 
 # Many links are of one account (`export with links` in `make bench`).
-@lru_cache(16)
-def _account_bytes(account_id: str) -> bytes:
-    return id_bytes(account_id)
+_account_bytes = lru_cache(16)(id_bytes)
 
 
 def _text(data: bytes) -> str:
