@@ -11,6 +11,7 @@ from ..conftest import Account
 from .helpers import (
     STATUSES,
     confirm_token,
+    create_subscriber,
     create_subscriber_in,
     over_http,
     send,
@@ -67,6 +68,15 @@ def test_opt_out_after_a_bounce_survives_a_reset_of_the_bounce(
     assert stored(account, ada)["status"] == "UNSUBSCRIBED"
     token = confirm_token(account, ada["id"])
     assert account.ok("FollowLink", token=token)["link"]["status"] == "CONFIRMED"
+
+
+def test_status_change_appears_in_lists_and_changes_no_other_subscriber(account: Account) -> None:
+    ada, bob = create_subscriber(account), create_subscriber(account, "bob@example.com")
+
+    moved = account.ok("ChangeSubscriberStatus", id=ada["id"], status="BOUNCED")["subscriber"]
+
+    assert account.ok("ListSubscribers")["subscribers"] == [moved, bob]
+    assert account.ok("ListSubscribers", status="BOUNCED")["subscribers"] == [moved]
 
 
 @over_http

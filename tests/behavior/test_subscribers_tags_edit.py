@@ -22,6 +22,15 @@ def test_add_tags_keeps_existing_tags(account: Account) -> None:
     assert stored(account, bob) == bob
 
 
+def test_adding_existing_tags_changes_nothing(account: Account) -> None:
+    ada = create_subscriber(account, tags=["vip", "x"])
+
+    assert account.ok("AddSubscriberTags", id=ada["id"], tags=["VIP"])["subscriber"] == ada
+
+    assert stored(account, ada) == ada
+    assert tag_names(account) == ["vip", "x"]
+
+
 def test_subscriber_has_at_most_100_old_and_new_tags(account: Account) -> None:
     ada = create_subscriber(account, tags=numbered(*range(60)))
 
