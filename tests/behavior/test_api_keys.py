@@ -59,15 +59,6 @@ def test_rotation_with_a_grace_period_keeps_only_the_last_secret(account: Accoun
         account.with_key(secret).fails("Unauthorized", "ListTags")
 
 
-@pytest.mark.parametrize("seconds", [-1, 604_801])
-def test_grace_period_is_at_most_seven_days(account: Account, seconds: int) -> None:
-    key_id = create(account)["apiKey"]["id"]
-
-    error = account.fails("ValidationError", "RotateApiKey", id=key_id, graceSeconds=seconds)
-
-    assert error.violations == [("graceSeconds", "OUT_OF_RANGE")]
-
-
 @over_http
 @pytest.mark.parametrize("body", [None, b"", b"{}"])
 def test_rotation_needs_no_body(account: Account, body: bytes | None) -> None:

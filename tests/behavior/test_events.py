@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -46,6 +47,11 @@ def new_events(account: Account, change: Callable[[], Any]) -> list[tuple[str, A
     new = events(account, afterSequence=last)
     assert [event["sequence"] for event in new] == list(range(last + 1, last + 1 + len(new)))
     return [(event["type"], without_links(event["data"]), event.get("previous")) for event in new]
+
+
+def changed(account: Account, rpc: str, **request: Any) -> list[tuple[str, Any, Any]]:
+    """Calls an rpc, and returns what `new_events` returns."""
+    return new_events(account, lambda: account.call(rpc, **request))
 
 
 def without_links(data: dict[str, Any]) -> dict[str, Any]:
@@ -130,9 +136,7 @@ def test_update_publishes_the_subscriber_and_previous_values(
     )
     account.ok("CreateTag", name="new")
 
-    published = new_events(
-        account, lambda: account.ok("UpdateSubscriber", id=subscriber["id"], **fields)
-    )
+    published = changed(account, "UpdateSubscriber", id=subscriber["id"], **fields)
 
     after = account.ok("GetSubscriber", id=subscriber["id"])["subscriber"]
     assert published == [("subscriber.updated", {"subscriber": after}, previous)]
@@ -143,10 +147,7 @@ def test_previous_custom_fields_are_null_before_the_first_value(account: Account
     create_field(account, "Age", "NUMBER")
     subscriber = create_subscriber(account)
 
-    published = new_events(
-        account,
-        lambda: account.ok("UpdateSubscriber", id=subscriber["id"], customFields={"age": 0}),
-    )
+    published = changed(account, "UpdateSubscriber", id=subscriber["id"], customFields={"age": 0})
 
     assert [previous for _, _, previous in published] == [{"customFields": None}]
 
@@ -168,10 +169,8 @@ def test_update_without_a_change_publishes_nothing(
     create_field(account, "Paid", "BOOLEAN")
     subscriber = create_subscriber(account, tags=["vip"], customFields={"age": 42})
 
-    assert (
-        new_events(account, lambda: account.ok("UpdateSubscriber", id=subscriber["id"], **fields))
-        == []
-    )
+    assert changed(account, "UpdateSubscriber", id=subscriber["id"], **fields) == []
+    assert account.ok("GetSubscriber", id=subscriber["id"])["subscriber"] == subscriber
 
 
 TRANSITIONS = {
@@ -188,15 +187,15 @@ def test_status_change_publishes_its_event(account: Account, after: str) -> None
     before, event_type = TRANSITIONS[after]
     record_events(account)
     subscriber = create_subscriber_in(account, before)
+    change: dict[str, Any] = {
+        "rpc": "ChangeSubscriberStatus",
+        "id": subscriber["id"],
+        "status": after,
+    }
 
-    def change() -> None:
-        account.ok("ChangeSubscriberStatus", id=subscriber["id"], status=after)
-
-    changed = {**subscriber, "status": after}
-    assert new_events(account, change) == [
-        (event_type, {"subscriber": changed}, {"status": before})
-    ]
-    assert new_events(account, change) == []
+    expected = {"subscriber": {**subscriber, "status": after}}
+    assert changed(account, **change) == [(event_type, expected, {"status": before})]
+    assert changed(account, **change) == []
 
 
 @pytest.mark.parametrize("before", STATUSES)
@@ -204,52 +203,40 @@ def test_address_change_that_resets_the_status_is_one_event(account: Account, be
     record_events(account)
     subscriber = create_subscriber_in(account, before)
     resets = before in ("CONFIRMED", "BOUNCED")
+    change: dict[str, Any] = {"email": "ada@example.org"}
 
-    def change() -> None:
-        account.ok("UpdateSubscriber", id=subscriber["id"], email="ada@example.org")
+    published = changed(account, "UpdateSubscriber", id=subscriber["id"], **change)
 
-    changed = {
-        **subscriber,
-        "email": "ada@example.org",
-        "status": "UNCONFIRMED" if resets else before,
-    }
+    after = {**subscriber, **change, "status": "UNCONFIRMED" if resets else before}
     previous = {"email": subscriber["email"], **({"status": before} if resets else {})}
-    assert new_events(account, change) == [
-        ("subscriber.updated", {"subscriber": changed}, previous)
-    ]
+    assert published == [("subscriber.updated", {"subscriber": after}, previous)]
 
 
 def test_adding_and_removing_tags_publishes_subscriber_events(account: Account) -> None:
     record_events(account)
     subscriber = create_subscriber(account, tags=["vip"])
+    id_ = subscriber["id"]
+    add: dict[str, Any] = {"rpc": "AddSubscriberTags", "id": id_, "tags": ["VIP", "new"]}
+    remove: dict[str, Any] = {"rpc": "RemoveSubscriberTags", "id": id_, "tags": ["vip", "unknown"]}
 
-    def add() -> None:
-        account.ok("AddSubscriberTags", id=subscriber["id"], tags=["VIP", "new"])
-
-    def remove() -> None:
-        account.ok("RemoveSubscriberTags", id=subscriber["id"], tags=["vip", "unknown"])
-
-    created, updated = new_events(account, add)
+    created, updated = changed(account, **add)
     both = {**subscriber, "tags": ["new", "vip"]}
     assert (created[0], created[1]["tag"]["name"]) == ("tag.created", "new")
     assert updated == ("subscriber.updated", {"subscriber": both}, {"tags": ["vip"]})
-    assert new_events(account, add) == []
+    assert changed(account, **add) == []
     one = {**subscriber, "tags": ["new"]}
-    assert new_events(account, remove) == [
-        ("subscriber.updated", {"subscriber": one}, {"tags": ["new", "vip"]})
-    ]
-    assert new_events(account, remove) == []
+    previous = {"tags": ["new", "vip"]}
+    assert changed(account, **remove) == [("subscriber.updated", {"subscriber": one}, previous)]
+    assert changed(account, **remove) == []
 
 
 def test_deletion_publishes_the_deleted_subscriber(account: Account) -> None:
     record_events(account)
     subscriber = create_subscriber(account, tags=["vip"])
 
-    def delete() -> None:
-        account.call("DeleteSubscriber", id=subscriber["id"])
+    first, second = (changed(account, "DeleteSubscriber", id=subscriber["id"]) for _ in range(2))
 
-    assert new_events(account, delete) == [("subscriber.deleted", {"subscriber": subscriber}, None)]
-    assert new_events(account, delete) == []
+    assert (first, second) == ([("subscriber.deleted", {"subscriber": subscriber}, None)], [])
 
 
 def test_bulk_publishes_events_for_created_rows_only(account: Account) -> None:
@@ -263,7 +250,7 @@ def test_bulk_publishes_events_for_created_rows_only(account: Account) -> None:
         {"email": "eve@example.com", "customFields": {"town": None}},
     ]
 
-    published = new_events(account, lambda: account.ok("BulkCreateSubscribers", subscribers=rows))
+    published = changed(account, "BulkCreateSubscribers", subscribers=rows)
 
     created = [
         data["subscriber"]
@@ -295,10 +282,10 @@ def test_import_publishes_created_and_changed_subscribers(account: Account) -> N
     published = new_events(account, lambda: import_rows(account, rows, onConflict="UPDATE"))
 
     eve = account.ok("GetSubscriber", id="eve@example.com")["subscriber"]
-    changed = {**subscriber, "firstName": "Ada"}
+    renamed = {**subscriber, "firstName": "Ada"}
     assert sorted(published, key=lambda event: event[0]) == [
         ("subscriber.created", {"subscriber": eve}, None),
-        ("subscriber.updated", {"subscriber": changed}, {"firstName": ""}),
+        ("subscriber.updated", {"subscriber": renamed}, {"firstName": ""}),
     ]
 
 
@@ -335,18 +322,16 @@ def test_tag_publishes_each_change_and_one_deletion(account: Account) -> None:
     for name in ("ada", "bob"):
         create_subscriber(account, f"{name}@example.com", tags=["vip"])
     tag = account.ok("ListTags")["tags"][0]
-
-    def change(rpc: str, **fields: Any) -> list[tuple[str, Any, Any]]:
-        return new_events(account, lambda: account.call(rpc, id=tag["id"], **fields))
+    change = partial(changed, account, id=tag["id"])
 
     renamed = {**tag, "name": "VIP"}
     assert change("UpdateTag", name="VIP") == [("tag.updated", {"tag": renamed}, {"name": "vip"})]
     assert change("UpdateTag", name="VIP", description="") == []
     assert change("DeleteTag") == [("tag.deleted", {"tag": renamed}, None)]
     assert change("DeleteTag") == []
-    created = new_events(account, lambda: account.ok("CreateTag", name="new", description="d"))
+    created = changed(account, "CreateTag", name="new", description="d")
     assert [event_type for event_type, _, _ in created] == ["tag.created"]
-    assert new_events(account, lambda: account.call("CreateTag", name="New")) == []
+    assert changed(account, "CreateTag", name="New") == []
 
 
 def test_custom_field_publishes_each_change(account: Account) -> None:
@@ -363,22 +348,14 @@ def test_custom_field_publishes_each_change(account: Account) -> None:
         ({"fallback": ""}, {"fallback": "here"}),
         ({"fallback": "there"}, {"fallback": None}),
     ):
-        change = {"id": field["id"], **fields}
-        ((event_type, data, before),) = new_events(
-            account, lambda change=change: account.ok("UpdateCustomField", **change)
-        )
+        change: dict[str, Any] = {"rpc": "UpdateCustomField", "id": field["id"], **fields}
+        ((event_type, data, before),) = changed(account, **change)
         after = account.ok("GetCustomField", id=field["id"])["customField"]
         before.pop("updatedAt", None)
-        assert (event_type, data, before) == (
-            "custom_field.updated",
-            {"customField": after},
-            previous,
-        )
-        assert (
-            new_events(account, lambda change=change: account.ok("UpdateCustomField", **change))
-            == []
-        )
-    deleted = new_events(account, lambda: account.ok("DeleteCustomField", id=field["id"]))
+        assert (event_type, data) == ("custom_field.updated", {"customField": after})
+        assert before == previous
+        assert changed(account, **change) == []
+    deleted = changed(account, "DeleteCustomField", id=field["id"])
     assert deleted == [("custom_field.deleted", {"customField": after}, None)]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import create_field, emails, failures, over_http, send, tag_names
+from .helpers import create_field, emails, failures, over_http, send
 from .invalid_rows import INVALID_VALUES
 
 VALID = {"email": "good@example.com"}
@@ -30,32 +30,6 @@ def test_bulk_create_stores_every_row_in_order(
     assert (first["status"], first["tags"]) == ("UNCONFIRMED", ["X", "y"])
     assert (second["email"], second["firstName"]) == ("a@example.com", "")
     assert (second["status"], second["tags"]) == ("CONFIRMED", ["X"])
-
-
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        ({"email": "GOOD@example.com"}, "DUPLICATE_IN_REQUEST"),
-        ({"email": "There@Example.com"}, "ALREADY_EXISTS"),
-        ({}, "MISSING_EMAIL"),
-        ({"email": "  "}, "MISSING_EMAIL"),
-        ({"email": "unknown"}, "INVALID_EMAIL"),
-        ({"email": "a@example.com", "firstName": "x" * 101}, "INVALID_FIELD"),
-        ({"email": "a@example.com", "tags": ["fine", " "]}, "INVALID_TAG"),
-    ],
-)
-def test_bulk_create_reports_an_invalid_row_and_stores_the_others(
-    account: Account, row: dict[str, Any], reason: str
-) -> None:
-    account.ok("CreateSubscriber", email="there@example.com")
-
-    body = account.ok(
-        "BulkCreateSubscribers", subscribers=[VALID, row, {"email": "last@example.com"}]
-    )
-
-    assert body == {"failed": [{"index": 1, "email": row.get("email", ""), "reason": reason}]}
-    assert emails(account) == ["there@example.com", "good@example.com", "last@example.com"]
-    assert tag_names(account) == []
 
 
 @over_http

@@ -121,24 +121,6 @@ def next_unseen(ahead: list[str], seen: list[str], gone: list[str]) -> str:
 
 
 @pytest.mark.each_database
-@pytest.mark.parametrize(
-    "filters",
-    [
-        {},
-        {"limit": 5},
-        {"page": 2, "limit": 3},
-        {"page": 9},
-        {"tag": "nowhere"},
-        {"email": "x@example.com"},
-    ],
-)
-def test_last_page_has_no_token(account: Account, filters: dict[str, Any]) -> None:
-    fill(account, 5)
-
-    assert page(account, **filters).next == ""
-
-
-@pytest.mark.each_database
 def test_continued_list_does_not_count_its_matches_again(account: Account) -> None:
     fill(account, 9)
     request = {"filter": "NOT lastName=Zuse", "limit": 2}

@@ -4,32 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from ..cases import each
 from ..conftest import Account
 from .helpers import MISSING_ID, create_field, create_subscriber
-
-
-@pytest.mark.each_database
-@pytest.mark.parametrize(
-    ("stored", "requested"),
-    [
-        ("ada@example.com", "ada@example.com"),
-        ("Ada@Example.com", "aDA@eXAMPLE.COM"),
-        ("ada+news@example.com", "ada+news@example.com"),
-        ("a/b?c#d%40@example.com", "a/b?c#d%40@example.com"),
-        ("josé@bücher.example", "JOSE\u0301@xn--bcher-kva.example"),
-        ("ada@example.com", " ada@example.com "),
-    ],
-)
-def test_get_subscriber_by_email_in_any_spelling(
-    account: Account, stored: str, requested: str
-) -> None:
-    created = account.ok("CreateSubscriber", email=stored, tags=["vip"])
-
-    assert account.ok("GetSubscriber", id=requested) == created
-
 
 ADA, BOB, EVE = "ada@example.com", "bob@example.com", "eve@example.com"
 

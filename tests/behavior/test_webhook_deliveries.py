@@ -26,14 +26,6 @@ from .helpers import MISSING_ID, create_subscriber
 BROKEN = Reply(503, b"out of \xff order")
 
 
-def deliver_event(account: Account, receiver: Receiver) -> tuple[Row, Row]:
-    """Delivers an event, and returns its webhook and its delivery."""
-    webhook = create_webhook(account, receiver.url)
-    create_tags(account, "vip")
-    (delivery,) = wait_for_states(account, webhook, "SUCCEEDED")
-    return webhook, delivery
-
-
 def test_attempt_includes_the_request_headers_as_sent(account: Account, receiver: Receiver) -> None:
     created = account.ok("CreateWebhook", url=receiver.url)
     webhook = created["webhook"]

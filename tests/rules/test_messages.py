@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from roster.v1 import subscribers_pb2, tags_pb2
+from roster.v1 import subscribers_pb2
 from rosterd.server.rpc.messages import (
     MAX_STREAMED_BYTES,
     milliseconds,
     split_message,
     timestamp,
 )
-
-ALLOWED = ("name", "description")
 
 
 @pytest.mark.parametrize(
@@ -26,14 +24,6 @@ ALLOWED = ("name", "description")
 def test_timestamp_converts_to_a_message_and_back(number: int, text: str) -> None:
     assert timestamp(number).ToJsonString() == text
     assert milliseconds(timestamp(number)) == number
-
-
-def update(*paths: str, name: str = "") -> tags_pb2.UpdateTagRequest:
-    """Returns an update of a tag with a mask of these paths."""
-    request = tags_pb2.UpdateTagRequest(id="x", name=name)
-    request.update_mask.paths.extend(paths)
-    request.update_mask.SetInParent()
-    return request
 
 
 def exported(*lengths: int) -> subscribers_pb2.ExportSubscribersResponse:

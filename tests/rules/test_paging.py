@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import string
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import assume, example, given
@@ -12,29 +11,8 @@ from hypothesis import strategies as st
 from ulid import ULID
 
 from rosterd.server.rpc.errors import ValidationError
-from rosterd.server.rpc.paging import Page, PageToken, is_text, page_of, parse_page_token
+from rosterd.server.rpc.paging import PageToken, is_text, parse_page_token
 from rosterd.server.values.texts import caseless_key
-
-
-@dataclass(frozen=True)
-class Request:
-    limit: int = 0
-    page: int = 0
-    page_token: str = ""
-
-
-@pytest.mark.parametrize(
-    ("request_", "page"),
-    [
-        pytest.param(Request(), Page(1, 20), id="nothing"),
-        pytest.param(Request(limit=101), Page(1, 100), id="over the maximum"),
-        pytest.param(Request(limit=2**31 - 1, page=2**31 - 1), Page(2**31 - 1, 100), id="int32"),
-        pytest.param(Request(page=3), Page(3, 20), id="page three"),
-    ],
-)
-def test_request_selects_page(request_: Request, page: Page) -> None:
-    assert page_of(request_) == page
-
 
 LIST_KEY = "subscribers of status 2, oldest first"
 IDS = st.integers(0, 2**128 - 1).map(lambda number: str(ULID.from_int(number)))

@@ -14,39 +14,23 @@ from rosterd.server.features.audit.rules import RETENTION_MILLISECONDS
 from rosterd.server.features.audit.store import AuditEntryRow, Filter
 from rosterd.server.features.tags import store as tags
 from rosterd.server.rpc.errors import TagAlreadyExists
-from rosterd.server.storage.postgres.database import PostgresDatabase
-from rosterd.server.storage.sqlite.database import SqliteDatabase
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.actors import Actor, ActorType
 from rosterd.server.values.ids import first_id_at
 
-from ..postgres import Postgres
-from .conftest import STORES
+from . import opened
 from .helpers import ENCRYPTION, OURS, THEIRS
 
 KEY = Actor(ActorType.API_KEY, "a key", "ci")
 Scenario = Callable[[AuditedDatabase], Awaitable[Any]]
 
 
-@pytest.fixture(params=STORES)
-def run(request: pytest.FixtureRequest) -> Callable[[Scenario], Any]:
+@pytest.fixture
+def run(url: str) -> Callable[[Scenario], Any]:
     """Runs a scenario on an empty database of each type."""
-
-    async def opened(scenario: Scenario) -> None:
-        database: SqliteDatabase | PostgresDatabase
-        if request.param == "sqlite":
-            database = SqliteDatabase(request.getfixturevalue("new_file"))
-        else:
-            postgres: Postgres = request.getfixturevalue("postgres")
-            database = PostgresDatabase(postgres.new_roster(), 2)
-        audited = AuditedDatabase(database, ENCRYPTION)
-        await audited.open()
-        try:
-            await asyncio.wait_for(scenario(audited), 60)
-        finally:
-            await audited.close()
-
-    return lambda scenario: asyncio.run(opened(scenario))
+    return lambda scenario: opened.run(
+        url, lambda database: scenario(AuditedDatabase(database, ENCRYPTION)), connections=2
+    )
 
 
 def begin(database: AuditedDatabase) -> AuditedCall:

@@ -81,15 +81,6 @@ def run(folder: Path, job: Counting, before: Callable[[Transaction], Any] = str)
     return asyncio.run(body())
 
 
-def test_a_job_runs_step_by_step_to_its_end(tmp_path: Path) -> None:
-    job = Counting()
-    row = run(tmp_path, job)
-    assert job.committed == list(range(TOTAL))
-    assert row.as_json()["state"] == "SUCCEEDED"
-    assert row.as_json()["type"] == "SUBSCRIBERS_EXPORT"
-    assert row.processed == TOTAL
-
-
 @pytest.mark.parametrize("error", [InsufficientStorage(), ArithmeticError()], ids=repr)
 def test_a_step_with_a_temporary_error_is_repeated(tmp_path: Path, error: Exception) -> None:
     job = Counting(error, error)

@@ -239,15 +239,6 @@ def test_operation_of_a_process_with_a_fast_clock_is_continued(tx: Transaction) 
     assert STEPS.run(OURS, select(tx, OTHER), OTHER, tx).result is StepResult.ENDED
 
 
-def test_operations_of_an_account_run_in_order(tx: Transaction) -> None:
-    operations = [start(tx), start(tx)]
-
-    for operation in operations:
-        selection = select(tx)
-        assert selection.operation_id == operation.id
-        assert STEPS.run(OURS, selection, ONE, tx).result is StepResult.ENDED
-
-
 def test_a_canceled_operation_is_not_continued(tx: Transaction) -> None:
     SUBSCRIBERS.create(OURS, new("ada"), tx)
     operation = start(tx)

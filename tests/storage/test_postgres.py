@@ -22,7 +22,7 @@ from rosterd.server.storage.postgres import database as module
 from rosterd.server.storage.postgres import running
 from rosterd.server.storage.postgres.connection import open_database, without_services
 from rosterd.server.storage.postgres.database import PostgresDatabase
-from rosterd.server.storage.postgres.transaction import RolledBack, lock_of
+from rosterd.server.storage.postgres.transaction import lock_of
 from rosterd.server.storage.schema_version import EXCLUDE_WRITES
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
@@ -264,20 +264,6 @@ def test_commit_that_no_standby_confirms_times_out_without_acknowledgement(
 
     # The commit is stored here, but a failover to the standby could lose it.
     assert names(url) == ["unconfirmed"]
-
-
-def test_transaction_with_a_suppressed_statement_error_is_not_acknowledged(url: str) -> None:
-    def work(tx: Transaction) -> None:
-        create("hidden")(tx)
-        with pytest.raises(psycopg.Error):
-            raise_sqlstate(tx, "22000")
-
-    async def scenario(database: PostgresDatabase) -> None:
-        with pytest.raises(RolledBack):
-            await database.write(work)
-
-    run_scenario(url, scenario)
-    assert names(url) == []
 
 
 def test_writes_of_an_account_that_wait_form_its_next_transaction(url: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 from peewee import SQL
 
 from rosterd.server.features.tags import store
-from rosterd.server.rpc.errors import TagAlreadyExists, Unavailable
+from rosterd.server.rpc.errors import Unavailable
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.database import StorageError, Work
 from rosterd.server.storage.databases import unit_of_work
@@ -131,22 +131,6 @@ def test_write_is_committed_before_it_is_acknowledged(path: Path) -> None:
             return names_from_another_program(path)
 
     assert run(scenario()) == ["a"]
-
-
-def test_failed_write_is_rolled_back_alone(path: Path) -> None:
-    def fail(tx: Transaction) -> None:
-        store.create(ACCOUNT, "undone", "", tx)
-        raise ValueError("own words")
-
-    async def scenario() -> Any:
-        async with opened_database(path) as database:
-            works = [create("a"), fail, create("a"), create("b")]
-            return await write_together(database, *works)
-
-    _, failed, results, _ = run(scenario())
-    assert isinstance(failed, ValueError)
-    assert isinstance(results, TagAlreadyExists)
-    assert names_from_another_program(path) == ["a", "b"]
 
 
 def test_failed_commit_fails_all_its_writes_and_the_next_commit_succeeds(path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from rosterd.server.features.statistics.rules import QUARTERS_OF_DAY, Flow, day_of
-from rosterd.server.features.statistics.store import add, local_flows, totals
+from rosterd.server.features.statistics.store import add, local_flows
 from rosterd.server.features.subscribers.counters.store_statistics import StatisticChanges
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.history import Source
@@ -137,17 +137,6 @@ def test_statistics_equal_a_count_after_random_changes(tx: Transaction) -> None:
             max_examples=20, stateful_step_count=40, deadline=None, suppress_health_check=checks
         ),
     )
-
-
-def test_a_deleted_tag_has_no_total(tx: Transaction) -> None:
-    SUBSCRIBERS.create(OURS, new("ada", "vip"), tx)
-    ((tag_id,),) = select("SELECT id FROM tag", tx)
-
-    tags.delete(OURS, tag_id, tx)
-
-    assert totals(OURS, "tag:", tx) == {}
-    with pytest.raises(RosterError):
-        tags.find(OURS, tag_id, tx)
 
 
 EPOCH = date(1970, 1, 1)

@@ -10,12 +10,10 @@ from rosterd.server.features.operations import store as operations
 from rosterd.server.features.operations import store_steps
 from rosterd.server.features.operations.rules import State
 from rosterd.server.features.operations.store_steps import StepResult, Steps
-from rosterd.server.features.webhooks import store
 from rosterd.server.features.webhooks.delivery import store_expansion, store_replays
 from rosterd.server.features.webhooks.delivery.store_replays import ReplayStore, create
 from rosterd.server.features.webhooks.models import Delivery
 from rosterd.server.features.webhooks.rules import DeliveryState
-from rosterd.server.rpc.errors import WebhookNotFound
 from rosterd.server.storage.transaction import Transaction
 
 from ...storage.helpers import SUPPRESSIONS
@@ -138,16 +136,3 @@ async def test_replay_of_failed_events_requires_that_all_deliveries_failed(
         await run_all(worker)
 
         assert await sequences(worker, replay_id) == ([1] if replayed else [])
-
-
-async def test_deleted_webhook_has_no_replays(location: Location) -> None:
-    async with running_worker(location, dispatches=False) as worker:
-        webhook = await worker.add_webhook(URL)
-        await worker.create_tags("a")
-        await start(worker, webhook.id)
-        await worker.database.write(partial(store.delete, ACCOUNT_ID, webhook.id))
-
-        assert await run_all(worker) == 1
-        assert await worker.rows(Delivery) == []
-        with pytest.raises(WebhookNotFound):
-            await start(worker, webhook.id)
