@@ -8,8 +8,10 @@ const DELAY = 100;
 const SHOWN = 6_000;
 
 export const announced = signal("");
-/** The same while a dialog is open. */
+/** The same while a dialog is open: some screen readers do not read what is behind it. */
 export const announcedInDialog = signal("");
+/** How many dialogs with a live region are open. */
+export const dialogs = { open: 0 };
 /** A notice at the lower edge, with an action such as Undo. */
 export const notice = signal<{ text: string; action?: { text: string; run: () => void } } | null>(null);
 
@@ -27,7 +29,7 @@ function flush(): void {
   timer = undefined;
   if (!next) return;
   // The same text is announced again only if it differs.
-  const region = document.querySelector("dialog:modal") ? announcedInDialog : announced;
+  const region = dialogs.open ? announcedInDialog : announced;
   region.value = next === region.value ? `${next}\u00a0` : next;
   next = "";
   timer = setTimeout(flush, INTERVAL);

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
-import { announcedInDialog as announced } from "../announce.ts";
+import { announcedInDialog as announced, dialogs } from "../announce.ts";
 import { returnFocus } from "../focus.ts";
 
 /** A modal dialog. Escape and a click on the backdrop close it; the focus returns by itself. */
@@ -19,7 +19,11 @@ export function Dialog({
   useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
-    return () => returnFocus(before);
+    dialogs.open += 1;
+    return () => {
+      dialogs.open -= 1;
+      returnFocus(before);
+    };
   }, []);
   return (
     <dialog
@@ -32,7 +36,6 @@ export function Dialog({
       <div class="dialog">
         <h2 id={id}>{title}</h2>
         {children}
-        {/* Some screen readers do not read what is behind the dialog. */}
         <p class="unseen" role="status">
           {announced.value === before.current ? "" : announced.value}
         </p>
