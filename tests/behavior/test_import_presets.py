@@ -102,6 +102,23 @@ def test_mark_in_a_column_that_is_ignored_states_nothing(account: Account) -> No
     assert statuses(account) == EXPORTS["klaviyo"][1] | {"frank": C}
 
 
+@pytest.mark.parametrize(
+    "option", [{"ignoreColumns": ["UNSUB_TIME"]}, {"columnMap": ["UNSUB_TIME="]}]
+)
+def test_opt_outs_of_mailchimp_hold_in_a_column_that_is_ignored(
+    account: Account, option: dict[str, Any]
+) -> None:
+    table = (
+        "Email Address,OPTIN_TIME,UNSUB_TIME,CLEAN_TIME,LEID,EUID\n"
+        "ada@example.com,2021-03-04 05:06:07,,,1,a\n"
+        "bob@example.com,2021-03-04 05:06:07,2022-03-04 05:06:07,,2,b\n"
+    )
+
+    send_table(account, table, **option)
+
+    assert statuses(account) == {"ada": C, "bob": OUT}
+
+
 @pytest.mark.parametrize("name", EXPORTS)
 def test_export_of_another_service_is_detected_and_keeps_statuses_and_times(
     account: Account, name: str

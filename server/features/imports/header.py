@@ -301,7 +301,9 @@ def _marks(header: Columns, cells: Sequence[str]) -> _Marks:
         return _Marks(default=marks[0][1])
     # A column of opt-out dates is compared with the other dates of the row.
     dates = [column.position for column in columns if "unsubscribedAt" in column.fields]
-    not_marks = header.ignored_by_client.union(dates)
+    # Every value in a mark of a list is an opt-out, also if the client ignores the column.
+    ignored = set[int]() if preset.lists_by_mark else header.ignored_by_client
+    not_marks = ignored.union(dates)
     marks = [(index, status) for index, status in marks if index not in not_marks]
     flags = [column.position for column in columns if not _FLAGS.isdisjoint(column.fields)]
     can_have_flags = any(target in _FLAGS for target in preset.columns.values())

@@ -13,10 +13,12 @@ from ....storage.database import Database
 from ....storage.transaction import Transaction
 from ....values.actors import Actor
 from ....values.unrecognized import UnrecognizedCells
-from ...custom_fields.store import column_fields
+from ...custom_fields.rules import DataType
+from ...custom_fields.store import ColumnField, column_fields
 from ...files.store import FileMissing
 from ...files.store_content import Files
 from ...operations.rules import JobRequest
+from ...subscribers.csv_format import CUSTOM_FIELDS
 from ...subscribers.history import Source
 from ...subscribers.row_writer import (
     MAX_ROWS,
@@ -38,6 +40,7 @@ from ..row_reader import Batch, RowReader, split_header
 from .file_reader import FileMessage, FileReader
 from .job_inspection import file_of
 from .messages import delimiter_of, request_of
+from .rules import Progress
 from .store import ImportRow
 
 # The rows of a step before the weight of its rows is known.
@@ -103,6 +106,8 @@ class ImportRun:
             account_id, options.on_conflict, subscribers, Source.IMPORT, since=since
         )
         self.new_fields: NewFields | None = None
+        # The label keys of the custom fields that columns set, by key, without new ones.
+        self.own_fields: Mapping[str, str] = self.progress.fields
         self.unknown_fields = UnknownFields(
             account_id,
             options.columns,
@@ -145,6 +150,8 @@ class ImportRun:
     async def _read_header(self, cells: list[str]) -> None:
         fields = await self._database.read(partial(column_fields, self.account_id))
         columns = self.progress.columns
+        if columns is not None:
+            fields += _deleted(self.progress, fields)
         created: Mapping[int, str] = {int(key): each for key, each in (columns or {}).items()}
         # A run that continues has checked the header.
         header = Header(
@@ -158,6 +165,9 @@ class ImportRun:
                 all_fields = [*fields, *(field.column for field in new.fields)]
                 header = Header(cells, all_fields, self.options.columns, created=new.by_position)
         self.reader.header = header
+        used = {each for column in header.columns.known for each in column.fields}
+        labels = {each.key: each.label_key for each in fields if CUSTOM_FIELDS + each.key in used}
+        self.own_fields = {**self.progress.fields, **labels}
 
     async def next(self, max_rows: int, *, reads_ahead: bool) -> Chunk:
         """Returns the rows of the next step. With `reads_ahead`, begins to read the ones after."""
@@ -244,3 +254,17 @@ class ImportRun:
             self._ahead.cancel()
             await asyncio.gather(self._ahead, return_exceptions=True)
         await self._parts.aclose()
+
+
+def _deleted(progress: Progress, fields: Sequence[ColumnField]) -> list[ColumnField]:
+    """Returns the custom fields that columns set, but were deleted since the run started.
+
+    Rows with a value for one fail, as if the run had not been interrupted.
+    """
+    of_columns = {**{key: key for key in (progress.columns or {}).values()}, **progress.fields}
+    keys = {field.key for field in fields}
+    return [
+        ColumnField(key, label_key, DataType.TEXT)
+        for key, label_key in of_columns.items()
+        if key not in keys
+    ]

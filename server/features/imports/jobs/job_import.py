@@ -172,7 +172,7 @@ class ImportRunner:
             line=chunk.line,
             rows=progress.rows + len(chunk.rows),
             columns=_columns(run, progress),
-        ).with_summary(summary_json(summary), chunk.bytes)
+        ).with_summary(summary_json(summary), chunk.bytes, run.own_fields)
         job = job._replace(progress=store.as_json(progress._asdict()))
         if chunk.is_last:
             job = _ended(account_id, job, progress, tx)
