@@ -325,14 +325,14 @@ def test_setting_and_removing_a_field(owner: Person) -> None:
     page.keyboard.press("Enter")
     expect(numbers(owner)).to_contain_text("The value of 2 people changes.")
     page.keyboard.press("Enter")
-    expect(notice(owner)).to_contain_text("The field visits of 2 people changed.")
+    expect(notice(owner)).to_contain_text("The field Visits of 2 people changed.")
     assert total(owner, "customFields.visits = 12.5") == 2
 
     page.locator("#row-1 .check").click()
     toolbar(owner).get_by_role("button", name="Set field…").click()
     page.get_by_label("Remove the value").check()
     page.get_by_role("button", name="Change 1 person").click()
-    expect(notice(owner)).to_contain_text("The field visits of 1 person changed.")
+    expect(notice(owner)).to_contain_text("The field Visits of 1 person changed.")
     assert total(owner, "customFields.visits:*") == 1
 
 
