@@ -1,7 +1,8 @@
 """Measures whole calls in the account of a million that `scale_filters.py` fills.
 
 `python -m tests.bench.scale_calls` measures these only. The account also has 500 segments, 10,000
-sessions, 100,000 suppressions, audit entries and events, and flows in each quarter hour of a year.
+sessions, 100,000 suppressions, audit entries, operations and events, and flows in each quarter
+hour of a year.
 One person has 1,000 of the events and a history of 1,000 entries.
 """
 
@@ -55,6 +56,7 @@ Call = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "sessions": ("ListSessions", {}),
     "audit entries": ("ListAuditEntries", {}),
+    "operations": ("ListOperations", {}),
     "suppressions": ("ListSuppressions", {}),
     "history of a person": ("ListSubscriberHistory", {"id": PERSON}),
     "segments of a person": ("ListSubscriberSegments", {"id": PERSON}),
@@ -112,6 +114,10 @@ def _inserts(fragments: Fragments) -> Iterator[str]:
     yield insert("session", SESSIONS, id_, "'Ada'", "'read'", "CAST(n AS TEXT)", *times, none, none)
     entry = ("'tag.created'", f"'{PERSON}'", "'Ada'", "''", id_, "''", "'{}'", "'SESSION'")
     yield insert("audit_entry", ROWS, id_, *entry)
+    request = """{"message": {"action": {"addTags": ["k7"]}, "filter": "tags:k8"}, "texts": [],
+        "by_admin": true, "revision": 1, "end_id": "", "key_id": "", "key_name": "Ada"}"""
+    counts = (2, f"'{request}'", none, 1_000, 1_000, "'[]'", "''", "''", *times, 1_000, 0)
+    yield insert("operation", ROWS, id_, *counts, none, "CAST(NULL AS BIGINT)", none)
     yield insert("suppression", ROWS, fragments.spread("n"), 3, "n")
     change = """'{"firstName": ["A", "B"]}'"""
     kind = ("'FIELDS_CHANGED'", "'API'", f"'{PERSON}'", change)
