@@ -158,8 +158,10 @@ async def _service(url: str) -> AsyncIterator[Call]:
         metadata = [("authorization", f"Bearer {KEY}")]
         return await channel.unary_unary(path)(to_message(method, {**request}), metadata=metadata)
 
-    yield call
-    await database.close()
+    try:
+        yield call
+    finally:
+        await database.close()
 
 
 async def _medians(url: str) -> dict[str, float]:

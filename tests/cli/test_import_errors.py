@@ -15,7 +15,7 @@ import pytest
 from rosterd.server.features.accounts.rules import make_secret
 
 from ..cases import each
-from ..components import free_port, wait_until
+from ..components import wait_until
 from ..conftest import Account, new_account
 from .interruption import interrupting
 from .transfers import (
@@ -30,7 +30,8 @@ from .transfers import (
     write_ndjson,
 )
 
-UNREACHABLE = f"http://127.0.0.1:{free_port()}"
+# No program listens on this port.
+UNREACHABLE = "http://127.0.0.1:1"
 
 
 def test_missing_file_and_missing_key_are_reported(http_account: Account, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"|deactivat|withdr[ae]w|revoke|revocation|objection|unscub|optdout|clean(?:date|time)"
     r"|do[’']?n[’']?t(?:e?mail|contact|market|send)|stope?mail|mailstop|mailererror|undelivered"
     r"|(?:bad|wrong|dead|failed|returned)e?mail|e?mailfailed|sende?mails?"
-    r"|(?:^no|^requestsno|never)(?:e?mail|marketing|contact|promo)|promo(?:tional)?e?mail"
+    r"|(?:^no|^request(?:s|ed)?no|never)(?:e?mail|marketing|contact|promo)|promo(?:tional)?e?mail"
     r"|e?mailopt(?:status)?$"
     r"|ok(?:ay)?to(?:e?mail|contact)|(?:can|may)(?:be|we)(?:contact|e?mail)|invalide?mail"
     r"|(?:marketing|contact)(?:allowed|emails?|ok)|(?:^|e?mail|mautic)dn[cdm](?:e?mail|reason|flag|$)"
