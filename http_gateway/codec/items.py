@@ -11,7 +11,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from ..request_errors import Violations, join
 from .enums import UnknownEnumName
 from .options import CodecOptions
-from .scalars import READERS, InvalidValue, Reader, read_bool_text
+from .scalars import READERS, InvalidValue, Reader
 from .strict_json import InvalidRow
 from .well_known import InPlaceReader
 
@@ -115,7 +115,7 @@ def map_reader(field: FieldDescriptor, read_entry: EntryReader) -> ItemsReader:
     """Returns a reader of an object into a map. Two equal keys are a violation."""
     assert field.message_type is not None
     kind = field.message_type.fields_by_name["key"].type
-    read_key = read_bool_text if kind == FieldDescriptor.TYPE_BOOL else READERS[kind]
+    read_key = _read_bool_key if kind == FieldDescriptor.TYPE_BOOL else READERS[kind]
     is_number = kind not in (FieldDescriptor.TYPE_BOOL, FieldDescriptor.TYPE_STRING)
 
     def read_map(value: Any, path: str, violations: Violations, target: Any) -> None:
@@ -154,6 +154,12 @@ def message_entry(read: InPlaceReader) -> EntryReader:
         read(value, path, violations, target[key])
 
     return entry
+
+
+def _read_bool_key(key: str) -> bool:
+    if key not in ("true", "false"):
+        raise InvalidValue("must be true or false")
+    return key == "true"
 
 
 def _is_ignored(error: InvalidValue, options: CodecOptions) -> bool:

@@ -60,13 +60,6 @@ def read_bool(value: Any) -> bool:
     return value
 
 
-def read_bool_text(text: str) -> bool:
-    """Reads a boolean in a URL or in the key of a map."""
-    if text not in ("true", "false"):
-        raise InvalidValue("must be true or false")
-    return text == "true"
-
-
 def read_boolean_like(value: Any) -> bool:
     """Reads true, false, 1, 0, and the strings true, false, 1, 0, yes and no in any case."""
     if type(value) is bool:

@@ -15,7 +15,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
 from .enums import enum_reader
-from .scalars import READERS, InvalidValue, read_bool_text
+from .scalars import READERS, InvalidValue
 from .well_known import Filler, filler, is_wrapper
 
 TextReader = Callable[[str], Any]
@@ -41,7 +41,7 @@ def text_reader(field: FieldDescriptor, *, any_case: bool = False) -> TextReader
     if field.enum_type is not None:
         return partial(_read_enum, enum_reader(field.enum_type, any_case=any_case))
     if field.type == FieldDescriptor.TYPE_BOOL:
-        return read_bool_text
+        return _read_bool
     if field.cpp_type in _INTEGERS:
         return partial(_read_integer, READERS[field.type])
     return READERS[field.type]
@@ -53,6 +53,12 @@ def _message_reader(kind: Descriptor) -> TextReader | None:
         return None if read is None else partial(_read_wrapper, GetMessageClass(kind), read)
     fill = filler(kind)
     return None if fill is None else partial(_read_filled, GetMessageClass(kind), fill)
+
+
+def _read_bool(value: str) -> bool:
+    if value not in ("true", "false"):
+        raise InvalidValue("must be true or false")
+    return value == "true"
 
 
 def _read_enum(read: Callable[[Any], int], value: str) -> int:

@@ -263,7 +263,9 @@ def _hash(email_key: str) -> bytes:
 
 
 # Many links are of one account (`export with links` in `make bench`).
-_account_bytes = lru_cache(16)(id_bytes)
+@lru_cache(16)
+def _account_bytes(account_id: str) -> bytes:
+    return id_bytes(account_id)
 
 
 def _text(data: bytes) -> str:

@@ -33,7 +33,6 @@ from ..storage.transaction import Transaction
 from ..values.database_url import DatabaseLocation, PostgresUrl
 from .newest_ids import starting_past_newest
 from .options import ProcessOptions, backup_schedule, egress_policy
-from .role import Role
 from .secret_key import check_key, find_keys, reload_keys
 from .webhook_delivery import deliver
 
@@ -57,7 +56,7 @@ async def running_core(
     async with AsyncExitStack() as stack:
         core = Core(options.settings, observability, stack)
         await core.app.set_serving(serving=False)
-        if options.role is Role.FURTHER:
+        if options.role.listens_late:
             await core.open()
         yield core
 

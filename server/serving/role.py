@@ -21,3 +21,8 @@ class Role(StrEnum):
     @property
     def is_supervised(self) -> bool:
         return self is not Role.ALONE
+
+    @property
+    def listens_late(self) -> bool:
+        """Whether other processes already serve on its ports."""
+        return self is Role.FURTHER

@@ -179,7 +179,7 @@ def _server(location: PostgresUrl) -> AbstractContextManager[Database]:
 
 
 @contextmanager
-def _transaction(location: DatabaseLocation) -> Iterator[Transaction]:
+def _transaction(location: DatabaseLocation, *, read_only: bool = False) -> Iterator[Transaction]:
     if isinstance(location, PostgresUrl):
         from .postgres import connection
 
@@ -187,7 +187,7 @@ def _transaction(location: DatabaseLocation) -> Iterator[Transaction]:
             yield tx
         return
     try:
-        with reports_damage(location), transaction(location) as tx:
+        with reports_damage(location), transaction(location, read_only=read_only) as tx:
             yield tx
     except PeeweeException as error:
         raise StorageError(f"The database operation failed: {error}") from error

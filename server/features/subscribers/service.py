@@ -157,7 +157,7 @@ class SubscriberService(HistoryMethods, MailabilityMethods, SubscriberServiceSer
         found = await self._database.read(partial(find_each, account_id(), wanted))
         reply = pb.BatchGetSubscribersResponse()
         rows = {row.id: row for each in wanted if (row := found.get(each)) is not None}
-        fill_all(reply.subscribers, list(rows.values()), full=request.view == pb.Subscriber.FULL)
+        fill_all(reply.subscribers, list(rows.values()), full=_is_full(request))
         missing = [text for text, each in references if each is None or each not in found]
         reply.not_found.extend(dict.fromkeys(missing))
         check_page(reply, "ids", "have fewer items")
@@ -346,7 +346,11 @@ def _new_subscriber(
     )
 
 
-def _filled(reply: Reply, row: SubscriberRow) -> Reply:
-    fill(reply.subscriber, row, full=False)
+def _is_full(request: pb.BatchGetSubscribersRequest | pb.ExportSubscribersRequest) -> bool:
+    return request.view == pb.Subscriber.FULL
+
+
+def _filled(reply: Reply, row: SubscriberRow, *, full: bool = False) -> Reply:
+    fill(reply.subscriber, row, full=full)
     reply.etag = row.etag
     return reply

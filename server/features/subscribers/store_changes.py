@@ -170,6 +170,7 @@ def update_profiles(
     account_id: str,
     updates: Sequence[tuple[Reference, Mapping[str, Any]]],
     tx: Transaction,
+    source: Source = Source.API,
 ) -> list[Outcome]:
     """Changes fields of the profiles of subscribers.
 
@@ -192,7 +193,7 @@ def update_profiles(
             reference, profile = updates[index]
             changes.append((found[reference], found[reference]._replace(**profile)))
         statistics = StatisticChanges(tx.now)
-        stored = store_changes(account_id, changes, statistics, tx, Source.API)
+        stored = store_changes(account_id, changes, statistics, tx, source)
         outcomes |= zip(first.values(), stored, strict=True)
     return [outcomes[index] for index in range(len(updates))]
 
@@ -202,6 +203,7 @@ def add_tags_to_each(
     rows: Sequence[SubscriberRow],
     names: Mapping[str, str],
     tx: Transaction,
+    source: Source = Source.API,
 ) -> list[Outcome]:
     """Adds tags, given as names by key, to subscribers.
 
@@ -220,7 +222,7 @@ def add_tags_to_each(
         for _, row in changes
     }
     changes = [(before, row._replace(tags=tags_after[row.tags])) for before, row in changes]
-    return _outcomes(planned, store_changes(account_id, changes, statistics, tx, Source.API))
+    return _outcomes(planned, store_changes(account_id, changes, statistics, tx, source))
 
 
 def with_tags(rows: Sequence[SubscriberRow], names: Mapping[str, str]) -> list[Outcome]:
@@ -251,6 +253,7 @@ def remove_tags_from_each(
     rows: Sequence[SubscriberRow],
     name_keys: Collection[str],
     tx: Transaction,
+    source: Source = Source.API,
 ) -> list[SubscriberRow]:
     """Removes tags, given by their name keys, from subscribers and returns these."""
     changes = list(zip(rows, without_tags(rows, name_keys), strict=True))
@@ -258,7 +261,7 @@ def remove_tags_from_each(
     tagged = [before for before, row in changes if before.tags != row.tags]
     if tagged:
         detach(account_id, tagged, name_keys, statistics, tx)
-    return store_changes(account_id, changes, statistics, tx, Source.API)
+    return store_changes(account_id, changes, statistics, tx, source)
 
 
 def without_tags(rows: Sequence[SubscriberRow], name_keys: Collection[str]) -> list[SubscriberRow]:
@@ -274,6 +277,7 @@ def set_values_of_each(
     rows: Sequence[SubscriberRow],
     values: Mapping[str, Any],
     tx: Transaction,
+    source: Source = Source.API,
 ) -> list[Outcome]:
     """Sets values of custom fields that were checked; None removes one.
 
@@ -285,7 +289,7 @@ def set_values_of_each(
     if changed:
         merge_values(account_id, changed, values, tx)
     statistics = StatisticChanges(tx.now)
-    return _outcomes(planned, store_changes(account_id, changes, statistics, tx, Source.API))
+    return _outcomes(planned, store_changes(account_id, changes, statistics, tx, source))
 
 
 def with_values(rows: Sequence[SubscriberRow], values: Mapping[str, Any]) -> list[Outcome]:

@@ -12,7 +12,7 @@ import time
 
 from ...config import Rate
 from ..errors import TooManyInvalidKeys, Unauthorized
-from .client_address import AddressBuckets
+from .client_address import MAX_ADDRESSES, AddressBuckets
 from .token_buckets import MonotonicClock
 
 # Failed attempts per address.
@@ -22,8 +22,13 @@ RATE = Rate(300, 60)
 class AuthThrottle:
     """The token buckets of all addresses."""
 
-    def __init__(self, rate: Rate = RATE, clock: MonotonicClock = time.monotonic_ns) -> None:
-        self._buckets = AddressBuckets(rate, clock)
+    def __init__(
+        self,
+        rate: Rate = RATE,
+        clock: MonotonicClock = time.monotonic_ns,
+        max_addresses: int = MAX_ADDRESSES,
+    ) -> None:
+        self._buckets = AddressBuckets(rate, clock, max_addresses)
 
     def check(self, address: str) -> None:
         """Raises TooManyInvalidKeys if the bucket of a client address is empty."""

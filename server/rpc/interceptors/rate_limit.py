@@ -34,8 +34,8 @@ class RateLimit(Interceptor):
     because the client's next calls do not wait for the end of the stream.
     """
 
-    def __init__(self, rate: Rate) -> None:
-        self._buckets = TokenBuckets(rate, time.monotonic_ns)
+    def __init__(self, rate: Rate, clock: MonotonicClock = time.monotonic_ns) -> None:
+        self._buckets = TokenBuckets(rate, clock)
         self._policy = ("ratelimit-policy", f'"default";q={rate.calls};w={rate.seconds}')
 
     def applies_to(self, method: Method) -> bool:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import apsw
 from playhouse.apsw_ext import APSWDatabase
 
-from ...values.clock import system_clock
+from ...values.clock import Clock, system_clock
 from ..output_file import AtomicFile, open_stream
 from ..sqlite.file import size_of
 from .atomic_file import BackupWriteError, replace_atomically
@@ -42,14 +42,16 @@ class Backup(NamedTuple):
     key_fingerprint: str | None
 
 
-def back_up(source: Path, target: Path, report_progress: ReportProgress) -> Backup:
+def back_up(
+    source: Path, target: Path, report_progress: ReportProgress, *, clock: Clock = system_clock
+) -> Backup:
     """Writes a verified backup of a database to a file, replacing an existing one.
 
     Raises StorageError if the database is damaged or not a Roster database, and
     BackupWriteError if the file cannot be written. The target is then unchanged.
     """
     with replace_atomically(target) as part:
-        created_at = system_clock()
+        created_at = clock()
         copy(source, part, report_progress)
         newest = next(iter(check_part(part, source, report_progress)), None)
         return Backup(target, created_at, part.size, newest)

@@ -62,14 +62,22 @@ class WebhookRow(NamedTuple):
 
 def column_values(row: WebhookRow) -> dict[str, Any]:
     """Returns the values of a row to store, by column."""
-    return {**row._asdict(), "event_types": orjson.dumps(row.event_types).decode()}
+    return {**row._asdict(), "event_types": dump_event_types(row.event_types)}
 
 
 def row_of(values: Sequence[Any]) -> WebhookRow:
     """Returns the webhook of a row with its columns."""
     row = WebhookRow._make(values)
-    event_types = tuple(orjson.loads(str(row.event_types)))
+    event_types = load_event_types(str(row.event_types))
     return row._replace(event_types=event_types, enabled=bool(row.enabled))
+
+
+def dump_event_types(types: Sequence[str]) -> str:
+    return orjson.dumps(types).decode()
+
+
+def load_event_types(text: str) -> tuple[str, ...]:
+    return tuple(orjson.loads(text))
 
 
 WEBHOOKS = Resource(
