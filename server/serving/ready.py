@@ -20,6 +20,7 @@ _EXAMPLES = [
     f'  curl "${URL}/api/subscribers" -H "Authorization: Bearer ${API_KEY}"',
     "",
 ]
+_DEFAULT_HTTP = f"http://{Settings.http_address.default}"
 _DEFAULT_DATABASE = Settings.database_url.default.removeprefix("sqlite:///")
 
 
@@ -106,11 +107,14 @@ def _first_steps(ready: Ready) -> list[str]:
         # The default of the flag, and the URL of a database server, which has a password.
         is_implied = ready.database == _DEFAULT_DATABASE or "://" in ready.database
         flag = "" if is_implied else f" --database-url sqlite:///{ready.database}"
+        # The default of the flag. On other hosts, people use a URL that this program does not know.
+        is_implied = ready.http == _DEFAULT_HTTP or "://127.0.0.1:" not in ready.http
+        url = "" if is_implied else f" --url {ready.http}"
         lines += [
             "To create another API key or sign-in link, and to list the accounts:",
             "",
             f"  {_program()} keys create --scope admin{flag}",
-            f"  {_program()} console link{flag}",
+            f"  {_program()} console link{flag}{url}",
             f"  {_program()} accounts list{flag}",
             "",
         ]

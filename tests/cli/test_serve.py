@@ -80,8 +80,9 @@ def test_start_prints_how_to_stop_it_and_to_replace_a_lost_key(
     assert "Ctrl-C" in printed
     assert f"  export ROSTER_API_KEY={key or 'rk_…'}\n" in printed
     assert "\n  http://x#y\n" in printed
-    commands = ("keys create --scope admin", "console link", "accounts list")
-    assert "".join(f"  roster {command}{flag}\n" for command in commands) in printed
+    for command in ("keys create --scope admin", "accounts list"):
+        assert f"  roster {command}{flag}\n" in printed
+    assert f"  roster console link{flag} --url http://127.0.0.1:1\n" in printed
 
 
 def test_second_start_creates_no_key(tmp_path: Path) -> None:

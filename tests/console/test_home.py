@@ -288,7 +288,7 @@ def test_other_parts_are_shown_if_the_numbers_fail(person: Person) -> None:
     page.get_by_role("main").get_by_role("alert").get_by_role("button").click()
 
     expect(page.get_by_role("link", name="1 Unconfirmed")).to_be_visible()
-    expect(page.get_by_text("0 in 30 days")).to_be_visible()
+    expect(page.get_by_text("Change in 30 days: 0")).to_be_visible()
 
 
 def test_read_only_session_sees_no_actions(person: Person) -> None:
