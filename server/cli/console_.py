@@ -45,7 +45,7 @@ def link(
     ] = Scope.ADMIN,
     name: Annotated[
         str, typer.Option(help="Name of the session, such as that of the person.")
-    ] = "created by roster console link",
+    ] = "roster console link",
     expires: Annotated[
         str,
         typer.Option(metavar="TIME", help="How long the link works, such as 30s, 10m, 2h or 7d."),

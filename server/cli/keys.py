@@ -44,7 +44,7 @@ class Scope(StrEnum):
 def create(
     scope: Annotated[Scope, typer.Option(case_sensitive=False, help="What the key permits.")],
     account: AccountId = "",
-    name: Annotated[str, typer.Option(help="Name of the key.")] = "created by roster keys create",
+    name: Annotated[str, typer.Option(help="Name of the key.")] = "roster keys create",
     database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
     json: Json = False,
 ) -> None:
