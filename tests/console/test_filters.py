@@ -72,8 +72,14 @@ def test_finding_a_group_with_a_status_a_field_and_a_value(list_owner: Person) -
     expect(chips(list_owner)).to_have_text(["Plan is “pro”"])
     expect(page.get_by_role("navigation", name="Status")).to_contain_text("Unconfirmed 1")
     assert actions.count <= 4
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    expect(chips(list_owner)).to_have_count(0)
+    page.keyboard.type("pro")
+    expect(chips(list_owner)).to_have_count(1)
     page.keyboard.press("Escape")
     expect(chips(list_owner)).to_have_count(0)
+    expect(page).to_have_url(re.compile("status=UNCONFIRMED"))
     expect(page.get_by_role("button", name="Add filter")).to_be_focused()
 
 

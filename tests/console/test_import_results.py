@@ -55,26 +55,6 @@ def test_dry_run_and_import_can_be_canceled(person: Person) -> None:
     expect(page.get_by_text("The rows that were imported before are kept.")).to_be_visible()
 
 
-def test_import_that_is_given_up_leaves_no_unused_fields(person: Person) -> None:
-    page, account = person.page, person.account
-    person.sign_in()
-    drop(page, "email,Seats,Age,Favorite Note\nada@example.com,2,36,n\n")
-    button(page, "A new field for each").click()
-    expect(page.get_by_role("columnheader", name="Favorite Note")).to_be_visible()
-    button(page, "Continue").click()
-    button(page, "Check the file").click()
-    expect(page.get_by_text("New fields: Favorite Note")).to_be_visible()
-    account.ok("CreateSubscriber", email="ada@example.com", customFields={"seats": 3})
-
-    # They are deleted in the order of their creation.
-    with page.expect_response(lambda response: response.request.method == "DELETE"):
-        button(page, "Cancel the import").click()
-
-    expect(state(page)).to_have_text("Canceled")
-    fields = account.ok("ListCustomFields")["customFields"]
-    assert [field["label"] for field in fields] == ["Seats"]
-
-
 def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
     page, account = person.page, person.account
     add_person(account, email="ada@example.com", firstName="Augusta")

@@ -88,7 +88,7 @@ export function PlanDialog(props: PlanDialogProps) {
   useLayoutEffect(() => {
     if (!counted) return;
     // The numbers describe the button, so they are read with it.
-    if (awaited.current === key) main.current?.focus();
+    if (awaited.current === key && hasEffect && !isBlocked) main.current?.focus();
     else announce(document.getElementById("plan")?.innerText.replace(/\s+/g, " ") ?? "");
     awaited.current = "";
   }, [counted]);

@@ -177,11 +177,13 @@ export function Subscribers({ id = "" }: Parameters) {
   /** Shows the only person who matches, whose whole address was typed. The cursor stays in the box. */
   function showTyped(loaded: SubscriberList): boolean {
     const found = loaded.total === 1 ? loaded.row(0) : undefined;
-    const isTyping = typed.current !== "" && document.activeElement?.id === "search" && !isPhone.value;
+    // The box has to stay visible next to the person.
+    const hidesList = matchMedia("(width < 1080px)").matches;
+    const isTyping = typed.current !== "" && document.activeElement?.id === "search" && !hidesList;
     if (!isTyping || found?.email.toLowerCase() !== loaded.query.q.toLowerCase()) return false;
     shownTyped.current = found.id;
     active.value = 0;
-    go(withQuery({}, `/subscribers/${found.id}`), { replace: true });
+    go(withQuery({}, `/subscribers/${found.id}`), { replace: id !== "" });
     return true;
   }
 
@@ -190,9 +192,12 @@ export function Subscribers({ id = "" }: Parameters) {
     const read = readSearch(value);
     entered.current = "";
     typed.current = isEntered ? "" : read.q;
+    // Another text than the address of the person whom it showed.
+    const isOfTyped = id !== "" && id === shownTyped.current && !document.querySelector(".editor.unsaved");
+    const path = isOfTyped ? "/subscribers" : undefined;
     if (read.filter && !isEntered) {
       // An expression is sent when it is complete. Its first word was no name.
-      if (!wanted.filter) go(withQuery({ q: "" }), { replace: true });
+      if (!wanted.filter) go(withQuery({ q: "" }, path), { replace: true });
       return "";
     }
     const filter = withParentheses(read.filter);
@@ -204,11 +209,7 @@ export function Subscribers({ id = "" }: Parameters) {
     if (isSame && isEntered && shown?.total === 0 && anywhere(wanted)) return searchAnywhere();
     if (isSame && isEntered && error.value) reloads.value += 1;
     else if (isSame && isEntered && shown && !isLoading.value) openSingle(shown);
-    else if (!isSame) {
-      // Another text than the address of the person whom it showed.
-      const path = id && id === shownTyped.current ? "/subscribers" : undefined;
-      go(withQuery({ filter, q }, path), { replace: !isEntered });
-    }
+    else if (!isSame) go(withQuery({ filter, q }, path), { replace: !isEntered });
     return filter || q;
   }
 
@@ -231,6 +232,7 @@ export function Subscribers({ id = "" }: Parameters) {
   function open(index: number): void {
     const subscriber = list.value?.row(index);
     active.value = index;
+    shownTyped.current = "";
     if (subscriber) showPerson(subscriber.id);
   }
 

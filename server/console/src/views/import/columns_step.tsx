@@ -141,13 +141,11 @@ export function ColumnsStep({
   /** Creates these fields, so that the check reads their values. */
   async function createFields(): Promise<void> {
     let changed = options;
-    const ids: string[] = [];
     try {
       for (const one of created) {
         const { dataType, order, label } = one;
         const request = { body: { label, dataType }, idempotencyKey: randomKey() };
-        const { id, key } = (await call("POST /api/custom-fields", request)).customField;
-        ids.push(id);
+        const { key } = (await call("POST /api/custom-fields", request)).customField;
         changed = decided(changed, one, `customFields.${key}`, job.format);
         if (order && dataType === "DATE") changed = { ...changed, dateFormat: order };
       }
@@ -155,8 +153,6 @@ export function ColumnsStep({
     } finally {
       // A field that exists is used, also if another one could not be created.
       if (changed !== options) {
-        const before = address.value.query.get("created");
-        go(withQuery({ created: [...(before ? [before] : []), ...ids].join(".") }), { replace: true });
         reload();
         await model.choose(changed);
       }

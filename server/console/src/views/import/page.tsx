@@ -1,12 +1,12 @@
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { announce, notify } from "../../announce.ts";
-import { ApiError, call, ConnectionError } from "../../api/client.ts";
+import { announce } from "../../announce.ts";
+import { ApiError, ConnectionError } from "../../api/client.ts";
 import type { ImportJob } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Bars } from "../../components/part.tsx";
 import { restored } from "../../connection.ts";
 import { repeat } from "../../load.ts";
-import { address, href } from "../../router.ts";
+import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, number, t } from "../../texts.ts";
 import { FileButton } from "./files.tsx";
@@ -72,7 +72,7 @@ export function ImportPage({ id }: { id: string }) {
               <JobState job={job} />
               <span class="space" />
               {state === "READY" && canWrite.value && (
-                <button type="button" class="plain" onClick={() => void giveUp(model)}>
+                <button type="button" class="plain" onClick={() => void model.cancel().catch(() => {})}>
                   {t("import.cancel")}
                 </button>
               )}
@@ -97,29 +97,6 @@ export function ImportPage({ id }: { id: string }) {
       )}
     </div>
   );
-}
-
-/** Cancels an import before it began, with the fields that were created for it and are not used. */
-async function giveUp(model: ImportModel): Promise<void> {
-  const created = address.value.query.get("created")?.split(".") ?? [];
-  try {
-    await model.cancel();
-    await deleteUnused(created);
-  } catch (error) {
-    // That of the import is shown.
-    if (!model.error.value) notify(errorText(error));
-  }
-}
-
-async function deleteUnused(ids: string[]): Promise<void> {
-  if (!ids.length) return;
-  const query = { limit: 100, include: ["USED_BY" as const] };
-  const { customFields } = await call("GET /api/custom-fields", { query });
-  for (const { id, key, usedBy } of customFields) {
-    if (!ids.includes(id) || usedBy?.length) continue;
-    const { total } = await call("GET /api/statistics", { query: { filter: `customFields.${key}:*` } });
-    if (!total) await call("DELETE /api/custom-fields/{id}", { path: { id } });
-  }
 }
 
 function State({ model, job }: { model: ImportModel; job: ImportJob }) {

@@ -57,7 +57,9 @@ export function FilterChips({
   const current = edited.value;
   // The filter without what the editor, which applies a value while it is typed, has changed.
   const before = useRef(filter);
-  if (!current) before.current = filter;
+  const applied = useRef(filter);
+  // Browser history can change the filter while the editor is open.
+  if (!current || ![before.current, applied.current].includes(filter)) before.current = filter;
   useShortcuts([
     {
       keys: ["f"],
@@ -66,11 +68,12 @@ export function FilterChips({
     },
   ]);
 
-  function change(index: number, part: string): void {
-    const changed = [...(partsOf(before.current) ?? [`(${before.current})`])];
+  function change(index: number, part: string, from: string): void {
+    const changed = [...(partsOf(from) ?? [`(${from})`])];
     if (index < 0) changed.push(part);
     else changed.splice(index, 1, ...(part ? [part] : []));
-    onFilter(joined(changed), { replace: filter !== before.current });
+    applied.current = joined(changed);
+    onFilter(applied.current, { replace: filter !== from });
   }
 
   return (
@@ -87,7 +90,7 @@ export function FilterChips({
               {...(conditionOf(part, fields)
                 ? { onEdit: (anchor: HTMLElement) => (edited.value = { index, anchor }) }
                 : {})}
-              onRemove={() => change(index, "")}
+              onRemove={() => change(index, "", filter)}
             />
           ))}
         </ul>
@@ -98,8 +101,8 @@ export function FilterChips({
           fields={fields}
           condition={conditionOf(partsOf(before.current)?.[current.index] ?? "", fields)}
           anchor={current.anchor}
-          onApply={(part) => change(current.index, part)}
-          onCancel={() => onFilter(before.current, { replace: true })}
+          onApply={(part) => change(current.index, part, before.current)}
+          onCancel={() => filter !== before.current && onFilter(before.current, { replace: true })}
           onClose={() => (edited.value = null)}
         />
       )}

@@ -49,7 +49,9 @@ export function FilterEditor({
       role="dialog"
       aria-label={t("filter.add")}
       onKeyDown={(event) => {
-        if (event.key !== "Escape") return;
+        if (event.key !== "Escape" || event.isComposing) return;
+        // The list has its own Escape.
+        event.stopPropagation();
         popover.current?.hidePopover();
         onCancel();
       }}
@@ -59,8 +61,11 @@ export function FilterEditor({
         <ValueStep
           field={field}
           condition={condition?.field === field.name ? condition : null}
-          onBack={() => (name.value = "")}
-          onType={(part) => popover.current?.matches(":popover-open") && onApply(part)}
+          onBack={() => {
+            onCancel();
+            name.value = "";
+          }}
+          onType={(part) => popover.current?.matches(":popover-open") && (part ? onApply(part) : onCancel())}
           onApply={(part) => {
             onApply(part);
             popover.current?.hidePopover();
@@ -109,7 +114,7 @@ function ValueStep({
   field: FilterField;
   condition: Condition | null;
   onBack: () => void;
-  /** A pause in typing. */
+  /** A pause in typing. Without a valid value, `part` is empty. */
   onType: (part: string) => void;
   onApply: (part: string) => void;
 }) {
@@ -134,12 +139,11 @@ function ValueStep({
 
   // The beginning of a tag is not the tag that is meant.
   const typed = part(value.value, CHOSEN);
-  const first = useRef(typed);
   const rested = useDebounced(typed);
+  // The value that the editor began with is applied already.
+  const isChanged = useRef(false);
   useLayoutEffect(() => {
-    if (!rested || rested === first.current) return;
-    first.current = "";
-    onType(rested);
+    if (isChanged.current) onType(rested);
   }, [rested]);
 
   const options: Option[] = hasList
@@ -164,6 +168,7 @@ function ValueStep({
           aria-label={t("filter.operator")}
           value={operator?.name}
           onChange={(event) => {
+            isChanged.current = true;
             const before = operator?.form;
             name.value = event.currentTarget.value as Condition["operator"]["name"];
             const after = operators.find((each) => each.name === name.value)?.form;
@@ -194,7 +199,10 @@ function ValueStep({
           aria-label={t("filter.value")}
           placeholder={t("filter.value")}
           value={value.value}
-          onInput={(event) => (value.value = event.currentTarget.value)}
+          onInput={(event) => {
+            isChanged.current = true;
+            value.value = event.currentTarget.value;
+          }}
           onKeyDown={hasList ? listbox.onKeyDown : undefined}
         />
       )}
