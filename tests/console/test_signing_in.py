@@ -34,7 +34,7 @@ def test_link_signs_in_once_and_leaves_no_token(person: Person) -> None:
     assert person.account.ok("ListSessions")["total"] == 0
     page.goto("about:blank")
     page.goto(f"{person.url}/signin#{token}")
-    expect(page.get_by_role("alert")).to_contain_text("was used")
+    expect(page.get_by_role("alert")).to_contain_text("A link works once")
 
 
 def test_pasted_key_is_exchanged_for_a_session(person: Person) -> None:
