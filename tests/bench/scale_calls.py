@@ -15,9 +15,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, closing
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from rosterd.http_gateway.channel.in_process import InProcessChannel
 from rosterd.server.app import App
 from rosterd.server.config import Settings
@@ -39,11 +36,11 @@ from rosterd.server.storage.sqlite import file
 from rosterd.server.values.clock import system_clock
 from rosterd.server.values.database_url import PostgresUrl, parse_database_url
 
-from .. import reaper
 from ..fronts import METHODS, to_message
 from .scale_deliveries import inserts as webhooks_and_deliveries
+from .scale_deliveries import print_medians
 from .scale_fill import ACCOUNT, POSTGRES, SQLITE, Fragments
-from .scale_filters import CONNECTIONS, PRO, filled
+from .scale_filters import CONNECTIONS, PRO, main
 
 REPETITIONS = 20
 SEGMENTS, SESSIONS, ROWS, OF_PERSON = 500, 10_000, 100_000, 1_000
@@ -78,8 +75,6 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
         "GetDailyStatistics",
         {**_YEAR, "timeZone": "America/New_York"},
     ),
-    "values of plan": ("SuggestCustomFieldValues", {"id": "plan"}),
-    "values of code by a prefix": ("SuggestCustomFieldValues", {"id": "code", "prefix": "a1b2"}),
 }
 
 
@@ -167,11 +162,7 @@ async def _service(url: str) -> AsyncIterator[Call]:
 async def _medians(url: str) -> dict[str, float]:
     found = {}
     async with _service(url) as call:
-        fields = (await call("ListCustomFields", {"limit": 100})).custom_fields
-        ids = {field.key: field.id for field in fields}
-        for name, (rpc, parameters) in CALLS.items():
-            id_ = parameters.get("id")
-            request = parameters | ({"id": ids[id_]} if id_ in ids else {})
+        for name, (rpc, request) in CALLS.items():
             times = []
             for _ in range(REPETITIONS + 1):
                 started = time.perf_counter()
@@ -186,18 +177,8 @@ def measure(urls: Mapping[str, str]) -> None:
     """Prints the medians in milliseconds by database. Fills the account further before."""
     for url in urls.values():
         fill(url)
-    columns = [asyncio.run(_medians(url)) for url in urls.values()]
-    table = Table("ms for a call", *urls, box=None)
-    for name in CALLS:
-        table.add_row(name, *(f"{column[name]:.1f}" for column in columns))
-    Console(highlight=False, width=130).print(table)
-
-
-def main() -> None:
-    reaper.start()
-    with filled() as urls:
-        measure(urls)
+    print_medians("ms for a call", {name: asyncio.run(_medians(url)) for name, url in urls.items()})
 
 
 if __name__ == "__main__":
-    main()
+    main(measure)

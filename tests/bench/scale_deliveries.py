@@ -125,10 +125,14 @@ async def _medians(url: str) -> dict[str, float]:
 
 def measure(urls: Mapping[str, str]) -> None:
     """Prints the medians in milliseconds, by database and number of deliveries."""
-    columns = [asyncio.run(_medians(url)) for url in urls.values()]
-    table = Table("ms for page 1", *urls, box=None)
-    for name in WORK:
-        table.add_row(name, *(f"{column[name]:.1f}" for column in columns))
+    print_medians("ms for page 1", {name: asyncio.run(_medians(url)) for name, url in urls.items()})
+
+
+def print_medians(title: str, columns: Mapping[str, Mapping[str, float]]) -> None:
+    """Prints a table, whose rows are those of each column."""
+    table = Table(title, *columns, box=None)
+    for name in next(iter(columns.values())):
+        table.add_row(name, *(f"{column[name]:.1f}" for column in columns.values()))
     Console(highlight=False, width=130).print(table)
 
 

@@ -10,7 +10,7 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -276,11 +276,12 @@ def filled() -> Iterator[dict[str, str]]:
         yield urls
 
 
-def main() -> None:
+def main(measure: Callable[[Mapping[str, str]], None]) -> None:
+    """Measures the account that only this program fills, by the URLs of its databases."""
     reaper.start()
     with filled() as urls:
         measure(urls)
 
 
 if __name__ == "__main__":
-    main()
+    main(measure)
