@@ -11,7 +11,7 @@ import pytest
 from rosterd.server.storage.statements import Statement
 
 from ..storage.helpers import OURS
-from ..storage.test_bound_statements import STATEMENTS, UNBOUND_OF_RESOURCES, numbered
+from ..storage.test_bound_statements import UNBOUND_OF_RESOURCES, every_statement, numbered
 from .cluster import Cluster
 
 # A value of each type of a parameter.
@@ -80,12 +80,13 @@ def task_counts(node: Any) -> Iterator[int]:
 def test_every_statement_is_one_task_except_searches_of_all_accounts(
     connection: psycopg.Connection[Any],
 ) -> None:
-    plans = {name: plan(statement, connection) for name, statement in STATEMENTS.items()}
+    statements = every_statement()
+    plans = {name: plan(statement, connection) for name, statement in statements.items()}
 
     # Rows from JSON are computed on the coordinator and sent to the shard of their account.
     inserts = {name for name, (top,) in plans.items() if provider(top) == "Citus INSERT ... SELECT"}
     assert {
-        name for name in inserts if "jsonb_array_elements" not in numbered(STATEMENTS[name])[0]
+        name for name in inserts if "jsonb_array_elements" not in numbered(statements[name])[0]
     } == set()
     others = {name: list(task_counts(top)) for name, top in plans.items() if name not in inserts}
     assert {

@@ -39,7 +39,7 @@ from .helpers import (
     page,
     tree_of,
 )
-from .test_bound_statements import STATEMENTS, numbered
+from .test_bound_statements import every_statement, numbered
 from .test_plans import (
     BY_REVISION,
     FILTERS,
@@ -403,7 +403,7 @@ def test_statements_with_one_plan_search_their_tables_by_account(
 ) -> None:
     url = postgres.new_database()
     bring_up_to_date(url)
-    statements = {name: it for name, it in STATEMENTS.items() if it.has_one_plan}
+    statements = {name: it for name, it in every_statement().items() if it.has_one_plan}
     scans = {}
 
     with closing(connect(url)) as empty:
