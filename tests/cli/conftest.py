@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def account_id(url: str) -> str:
+def account_id(url: str, empty_file: Path) -> str:
     """The ID of an unverified account."""
+    shutil.copy(empty_file, url.removeprefix("sqlite:///"))
     with unit_of_work(url) as tx:
         return store.create_account("ada@bücher.de", tx, verified=False).id

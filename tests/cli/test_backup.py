@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import stat
 from contextlib import closing
@@ -27,9 +28,10 @@ TIMEOUT = 60.0
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path: Path, empty_file: Path) -> Path:
     """A database with an account and a key file."""
-    path = tmp_path / "roster.db"
+    path = Path(shutil.copy(empty_file, tmp_path))
+    (tmp_path / "roster.db.lock").touch()
     key = make_key()
     path.with_name("roster.db.key").write_text(key)
     add(path, "first@example.com")

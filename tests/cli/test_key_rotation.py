@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -105,8 +106,8 @@ class Database:
 
 
 @pytest.fixture(params=["file", "setting", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
-    key, url = make_key(), f"sqlite:///{tmp_path / 'roster.db'}"
+def database(request: pytest.FixtureRequest, tmp_path: Path, empty_file: Path) -> Database:
+    key, url = make_key(), f"sqlite:///{shutil.copy(empty_file, tmp_path)}"
     if request.param == "file":
         (tmp_path / "roster.db.key").write_text(key)
     elif request.param == "postgres":

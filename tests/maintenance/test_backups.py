@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,6 @@ from rosterd.server.serving.console import ExitCode
 from rosterd.server.storage.backups import verify
 from rosterd.server.storage.backups.create import back_up
 from rosterd.server.storage.database import StorageError
-from rosterd.server.storage.databases import unit_of_work
 
 from ..cli.commands import FREE, error_line, roster
 from ..components import wait_until
@@ -42,10 +42,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def schedule(tmp_path: Path, clock: Clock) -> BackupSchedule:
+def schedule(tmp_path: Path, clock: Clock, empty_file: Path) -> BackupSchedule:
     """Backups of a new database into an empty folder."""
-    with unit_of_work(f"sqlite:///{tmp_path}/roster.db"):
-        pass
+    shutil.copy(empty_file, tmp_path)
     (tmp_path / "backups").mkdir()
     return BackupSchedule(tmp_path / "roster.db", tmp_path / "backups", clock)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 import pytest
 from playhouse.postgres_ext import Psycopg3Database
 
-from rosterd.server.storage.databases import bring_up_to_date, unit_of_work
+from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.postgres.connection import connect
 from rosterd.server.storage.postgres.transaction import WriteTransaction, undo
 from rosterd.server.storage.transaction import Transaction
@@ -52,12 +51,9 @@ def tx(request: pytest.FixtureRequest) -> Iterator[Transaction]:
 
 
 @pytest.fixture(params=STORES)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def url(request: pytest.FixtureRequest) -> str:
     """The URL of an empty database."""
     if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path}/roster.db"
-    else:
-        postgres: Postgres = request.getfixturevalue("postgres")
-        url = postgres.new_database()
-    bring_up_to_date(url)
-    return url
+        return f"sqlite:///{request.getfixturevalue('new_file')}"
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return postgres.new_roster()

@@ -27,8 +27,9 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "roster.db"
+def path(tmp_path: Path, empty_file: Path) -> Path:
+    path = Path(shutil.copy(empty_file, tmp_path))
+    (tmp_path / "roster.db.lock").touch()
     add(path, "first@example.com")
     return path
 

@@ -10,15 +10,10 @@ from rosterd.server.features.tags import store as tags
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.databases import bring_up_to_date, reading
 
-from ..postgres import Postgres
 from .helpers import OURS
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_reading_transaction_cannot_write(kind: str, tmp_path: Path, postgres: Postgres) -> None:
-    url = f"sqlite:///{tmp_path}/roster.db" if kind == "sqlite" else postgres.new_database()
-    bring_up_to_date(url)
-
+def test_reading_transaction_cannot_write(url: str) -> None:
     with pytest.raises(StorageError, match=r"readonly|read-only"), reading(url) as tx:
         tags.create(OURS, "vip", "", tx)
 

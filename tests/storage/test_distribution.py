@@ -11,7 +11,7 @@ from playhouse.postgres_ext import Psycopg3Database
 from rosterd.server.serving.console import ExitCode
 from rosterd.server.storage.citus.distribution import REFERENCE_TABLES
 from rosterd.server.storage.database import StorageError
-from rosterd.server.storage.databases import bring_up_to_date, distributed
+from rosterd.server.storage.databases import distributed
 from rosterd.server.storage.migrate import HISTORY, OWN_TABLES
 from rosterd.server.storage.postgres.connection import connect
 
@@ -50,8 +50,7 @@ REFUSED = {
 @pytest.fixture(scope="module")
 def migrated(postgres: Postgres) -> Iterator[Psycopg3Database]:
     """A connection to a database with the current schema, for reading."""
-    url = postgres.new_database()
-    bring_up_to_date(url)
+    url = postgres.new_roster()
     with closing(connect(url)) as database:
         yield database
 

@@ -19,7 +19,7 @@ from rosterd.server.features.subscribers.query import plan, store_orders
 from rosterd.server.features.subscribers.query.plan import Order, PagePosition
 from rosterd.server.features.tags import store as tags
 from rosterd.server.rpc.paging import Page
-from rosterd.server.storage.databases import bring_up_to_date, unit_of_work
+from rosterd.server.storage.databases import unit_of_work
 from rosterd.server.storage.postgres.connection import connect
 from rosterd.server.storage.postgres.transaction import DIALECT, begin_reading, undo
 from rosterd.server.storage.statements import Statement
@@ -116,8 +116,7 @@ def nodes_of(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 @pytest.fixture(scope="module")
 def database(postgres: Postgres) -> Iterator[Psycopg3Database]:
     """An analyzed database with the subscribers of many accounts."""
-    url = postgres.new_database()
-    bring_up_to_date(url)
+    url = postgres.new_roster()
     with unit_of_work(url) as tx, small_buckets():
         field(OURS, tx)
         SUBSCRIBERS.create_many(OURS, many_subscribers(), tx)
@@ -401,8 +400,7 @@ def test_spellings_of_a_gmail_address_are_found_by_their_index(tx: RecordingTran
 def test_statements_with_one_plan_search_their_tables_by_account(
     database: Psycopg3Database, postgres: Postgres
 ) -> None:
-    url = postgres.new_database()
-    bring_up_to_date(url)
+    url = postgres.new_roster()
     statements = {name: it for name, it in every_statement().items() if it.has_one_plan}
     scans = {}
 

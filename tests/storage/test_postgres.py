@@ -43,8 +43,7 @@ Scenario = Callable[[PostgresDatabase], Awaitable[None]]
 @pytest.fixture(scope="module")
 def url(postgres: Postgres) -> str:
     """A database with a short deadlock_timeout."""
-    url = postgres.new_database()
-    bring_up_to_date(url)
+    url = postgres.new_roster()
     postgres.run(f"ALTER DATABASE {conninfo_to_dict(url)['dbname']} SET deadlock_timeout = '20ms'")
     return url
 

@@ -15,7 +15,7 @@ from rosterd.server.features.tags import store as tags
 from rosterd.server.rpc.errors import TagAlreadyExists
 from rosterd.server.rpc.paging import Page
 from rosterd.server.storage.database import Database, Work
-from rosterd.server.storage.databases import bring_up_to_date, reading
+from rosterd.server.storage.databases import reading
 from rosterd.server.storage.shared_work import SharedWork
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
@@ -122,8 +122,7 @@ def test_failed_write_has_no_effect_and_others_of_its_transaction_do(url: str) -
 
 
 def test_write_that_ignores_the_error_of_a_statement_fails_alone(postgres: Postgres) -> None:
-    url = postgres.new_database()
-    bring_up_to_date(url)
+    url = postgres.new_roster()
 
     def ignore(tx: Transaction) -> None:
         with pytest.raises(Exception, match="no_such_function"):
@@ -138,8 +137,7 @@ def test_write_that_ignores_the_error_of_a_statement_fails_alone(postgres: Postg
 
 
 def test_rolled_back_transaction_repeats_all_of_its_writes_once(postgres: Postgres) -> None:
-    url = postgres.new_database()
-    bring_up_to_date(url)
+    url = postgres.new_roster()
     runs: list[str] = []
 
     def work(name: str, tx: Transaction) -> str:
@@ -159,8 +157,7 @@ def test_rolled_back_transaction_repeats_all_of_its_writes_once(postgres: Postgr
 
 
 def test_locks_of_a_failed_write_are_taken_again(postgres: Postgres) -> None:
-    url, other = postgres.new_database(), "7" * 26
-    bring_up_to_date(url)
+    url, other = postgres.new_roster(), "7" * 26
 
     def locks(tx: Transaction) -> int:
         tags.create(other, "x", "", tx)

@@ -125,7 +125,8 @@ class StatisticsAgainstCount(RuleBasedStateMachine):
         self.tx._database.execute_sql("ROLLBACK TO SAVEPOINT example")
 
 
-def test_statistics_equal_a_count_after_random_changes(tx: Transaction) -> None:
+@pytest.mark.parametrize("examples", [2, pytest.param(20, marks=pytest.mark.verify)])
+def test_statistics_equal_a_count_after_random_changes(tx: Transaction, examples: int) -> None:
     class Machine(StatisticsAgainstCount):
         pass
 
@@ -134,7 +135,10 @@ def test_statistics_equal_a_count_after_random_changes(tx: Transaction) -> None:
     run_machine(
         Machine,
         settings=settings(
-            max_examples=20, stateful_step_count=40, deadline=None, suppress_health_check=checks
+            max_examples=examples,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=checks,
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,10 @@ def databases(tmp_path: Path, new_rosters: Postgres | Cluster) -> Databases:
 
 
 @pytest.fixture
-def source(databases: Databases) -> str:
+def source(databases: Databases, empty_file: Path) -> str:
     """A file with rows in every table."""
     url = databases.new("sqlite")
+    shutil.copy(empty_file, url.removeprefix("sqlite:///"))
     with unit_of_work(url) as tx:
         create_everything(tx)
     return url

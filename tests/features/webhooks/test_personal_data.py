@@ -16,7 +16,6 @@ from rosterd.server.features.webhooks import personal_data
 from rosterd.server.features.webhooks.personal_data import PersonalData
 from rosterd.server.rpc.idempotency.idempotent_database import IdempotentDatabase
 from rosterd.server.storage.database import Database
-from rosterd.server.storage.databases import bring_up_to_date
 from rosterd.server.storage.transaction import Transaction
 
 from ...postgres import Postgres
@@ -29,13 +28,12 @@ LEFT = "SELECT COUNT(*) FROM event WHERE envelope LIKE '%%ada@example.com%%'"
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_person_with_many_events_is_erased_in_transactions_of_limited_size(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    kind: str, new_file: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = f"sqlite:///{tmp_path}/roster.db"
+    url = f"sqlite:///{new_file}"
     if kind == "postgres":
         postgres: Postgres = request.getfixturevalue("postgres")
-        url = postgres.new_database()
-    bring_up_to_date(url)
+        url = postgres.new_roster()
     monkeypatch.setattr(personal_data, "MAX_CHANGED_EVENTS", AT_ONCE)
     left: list[int] = []
 
