@@ -22,11 +22,9 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import NoReturn
 
 # Maximum size of a request in bytes, including its environment.
 MAX_REQUEST = 1 << 18
@@ -187,19 +185,21 @@ def _become(request: bytes, stdout: int, stderr: int) -> tuple[list[str], str]:
     return ["-c" if code else "roster", *arguments], code
 
 
-def _end(code: int) -> NoReturn:
-    """Ends the process as an interpreter does, but frees no objects.
+def _end(codes: list[int]) -> None:
+    """Ends the process with an exit code, if it has one, without freeing its objects.
 
     That would take longer than most commands, because it copies all pages that the processes share.
     """
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    if codes:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(codes[0])
 
 
 if __name__ == "__main__":
+    CODES: list[int] = []
+    # The first handler runs last.
+    atexit.register(_end, CODES)
     for name in PRELOADED:
         importlib.import_module(name)
     for command in pkgutil.iter_modules(sys.modules["rosterd.server.cli"].__path__):
@@ -212,8 +212,8 @@ if __name__ == "__main__":
             exec(CODE, {"__name__": "__main__"})
         else:
             runpy.run_module("server", run_name="__main__", alter_sys=True)
+        CODES.append(0)
     except SystemExit as end:
         if isinstance(end.code, int):
-            _end(end.code)
+            CODES.append(end.code)
         raise
-    _end(0)
