@@ -29,14 +29,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _in_make_test(item: pytest.Function, case: int) -> list[str]:
-    """Returns the fronts of a test or case: one, or one for each database."""
+    """Returns the fronts of a test or case: one, or one for each database of a single case."""
     fronts = next(
         (list(mark.args[1]) for mark in item.iter_markers("parametrize") if mark.args[0] == FRONT),
         list(FRONTS),
     )
     # Another one for each test and case, so that every front runs a part of each table.
     number = crc32(item.originalname.encode()) + case
-    if item.get_closest_marker("each_database") is None:
+    one = item.get_closest_marker("one_database") is not None
+    if one or item.get_closest_marker("each_database") is None:
         return [fronts[number % len(fronts)]]
     on_sqlite = [front for front in fronts if front != ON_POSTGRES]
-    return [on_sqlite[number % len(on_sqlite)], ON_POSTGRES]
+    selected = [on_sqlite[number // 2 % len(on_sqlite)], ON_POSTGRES]
+    # Each case of a table on one of the two.
+    return selected if len(item.callspec.params) == 1 else [selected[number % 2]]

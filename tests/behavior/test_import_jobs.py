@@ -164,6 +164,7 @@ def test_dry_run_shows_the_first_different_unknown_cells_of_all_steps(account: A
     assert "dateFormat" in dates["hint"]
 
 
+@pytest.mark.one_database
 def test_canceled_dry_run_leaves_no_results(account: Account) -> None:
     rows = "".join(f"p{number}@example.com\n" for number in range(20_000))
     job = upload(account, f"email\n{rows}".encode())
@@ -302,6 +303,7 @@ def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -
     assert "eve@" not in json.dumps([job, listed]).lower()
 
 
+@pytest.mark.one_database
 def test_running_import_skips_a_person_who_is_erased(account: Account) -> None:
     """Also a row that was read ahead, and rows that failed before."""
     invalid = '"eve@example.com, of the first row",'

@@ -43,6 +43,7 @@ RETURNED_IN = {
     "SIGN_IN_LINK_LIMIT_REACHED": "behavior/test_sessions.py",
     "STREAM_LIMIT_REACHED": "behavior/test_webhook_tail.py",
     "TEST_DELIVERY_LIMIT_REACHED": "behavior/test_webhooks.py",
+    "TOO_MANY_INVALID_LINKS": "faults/test_links.py",
     "UNAVAILABLE": "faults/test_killed_processes.py",
     "UNDO_EXPIRED": "behavior/test_undo.py",
 }
@@ -58,19 +59,9 @@ def sign_up(account: Account) -> Response:
     return account.with_key(account.new_key("signup")).call("SignUp", email="ada@example.com")
 
 
-def open_invalid_link(account: Account) -> Response:
-    if not isinstance(account.front, HttpFront):
-        return account.front.call("GetConfirmPage", None, {"token": "x"})
-    status, _, page = account.front.exchange("GET", "/c/x")
-    assert b"<html" in page
-    # A page does not contain the code.
-    return Response(status, {"error": {"code": "TooManyInvalidLinks"}})
-
-
 # Of the limits of a service for an account or address, in this order.
 LIMITED = {
     "TOO_MANY_SIGNUPS": sign_up,
-    "TOO_MANY_INVALID_LINKS": open_invalid_link,
     "RATE_LIMITED": lambda account: account.call("ListTags"),
     "TOO_MANY_INVALID_KEYS": call_with_unknown_key,
 }

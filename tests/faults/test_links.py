@@ -66,7 +66,7 @@ def test_invalid_links_are_throttled_per_client_address(account: Account) -> Non
 
     assert statuses.keys() == {404, 429}
     assert b"<h1>This link does not work</h1>" in pages[404]
-    assert b"<h1>Too many attempts</h1>" in pages[429]
+    assert b"<h1>Too many attempts</h1>" in pages[429]  # of TOO_MANY_INVALID_LINKS
     # Some tokens were added in the meantime.
     assert INVALID_LINKS.calls <= statuses[404] < INVALID_LINKS.calls + 100
     # Mailbox providers unsubscribe many people from one address.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web
@@ -80,7 +81,7 @@ class Client:
 
     async def response(self, *, has_body: bool = True) -> ReceivedResponse:
         status, headers = await self.head()
-        if not has_body:
+        if not has_body or status == HTTPStatus.NOT_MODIFIED:
             return ReceivedResponse(status, headers, b"", is_whole=True)
         if "content-length" in headers:
             body = await self.reader.readexactly(int(headers["content-length"]))

@@ -97,7 +97,7 @@ async def test_many_slow_readers_have_few_parts_in_memory(url: str) -> None:
         while size < len(data):
             part = data[size : size + PART_BYTES]
             size = await files.append(OURS, file_id, size, part)
-        starts = [number * 150_001 for number in range(2 * MAX_OPEN_PARTS)]
+        starts = [number * 210_001 for number in range(MAX_OPEN_PARTS + 2)]
         readers = [files.read_in_pieces(OURS, file_id, start, size - 1) for start in starts]
         received = [b""] * len(readers)
         while any([await _next(readers, received, number) for number in range(len(readers))]):
