@@ -222,7 +222,9 @@ def test_invalid_checkpoint_is_reported_once(http_account: Account, tmp_path: Pa
     assert (done.returncode, done.stderr.count("is not valid. Starting over.")) == (0, 1)
 
 
-@pytest.mark.parametrize("when", ["PUT", "GET"], ids=["upload", "inspection"])
+@pytest.mark.parametrize(
+    "when", ["PUT", pytest.param("GET", marks=pytest.mark.verify)], ids=["upload", "inspection"]
+)
 def test_interrupted_import_is_continued_by_the_same_command(
     http_account: Account, tmp_path: Path, when: str
 ) -> None:

@@ -183,6 +183,11 @@ def test_rotation_that_begins_again_replaces_the_new_key(database: Database) -> 
     assert database.secret_keys() == 2
 
 
+@pytest.mark.parametrize(
+    "database",
+    ["file", "setting", pytest.param("postgres", marks=pytest.mark.verify)],
+    indirect=True,
+)
 def test_new_link_key_is_used_when_the_rotation_is_finished(database: Database) -> None:
     def numbers() -> tuple[int, int]:
         """Returns the number of keys of links, and that of the key for new links."""

@@ -130,7 +130,7 @@ def test_target_of_a_symbolic_link_is_replaced(
     assert sorted(os.listdir(tmp_path)) == ["l", "people.ndjson", "real.csv"]
 
 
-@pytest.mark.parametrize("name", ["-", "/dev/fd/1"])
+@pytest.mark.parametrize("name", ["-", pytest.param("/dev/fd/1", marks=pytest.mark.verify)])
 def test_failures_on_standard_output_are_not_mixed_with_messages(
     http_account: Account, tmp_path: Path, name: str
 ) -> None:

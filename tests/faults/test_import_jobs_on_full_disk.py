@@ -93,6 +93,7 @@ def until(account: Account, job: dict[str, Any], *states: str) -> dict[str, Any]
     return found
 
 
+@pytest.mark.verify
 def test_import_continues_when_a_full_disk_has_space_again(tmp_path: Path) -> None:
     content = file(ROWS)
     with on_small_disk(tmp_path) as (account, disk):
@@ -131,6 +132,7 @@ def test_import_continues_when_a_full_disk_has_space_again(tmp_path: Path) -> No
     assert os.listdir(tmp_path / "disk") == []
 
 
+@pytest.mark.verify
 def test_command_continues_when_a_full_disk_has_space_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

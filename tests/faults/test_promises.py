@@ -9,7 +9,7 @@ from .promises.table import PROMISES
 
 # Repetitions in `make test`, and in `make verify`. Others need an idle machine, or have tests of
 # their own.
-REPETITIONS = {"P1 kill -9": 2, "P2 power cuts": 4, "P2 failing disk": 2, "P11 exports": 2}
+REPETITIONS = {"P1 kill -9": 2, "P2 power cuts": 4, "P2 failing disk": 2}
 MORE_REPETITIONS = {
     "P2 checkpoints": 2,
     "P3 deliveries": 2,
@@ -19,6 +19,7 @@ MORE_REPETITIONS = {
     "P11 on PostgreSQL": 4,
     "P11 imports": 4,
     "P11 imports on PostgreSQL": 2,
+    "P11 exports": 2,
     "P11 exports on PostgreSQL": 4,
     "P13 versions": 3,
 }

@@ -133,9 +133,9 @@ def is_ended_by_sigint(service: Service) -> bool:
 @pytest.mark.parametrize(
     "repeat",
     [
-        [signal.SIGTERM, signal.SIGTERM],
+        pytest.param([signal.SIGTERM, signal.SIGTERM], marks=pytest.mark.verify),
         [signal.SIGINT, signal.SIGINT, signal.SIGTERM],
-        [signal.SIGTERM, signal.SIGHUP],
+        pytest.param([signal.SIGTERM, signal.SIGHUP], marks=pytest.mark.verify),
     ],
     ids=["timeout", "make", "service manager"],
 )

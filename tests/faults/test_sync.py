@@ -170,6 +170,7 @@ def test_client_that_follows_changes_misses_none(tmp_path: Path, kills: int) -> 
     run(tmp_path, f"sqlite:///{tmp_path}/roster.db", kills)
 
 
+@pytest.mark.verify
 @each_number
 def test_client_that_follows_changes_on_postgres_misses_none(
     postgres: Postgres, tmp_path: Path, kills: int

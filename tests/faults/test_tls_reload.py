@@ -129,6 +129,7 @@ def metrics_of(component: Component) -> str:
     return line.split("//")[1].split("/")[0]
 
 
+@pytest.mark.verify
 def test_new_handshakes_use_the_new_certificate_and_open_connections_continue(
     files: Files, tmp_path: Path
 ) -> None:
@@ -189,6 +190,7 @@ def test_certificate_that_expires_soon_is_logged_and_its_end_is_a_metric(
     assert "the certificate in ROSTER_GRPC_TLS_CERTIFICATE expires at" in service.log.read_text()
 
 
+@pytest.mark.verify
 def test_client_authorities_are_reloaded(files: Files, tmp_path: Path) -> None:
     ca = tmp_path / "ca.pem"
     ca.write_bytes(Authority().certificate)

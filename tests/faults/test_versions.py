@@ -42,7 +42,11 @@ def wait_for(component: Component, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("command", "workers", "text"),
-    [("serve", "1", "roster accounts list"), ("serve", "2", "accounts list"), ("worker", "1", "")],
+    [
+        ("serve", "1", "roster accounts list"),
+        pytest.param("serve", "2", "accounts list", marks=pytest.mark.verify),
+        pytest.param("worker", "1", "", marks=pytest.mark.verify),
+    ],
     ids=["one process", "two processes", "background worker"],
 )
 def test_process_below_the_minimum_version_ends_and_is_not_started_again(

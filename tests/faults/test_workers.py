@@ -141,6 +141,7 @@ def test_connections_to_both_ports_are_distributed_among_all_workers(
             assert [worker for worker in after if after[worker] <= before[worker]] == []
 
 
+@pytest.mark.verify
 def test_killed_worker_is_replaced_and_fails_only_its_requests_in_progress(
     workers_service: Service,
 ) -> None:

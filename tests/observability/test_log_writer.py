@@ -32,7 +32,7 @@ def pipe() -> Iterator[tuple[int, int]]:
     os.close(writer)
 
 
-@pytest.mark.parametrize("reads_at_stop", [True, False])
+@pytest.mark.parametrize("reads_at_stop", [True, pytest.param(False, marks=pytest.mark.verify)])
 def test_service_with_a_stalled_log_serves_and_stops(tmp_path: Path, reads_at_stop: bool) -> None:
     log = tmp_path / "service.log"
     os.mkfifo(log)

@@ -66,7 +66,7 @@ main()
     [
         ("serve", "1"),
         pytest.param("serve", "2", marks=pytest.mark.verify),
-        ("worker", ""),
+        pytest.param("worker", "", marks=pytest.mark.verify),
     ],
 )
 def test_default_port_that_is_in_use_is_a_warning_and_metrics_are_not_served(

@@ -32,7 +32,9 @@ def notified(folder: Path, address: str, **settings: str) -> tuple[list[bytes], 
     return received, lines
 
 
-@pytest.mark.parametrize("name", ["{}/notify", "@{}"], ids=["path", "abstract"])
+@pytest.mark.parametrize(
+    "name", ["{}/notify", pytest.param("@{}", marks=pytest.mark.verify)], ids=["path", "abstract"]
+)
 def test_service_manager_and_log_receive_when_a_process_is_ready_and_stops(
     tmp_path: Path, name: str
 ) -> None:

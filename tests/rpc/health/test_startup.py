@@ -115,6 +115,7 @@ def test_connections_opened_during_the_migration_are_served_after_it(
         assert "Traceback" not in service.component.log.read_text()
 
 
+@pytest.mark.verify
 def test_gateway_is_not_ready_until_its_server_has_migrated(
     postgres: Postgres, tmp_path: Path
 ) -> None:
@@ -146,6 +147,7 @@ def assert_not_migrated(database: LockedDatabase) -> None:
         assert session.execute(query).fetchall() == []
 
 
+@pytest.mark.verify
 def test_sigterm_during_the_start_exits_with_0_and_migrates_nothing(
     locked: tuple[LockedDatabase, str], tmp_path: Path
 ) -> None:
