@@ -19,6 +19,7 @@ from .fields import json_path, path_field
 from .header_fields import IF_MATCH, read_headers
 from .routes import Match
 
+CONTENT_RANGE = "Content-Range"
 _read_no_keys = reader(Empty.DESCRIPTOR)
 
 
@@ -60,6 +61,10 @@ async def message_of(match: Match, query: str, request: Request, form: str | Non
         binding.query.read(query, message)
     if binding.request_headers or IF_MATCH in request.headers:
         read_headers(binding.request_headers, request.headers, message)
+        if request.method == "HEAD":
+            # A range is defined for GET only (RFC 9110).
+            for name in (each.name for each in binding.request_headers if each.header == "Range"):
+                message.ClearField(name)
     if binding.update_mask is not None:
         binding.update_mask.fill(message, body_keys)
     if binding.request_records is None and not message.IsInitialized():
@@ -77,6 +82,9 @@ async def _read_http_body(target: Any, request: Request, *, is_page: bool) -> No
     if not (content_type.isascii() and content_type.isprintable()):
         raise single_violation("INVALID_CHARACTER", "must be printable ASCII", "Content-Type")
     target.content_type = content_type
+    if CONTENT_RANGE in request.headers:
+        # The client expects that the content replaces these bytes (RFC 9110).
+        raise single_violation("UNKNOWN_FIELD", "is not supported by this operation", CONTENT_RANGE)
 
 
 async def _check_no_content(request: Request) -> None:

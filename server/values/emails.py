@@ -15,7 +15,7 @@ from typing import NamedTuple
 import email_validator
 import orjson
 
-from .texts import with_texts
+from .texts import INVISIBLE, with_texts
 
 # Accepts .test, .example, .local and .invalid: people try a service with such addresses.
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
@@ -37,6 +37,9 @@ _A_LABEL = "xn--"
 # An address in other text, such as a filter, in which backslashes can precede characters. The
 # asterisk follows a prefix.
 _IN_TEXT = re.compile(r'(?<![^\s"(),:;<>@])([^\s"(),:;<>@]++@[^\s"(),:;<>@*]++)(\*?)')
+# What programs and files add to an address, and is no part of it.
+_IGNORED = re.compile(rf"[\\{INVISIBLE}]")
+_QUOTES = "'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
 # A value of a filter, and the values that it compares with addresses.
 _QUOTED = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'"""
 _VALUE = re.compile(rf"""{_QUOTED}|(?!(?:AND|OR|NOT)\b)[^\s()"'-][^\s()"']*""")
@@ -197,4 +200,5 @@ def _candidates(text: str) -> Iterator[tuple[str, str]]:
     The text up to an equals sign can be a part of the address, or the name of a field.
     """
     for start in sorted({0, text.find("=") + 1, text.rfind("=") + 1}):
-        yield text[:start], text[start:].replace("\\", "").strip("'").rstrip(".'")
+        candidate = _IGNORED.sub("", text[start:])
+        yield text[:start], candidate.strip(_QUOTES).rstrip(f".{_QUOTES}")

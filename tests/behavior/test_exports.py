@@ -249,7 +249,7 @@ def test_head_of_a_file_has_the_headers_and_no_body(account: Account) -> None:
     create_people(account)
     export = run(account)
     _, expected, body = download(account, export["id"])
-    status, headers, nothing = download(account, export["id"], verb="HEAD")
+    status, headers, nothing = download(account, export["id"], verb="HEAD", Range="bytes=0-3")
     assert (status, nothing) == (200, b"")
     varying = ("date", "x-request-id")
     assert {k: v for k, v in headers.items() if k not in varying} == {

@@ -181,13 +181,6 @@ OF_STATES = (
 )
 
 
-# These state an opt-out also in a custom field of the account.
-CLEAR = (
-    *("hard bounce", "complained", "Spam complaint", "Unsubscribed", "opted-out"),
-    *("\u200bDésabonnée!", "(wypisana)", "!!Unsubscribed!", "Opted out?"),
-)
-
-
 @pytest.mark.parametrize("has_fields", [False, True])
 def test_word_in_a_column_of_states_counts_if_it_can_only_be_an_opt_out(
     account: Account, has_fields: bool
@@ -208,10 +201,7 @@ def test_word_in_a_column_of_states_counts_if_it_can_only_be_an_opt_out(
     send_rows(account, as_json, unknownColumns="IGNORE")
 
     of_json = [by_address(account, f"json{n}@b.io")["status"] for n in range(len(OF_STATES))]
-    expected = [
-        status if status and (word in CLEAR or not has_fields) else "UNCONFIRMED"
-        for _, word, status in OF_STATES
-    ]
+    expected = [status or "UNCONFIRMED" for _, _, status in OF_STATES]
     assert [stored[f"{n}@b.io"] for n in range(len(OF_STATES))] == expected
     assert of_json == expected
 
@@ -378,8 +368,9 @@ def test_opt_out_in_a_column_without_a_name_for_it_counts(account: Account, acti
         ],
         unknownColumns=action,
     )
-    # The column is a custom field if one was created. Then only clear words count.
+    # The same words count once the column is a custom field of the account.
     send_table(account, "email,State\nj@b.io,unsubscribed,\n", unknownColumns=action)
+    send_table(account, "email,State\no@b.io,Deleted\n", unknownColumns=action)
     send_table(account, "email,Type,City\nn@b.io,Deleted,Bonn,x\n", unknownColumns=action)
 
     assert streamed.summary is not None
@@ -395,8 +386,8 @@ def test_opt_out_in_a_column_without_a_name_for_it_counts(account: Account, acti
     assert stored.items() >= {"a": "UNSUBSCRIBED", "b": "BOUNCED", "g": "UNSUBSCRIBED"}.items()
     assert stored.items() >= {"i": "UNSUBSCRIBED", "j": "UNSUBSCRIBED"}.items()
     assert {name: status for name, status in stored.items() if name in "cdeh"} == mailable
-    assert [stored[name] for name in "klmn"] == [
-        *("UNSUBSCRIBED", "BOUNCED", "UNCONFIRMED", "UNSUBSCRIBED")
+    assert [stored[name] for name in "klmno"] == [
+        *("UNSUBSCRIBED", "BOUNCED", "UNCONFIRMED", "UNSUBSCRIBED", "UNSUBSCRIBED")
     ]
     assert stored.get("f") != "UNCONFIRMED"
 

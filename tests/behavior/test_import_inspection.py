@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import create_field, emails
+from .helpers import create_field, emails, over_http
 from .import_jobs import CREATE, FILE, create, run, send_part, settled, upload
 
 pytestmark = pytest.mark.each_database
@@ -62,6 +62,16 @@ def test_parts_must_follow_each_other(account: Account) -> None:
     assert account.ok("GetImport", id=job["id"])["import"]["received"] == 20
     assert send_part(account, job, FILE[20:], 20).status == 200
     assert settled(account, job)["state"] == "READY"
+
+
+@over_http
+def test_range_of_a_part_in_a_header_is_rejected_instead_of_ignored(account: Account) -> None:
+    path = f"/api/imports/{create(account, FILE)['id']}/content"
+    headers = {"Content-Range": f"bytes 20-39/{len(FILE)}"}
+
+    response = account.front.send("PUT", path, account.key, body=FILE[20:40], headers=headers)  # type: ignore[attr-defined]
+
+    assert (response.status, response.violations) == (400, [("Content-Range", "UNKNOWN_FIELD")])
 
 
 def test_same_part_can_be_sent_at_the_same_time(account: Account) -> None:

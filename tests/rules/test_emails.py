@@ -201,6 +201,7 @@ def test_every_spelling_of_an_address_has_its_text_key(labels: list[str]) -> Non
         "prefix": ('email = "ada@exa*"', 'email = "erased"'),
         "escaped": (r'email = "a\*b@example.com"', 'email = "erased"'),
         "sentence": ("To <mailto:ada@example.com>.", "To <mailto:erased>."),
+        "invisible characters": ("\u200b\u201cad\u00ada@example.com\u200b\u201d", "erased"),
         "IDNA": ("email = jo@XN--BCHER-KVA.example", "email = erased"),
         "equals sign": ("a=b@example.com", "erased"),
         "longer name": ("bigada@example.com", None),

@@ -198,12 +198,6 @@ class Columns:
             and not is_other_channel(name)
             and not cells[index].lower().startswith(CUSTOM_FIELDS.lower())
         ]
-        # The positions of columns with a custom field that the import does not create.
-        self.with_own_field = {
-            index
-            for index, targets in known.items()
-            if index not in created and any(map(_is_custom, targets))
-        }
         self._read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
         consent = self._consent_faults(names, mapped, ignored | self._read_only)
         if self.preset and self.preset.email_is_first and not self._has_email():

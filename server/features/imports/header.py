@@ -110,10 +110,7 @@ class Header:
         self._opt_ins = [each.position for each in self._parsers if each.field == OPTED_IN]
         self._not_chosen = [] if self._is_own_export else self.columns.not_chosen
         self._of_states = {
-            index
-            for index in self._not_chosen
-            if index not in self.columns.with_own_field
-            and can_state_status(column_key(cells[index]))
+            index for index in self._not_chosen if can_state_status(column_key(cells[index]))
         }
         self._states_consent = bool(self._marks.columns) or any(
             each.field in _STATING for each in self._parsers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -94,11 +94,8 @@ def import_row(
     now: int,
     options: Options,
     unrecognized: UnrecognizedCells,
-    own_fields: Container[str] = (),
 ) -> Row:
     """Returns a row, with faults for an invalid status, time or consent.
-
-    `own_fields` are the column keys of the custom fields that the account had before the import.
 
     The gateway passes on words and dates in the formats of other services as faults, and of a
     member that is specified more than once a fault without text, then all values.
@@ -143,7 +140,7 @@ def import_row(
     opt_out = Status.UNSUBSCRIBED if "unsubscribedAt" in faults else None
     if row.status is None or not options.is_own_export:
         tags = () if _is_exported(message) else row.tags
-        found = _opt_out_in_values(tags, row.custom_fields, options, unrecognized, own_fields)
+        found = _opt_out_in_values(tags, row.custom_fields, options, unrecognized)
         opt_out = strictest(opt_out, found)
     if stated or opt_out is not None:
         row.consent_record = ConsentRecord(**stated)
@@ -168,7 +165,6 @@ def _opt_out_in_values(
     custom_fields: Mapping[str, Any] | None,
     options: Options,
     unrecognized: UnrecognizedCells,
-    own_fields: Container[str],
 ) -> Status | None:
     """Returns the strictest opt-out that a tag or a text in a custom field states.
 
@@ -183,7 +179,7 @@ def _opt_out_in_values(
         if not isinstance(value, str):
             continue
         key = column_key(name)
-        stated = status_in(value, of_state=can_state_status(key) and key not in own_fields)
+        stated = status_in(value, of_state=can_state_status(key))
         if stated is None:
             continue
         if not is_other_channel(key) and key not in map(column_key, options.columns.ignored):

@@ -79,9 +79,6 @@ class ImportPipeline:
                 row_filter = None if tree == EVERYONE else RowFilter(tree)
                 self._reader = RowReader(self._options, row_filter)
             lines = await self._without_header(request)
-            if is_first and self._reader.header is None:
-                fields = await self._database.read(partial(column_fields, account_id()))
-                self._reader.set_own_fields(fields)
             # In another thread, so that the event loop and the writer thread do not wait.
             batch = await asyncio.to_thread(self._reader.read, request, lines)
             if is_first and self._reader.header is None:

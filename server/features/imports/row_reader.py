@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from roster.v1 import subscribers_pb2 as pb
@@ -10,9 +10,7 @@ from roster.v1.http_pb2 import CsvLine
 
 from ...rpc.errors import invalid
 from ...values.clock import system_clock
-from ...values.texts import column_key
 from ...values.unrecognized import UnrecognizedCells
-from ..custom_fields.store import ColumnField
 from ..subscribers.rules import Row, Validated, validate_rows
 from .evidence import add_defaults
 from .header import Header
@@ -42,22 +40,8 @@ class RowReader:
         self.last_line = 0
         # Whether a row after that line was read.
         self._has_passed = False
-        # The column keys of the custom fields that the account had before the import.
-        self._own_fields: frozenset[str] = frozenset()
         # In JSON rows.
         self._unrecognized = UnrecognizedCells()
-
-    def set_own_fields(self, fields: Iterable[ColumnField], created: Container[str] = ()) -> None:
-        """Sets the custom fields of the account, those with a key in `created` are of the import.
-
-        Words such as `Deleted` in the others do not state the status of a person.
-        """
-        self._own_fields = frozenset(
-            name
-            for field in fields
-            if field.key not in created
-            for name in (column_key(field.key), column_key(field.label_key))
-        )
 
     @property
     def unrecognized(self) -> UnrecognizedCells:
@@ -101,14 +85,7 @@ class RowReader:
         for subscriber in request.subscribers:
             self.last_line += 1
             if self._reads_row():
-                yield import_row(
-                    self.last_line,
-                    subscriber,
-                    now,
-                    self._options,
-                    self._unrecognized,
-                    self._own_fields,
-                )
+                yield import_row(self.last_line, subscriber, now, self._options, self._unrecognized)
 
     def _reads_row(self) -> bool:
         """Whether to read the row of the last line. Cells of earlier rows are not counted again."""

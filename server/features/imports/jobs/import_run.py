@@ -134,10 +134,6 @@ class ImportRun:
                 self.reader.last_line = header.number
                 del first.message.request.lines[0]
                 del first.message.texts[0]
-            else:
-                fields = await self._database.read(partial(column_fields, self.account_id))
-                created = self.progress.summary.get("createdFields", ())
-                self.reader.set_own_fields(fields, created)
         self._has_started = True
         if first is not None:
             self._first = await asyncio.to_thread(self._read, first.message)

@@ -48,7 +48,6 @@ class Inspection:
         self._options = options
         self._fields = fields
         self._reader = RowReader(options)
-        self._reader.set_own_fields(fields)
         self._columns: dict[str, _Column] = {}
         self._by_position: list[_Column] = []
         self._samples: list[dict[str, Any]] = []
