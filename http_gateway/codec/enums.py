@@ -39,8 +39,10 @@ def names_by_lower_case(enum: EnumDescriptor) -> dict[str, str]:
     }
 
 
-def enum_reader(enum: EnumDescriptor, *, any_case: bool = False) -> Reader:
-    """Returns a reader of an enum's names and numbers.
+def enum_reader(
+    enum: EnumDescriptor, *, any_case: bool = False, accepts_numbers: bool = True
+) -> Reader:
+    """Returns a reader of an enum's names and, unless it does not accept them, numbers.
 
     An open enum also accepts numbers without a name. With `any_case`, names can be in any
     letter case.
@@ -58,7 +60,7 @@ def enum_reader(enum: EnumDescriptor, *, any_case: bool = False) -> Reader:
             if value.lower() in in_lower_case:
                 return numbers[in_lower_case[value.lower()]]
             raise UnknownEnumName(f"must be one of {names}", "INVALID_VALUE")
-        if type(value) is int:
+        if type(value) is int and accepts_numbers:
             if value in named or (not enum.is_closed and _LOWEST <= value <= _HIGHEST):
                 return value
         elif value is None and accepts_null:

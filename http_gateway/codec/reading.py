@@ -130,7 +130,12 @@ class Readers:
         """Returns the reader, filler or in-place reader of one value of a field."""
         options = self._annotations.of_field(field)
         if field.enum_type is not None:
-            return enum_reader(field.enum_type, any_case=options.any_case)
+            # Numbers in rows of files are those of other services.
+            message = field.containing_type
+            of_row = message is not None and self._annotations.row_errors_field(message) is not None
+            return enum_reader(
+                field.enum_type, any_case=options.any_case, accepts_numbers=not of_row
+            )
         if options.date_like:
             return timestamps.fill_date_like
         if field.message_type is not None:

@@ -17,6 +17,9 @@ Target = TypeVar("Target")
 MAX_COLUMNS = 2_000
 MAX_HEADER_CHARACTERS = 256 * 1024
 
+# Around the cells of a malformed line: the gateway keeps their quotes and replaces NUL.
+AROUND_MALFORMED = '"\ufffd'
+
 _POSITION = re.compile(r"#([1-9]\d{0,5})", re.ASCII)
 
 

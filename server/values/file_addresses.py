@@ -12,7 +12,10 @@ _MAX_LENGTH = 1_000
 # The maximum number of nested wrappers.
 _MAX_DEPTH = 8
 _EDGES = re.compile(rf"^[{INVISIBLE}]++|(?<![{INVISIBLE};,])[{INVISIBLE};,]++$")
-_QUOTES = {'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"}
+_QUOTES = {
+    *("()", "[]", '""', "''", "``"),
+    *("\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"),
+}
 _MAIL_TO = "mailto:"
 
 
@@ -31,8 +34,9 @@ def parse_file_email(text: str) -> Email | None:
 def unwrap(text: str) -> Unwrapped:
     """Returns an address without its wrappers.
 
-    These are blanks, invisible characters, quotation marks, `mailto:`, angle brackets with the
-    display name before them, and semicolons and commas at the end.
+    These are blanks, invisible characters, quotation marks, also after an equals sign, brackets,
+    `mailto:` with its parameters, angle brackets with the display name before them, and semicolons
+    and commas at the end.
     """
     address, name = text.strip(), ""
     if len(address) > _MAX_LENGTH:
@@ -40,8 +44,10 @@ def unwrap(text: str) -> Unwrapped:
     for _ in range(_MAX_DEPTH):
         before = address
         address = _without_quotes(_EDGES.sub("", address))
+        if address[:2] == '="':
+            address = address[1:]
         if address[: len(_MAIL_TO)].lower() == _MAIL_TO:
-            address = address[len(_MAIL_TO) :]
+            address = address[len(_MAIL_TO) :].partition("?")[0]
         head, opened, inner = address.removesuffix(">").partition("<")
         if opened and address.endswith(">") and not (head and "<" in inner):
             address, name = inner, name or head

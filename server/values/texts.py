@@ -18,10 +18,10 @@ Result = TypeVar("Result")
 _NEVER_ALLOWED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # The maximum length of a text whose result `cached_if_short` caches.
 _MAX_CACHED = 200
+_MAX_WORD_LENGTH = 60
 # The prefix of the name keys of deleted tags and custom fields. It sorts before a space, and all
 # other name keys sort after a space.
 DELETED_KEY = "\x01"
-_COLUMN_SPACES = re.compile(r"[\s_-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Whitespace, C1 controls, default ignorable characters of Unicode (zero width, format
 # characters, variation selectors, fillers), and the blank braille pattern. For use in a character
@@ -32,6 +32,8 @@ INVISIBLE = (
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _INVISIBLE = re.compile(rf"[{INVISIBLE}]*")
+_COLUMN_SPACES = re.compile(rf"[{INVISIBLE}\x00-\x1f\x7f_-]+")
+_PUNCTUATION = re.compile(r"^\W+|\W+$")
 
 
 def cached_if_short(function: Callable[[str], Result]) -> Callable[[str], Result]:
@@ -94,8 +96,20 @@ def _variants() -> dict[str, str]:
 
 @cached_if_short
 def column_key(name: str) -> str:
-    """Returns the name of a column for comparison: without case, whitespace, `-` and `_`."""
+    """Returns the name of a column for comparison.
+
+    It has no case, whitespace, invisible and control characters, `-` and `_`.
+    """
     return _COLUMN_SPACES.sub("", caseless_key(name))
+
+
+def word_key(word: str) -> str:
+    """Returns the `column_key` of a word without the punctuation around it.
+
+    A long text is not a word.
+    """
+    is_word = len(word) <= _MAX_WORD_LENGTH
+    return column_key(_PUNCTUATION.sub("", word) if is_word else word)
 
 
 def with_texts(value: Any, convert: Callable[[str, str], str], name: str = "") -> Any:

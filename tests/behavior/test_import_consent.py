@@ -90,6 +90,8 @@ def test_status_words_are_known_or_mapped(account: Account) -> None:
     table = (
         "email,status\na@b.io,Subscribed\nb@b.io,cleaned\nc@b.io,Inactive\nd@b.io,gone\n"
         "e@b.io,paused\nf@b.io,marked-as-spam\ng@b.io,Dado de baja\nh@b.io,配信停止\n"
+        "i@b.io,Unsubscribed (user)\nj@b.io,\u200bCleaned.\nk@b.io,“spam”\nl@b.io,“active”\n"
+        'm@b.io,"=""un\u00adsubscribed"""\nn@b.io,unsubscribed: no\n'
     )
 
     stored = imported_statuses(account, table, statusMap=["gone=COMPLAINED", "inactive=BOUNCED"])
@@ -102,6 +104,10 @@ def test_status_words_are_known_or_mapped(account: Account) -> None:
         "f@b.io": "COMPLAINED",
         "g@b.io": "UNSUBSCRIBED",
         "h@b.io": "UNSUBSCRIBED",
+        "i@b.io": "UNSUBSCRIBED",
+        "j@b.io": "BOUNCED",
+        "k@b.io": "COMPLAINED",
+        "m@b.io": "UNSUBSCRIBED",
     }
 
 
@@ -118,13 +124,19 @@ def test_status_words_are_known_in_json_rows(account: Account) -> None:
         {"email": "a@b.io", "status": "cleaned"},
         {"email": "b@b.io", "status": "raus"},
         {"email": "c@b.io", "status": "odd"},
+        {"email": "d@b.io", "status": "Unsubscribed (user)"},
+        # In other services, 2 can mean unsubscribed.
+        {"email": "e@b.io", "status": 2},
+        {"email": "f@b.io", "status": 3},
     ]
 
-    results = send_rows(account, rows, statusMap=["Raus=UNSUBSCRIBED"]).records
+    results = send_rows(account, rows, statusMap=["Raus=UNSUBSCRIBED", "3=BOUNCED"]).records
 
-    assert rejections(results)[2] == ("INVALID_FIELD", "status")
+    assert [row["line"] for row in results if row.get("field") == "status"] == [3, 5]
+    assert by_address(account, "f@b.io")["status"] == "BOUNCED"
     assert by_address(account, "a@b.io")["status"] == "BOUNCED"
     assert by_address(account, "b@b.io")["status"] == "UNSUBSCRIBED"
+    assert by_address(account, "d@b.io")["status"] == "UNSUBSCRIBED"
 
 
 @each_form
@@ -258,6 +270,17 @@ def test_opt_out_is_read_from_a_line_with_the_wrong_number_of_cells(account: Acc
     }
     assert all(not stored[f"{name}@b.io"]["firstName"] for name in "abd")
     assert summary["rowsWithDroppedCells"] == 3
+
+
+@over_http
+def test_opt_out_is_read_from_a_malformed_line(account: Account) -> None:
+    table = 'email,status\n"a@b.io,cleaned\nb@b.io,"spam\n\0c@b.io,\0cleaned\nd@\0b.io,spam\n'
+
+    results, _ = _records_and_summary(account, table)
+
+    assert outcomes(results) == ["CREATED", "CREATED", "CREATED", "FAILED"]
+    stored = {row["email"]: row["status"] for row in account.ok("ListSubscribers")["subscribers"]}
+    assert stored == {"a@b.io": "BOUNCED", "b@b.io": "COMPLAINED", "c@b.io": "BOUNCED"}
 
 
 @each_form

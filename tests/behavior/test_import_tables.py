@@ -28,6 +28,10 @@ from .test_import import line_outcomes, list_subscribers, outcomes, post_import,
             "id,updatedAt,status,customFields.size_of_shoes,is_confirmed,tags,name,email address",
             "1,never,confirmed,44,no,vip,Ada King,a@b.io",
         ),
+        (
+            "\ufeff\ufeffemail,first\u00adName,\u200blastName,tags\u200e,isConfirmed,size of shoes",
+            "a@b.io,Ada,King,vip,yes,44",
+        ),
         ("tags,isconfirmed,email,CustomFields.Size Of Shoes", "vip,1,Ada King <a@b.io>,44"),
     ],
 )

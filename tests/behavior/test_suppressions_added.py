@@ -287,12 +287,14 @@ def test_address_of_a_line_with_the_wrong_number_of_cells_is_suppressed(account:
 
 @over_http
 def test_address_of_a_malformed_line_is_suppressed(account: Account) -> None:
-    text = f'email,name\n{ADA},"Ada" King\nx,"y" z\n'
+    text = f'email,reason\n{ADA},"Ada" King\nx,"y" z\n"{BOB},spam\na\0@b.io,\n\0c@b.io\0,\n'
 
     result = import_list(account, text, reason="UNSUBSCRIBED")
 
-    assert outcomes(result) == [(2, "ADDED"), (3, "FAILED")]
-    assert reasons(account, ADA) == ["UNSUBSCRIBED"]
+    assert [outcome for _, outcome in outcomes(result)] == [
+        *("ADDED", "FAILED", "ADDED", "FAILED", "ADDED"),
+    ]
+    assert reasons(account, ADA, BOB, "c@b.io") == ["UNSUBSCRIBED", "COMPLAINED", "UNSUBSCRIBED"]
 
 
 def test_invalid_rows_fail_alone(account: Account) -> None:
@@ -315,6 +317,7 @@ def test_invalid_rows_fail_alone(account: Account) -> None:
         ("E-mailadres,Reden", "afgemeld", "UNSUBSCRIBED"),
         ("メールアドレス,理由", "配信停止", "UNSUBSCRIBED"),
         ("recipient_address,reason", "Hard bounce", "BOUNCED"),
+        ("\u200bemail,reason", "\u200bComplained.", "COMPLAINED"),
     ],
 )
 def test_list_has_columns_and_reasons_in_other_languages(

@@ -194,6 +194,7 @@ TEXTS = st.text(
 
 
 @given(TEXTS, TEXTS, TEXTS, st.booleans())
+@example('="007"', "", "", False)
 def test_written_text_is_parsed_to_the_same_value(
     first: str, last: str, note: str, escapes_formulas: bool
 ) -> None:
@@ -227,7 +228,10 @@ def test_written_address_is_parsed_to_itself_and_is_no_other_address(
 
 @pytest.mark.parametrize(
     ("text", "cell"),
-    [("=1+1", "=1+1"), (" @x", " @x"), ("'=1", "''=1"), ("'", "''"), ("", "'"), (" ", "' ")],
+    [
+        *(("=1+1", "=1+1"), (" @x", " @x"), ("'=1", "''=1"), ("'", "''"), ("", "'"), (" ", "' ")),
+        ('="a"', '\'="a"'),
+    ],
 )
 def test_only_what_an_import_would_change_is_escaped_without_protection_from_formulas(
     text: str, cell: str

@@ -10,7 +10,18 @@ from rosterd.server.values.file_addresses import parse_file_email, unwrap
 
 ADA = "ada@example.com"
 _BLANKS = "\ufeff\u200b\u200e\u200f\u2060\u00a0\u3000\u202f\u00ad \t\r\n"
-_WRAPPERS = ("{}", "<{}>", "mailto:{}", "MAILTO:{}", '"{}"', "'{}'", "\u201c{}\u201d", "{};", "{},")
+_WRAPPERS = (
+    *("({})", "[{}]", '="{}"'),
+    "{}",
+    "<{}>",
+    "mailto:{}",
+    "MAILTO:{}",
+    '"{}"',
+    "'{}'",
+    "\u201c{}\u201d",
+    "{};",
+    "{},",
+)
 
 
 @given(
@@ -36,6 +47,7 @@ def test_wrappers_and_blanks_around_an_address_are_removed(
         ("Ada Lovelace <ada@example.com>", "Ada Lovelace"),
         ('"Ada Lovelace" <ada@example.com>;', "Ada Lovelace"),
         ("'Ada' <mailto:ada@example.com>", "Ada"),
+        ("mailto:ada@example.com?subject=Hello", ""),
         ("Ada Lovelace<\u200bada@example.com>\u3000", "Ada Lovelace"),
     ],
 )

@@ -20,7 +20,7 @@ from ..subscribers.csv_format import TAG_SEPARATORS
 from ..subscribers.fields import PROFILE, Kind, Status
 from ..subscribers.rules import OPTED_OUT, ConsentRecord, on_one_line, strictest
 from .csv_row import CsvRow
-from .status_words import COMMON_WORDS, OPT_OUT_WORDS
+from .status_words import COMMON_WORDS, OPT_OUT_WORDS, status_of
 
 # Parses a cell into a row. Raises CellError.
 Parse = Callable[[CsvRow, str], None]
@@ -126,7 +126,7 @@ def parse_confirmed(row: CsvRow, cell: str) -> None:
 
 
 def parse_status(words: Mapping[str, Status], row: CsvRow, cell: str) -> None:
-    status = words.get(column_key(cell))
+    status = status_of(words, cell)
     if status is None:
         raise CellError(_STATUS_HINT)
     row.status = status

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from ...rpc.file_columns import check_header, column_name, null_key
+from ...rpc.file_columns import AROUND_MALFORMED, check_header, column_name, null_key
 from ...values.clock import system_clock
-from ...values.emails import parse_email
-from ...values.texts import column_key
+from ...values.file_addresses import parse_file_email
+from ...values.texts import column_key, word_key
 from ...values.unrecognized import UnrecognizedCells
 from ..custom_fields.store import ColumnField
 from ..subscribers.csv_format import CUSTOM_FIELDS
@@ -147,7 +147,7 @@ class Header:
             if self._null_keys and null_key(cell) in self._null_keys:
                 continue
             try:
-                parse(row, unescape_formula(cell) if cell[0] == "'" else cell)
+                parse(row, unescape_formula(cell) if cell[0] in "'=" else cell)
             except CellError as error:
                 self._reject(row, index, field, cell, error.hint)
         for index in self._not_chosen:
@@ -181,9 +181,12 @@ class Header:
     def _of_wrong_length(self, line: int, cells: Sequence[str]) -> CsvRow:
         """Returns a row with a fault, or only its address and status if these are an opt-out.
 
+        Quotes and replaced NUL characters around the cells are ignored.
+
         The cells before a missing or additional one are in their columns from the left, the
         others from the right.
         """
+        cells = [cell.strip(AROUND_MALFORMED) for cell in cells]
         count = len(self.cells)
         padding = [""] * (count - len(cells))
         row, status, of_states = CsvRow(line=line, faults=[""]), None, set[str]()
@@ -197,13 +200,13 @@ class Header:
         # A line of 1 MiB can have a million cells, most of which are blank or equal.
         texts = {cell for cell in cells if cell and not cell.isspace()}
         if any(parser.field == "status" for parser in self._parsers):
-            for word in map(column_key, texts):
+            for word in map(word_key, texts):
                 status = strictest(status, OPT_OUT_WORDS.get(word))
         if self._not_chosen:
             for cell in texts:
                 status = strictest(status, status_in(cell, of_state=cell in of_states))
-        if not parse_email(row.email):
-            addresses = [cell for cell in cells if "@" in cell and parse_email(cell)]
+        if not parse_file_email(row.email):
+            addresses = [cell for cell in cells if "@" in cell and parse_file_email(cell)]
             row.email = addresses[0] if len(addresses) == 1 else ""
         if status in OPTED_OUT and row.email:
             fields = dict.fromkeys(parser.field for parser in self._parsers)
@@ -264,7 +267,7 @@ def _clear_opt_out(row: CsvRow, field: str, parse: Parse, cell: str) -> Status |
         parse(read, cell)
     except CellError:
         return None
-    if parse_email(read.email) and not parse_email(row.email):
+    if parse_file_email(read.email) and not parse_file_email(row.email):
         row.email = read.email
     if "unsubscribed_at" in read.stated:
         return Status.UNSUBSCRIBED

@@ -45,6 +45,7 @@ from .status_words import (
     parse_status_map,
     status_in,
     status_in_tag,
+    status_of,
 )
 
 # Names of times by JSON name: of the consent record, then also of the profile.
@@ -106,8 +107,8 @@ def import_row(
         row.is_confirmed = message.is_confirmed
     stated: dict[str, Any] = {}
     for fault in message.faults:
-        word = options.status_words.get(column_key(fault.text))
-        if fault.field == "status" and word is not None:
+        word = status_of(options.status_words, fault.text) if fault.field == "status" else None
+        if word is not None:
             row.status = strictest(row.status, word)
             continue
         name = _ALL_TIMES.get(fault.field)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ...rpc.errors import invalid
-from ...values.texts import caseless_key, column_key
+from ...values.texts import caseless_key, column_key, word_key
 from ..subscribers.fields import Status
 from ..subscribers.rules import OPTED_OUT
 
@@ -63,8 +63,6 @@ _NOT_FROM_MAIL = re.compile(
     r"|ip|sms|whatsapp|push|print|catalog(?:ue)?s?|kataloge?)\W*"
 )
 _MAX_LENGTH_NOT_FROM_MAIL = 40
-# Punctuation and invisible characters around a word.
-_EDGES = re.compile(r"^\W+|\W+$")
 STATED_HINT = (
     "This status counts. Map the column to status or optedOut, or list it in ignoreColumns if it"
     " says nothing about permission to send mail."
@@ -86,6 +84,17 @@ def _starts(word: str) -> set[str]:
 
 
 _STARTS = frozenset[str]().union(*map(_starts, _STATED))
+
+
+def status_of(words: Mapping[str, Status], text: str) -> Status | None:
+    """Returns the status of a text in a column of statuses, or None if it is not known.
+
+    An opt-out can have punctuation around it, or be the first word of the text.
+    """
+    status = words.get(column_key(text))
+    if status is None and (status := words.get(word_key(text))) not in OPTED_OUT:
+        status = _status_at_start(text)
+    return status
 
 
 def status_in(text: str, *, of_state: bool = False) -> Status | None:
@@ -120,7 +129,7 @@ def _status_at_start(text: str) -> Status | None:
 
 
 def _word(text: str) -> str:
-    return column_key(_EDGES.sub("", text)) if len(text) <= _MAX_WORD_LENGTH else ""
+    return word_key(text) if len(text) <= _MAX_WORD_LENGTH else ""
 
 
 def parse_status_map(entries: Iterable[str]) -> dict[str, Status]:

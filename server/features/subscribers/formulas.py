@@ -17,6 +17,8 @@ import re
 _ESCAPED = r"(?:[\t\r\n]|\s*+(?:[=+\-@]|\Z))"
 _TO_ESCAPE = re.compile(rf"'*+{_ESCAPED}")
 _TO_UNESCAPE = re.compile(rf"'++{_ESCAPED}")
+# A formula that spreadsheets write for text that they would otherwise change, such as ="007".
+_TEXT_FORMULA = re.compile(r'="([^"]*+)"')
 # A plain number is not a formula, and an escaped one would become text.
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 
@@ -32,9 +34,15 @@ def escape_formula(text: str) -> str:
 
 def escape_for_import(text: str) -> str:
     """Returns a cell that may be a formula, but that an import reads as this text."""
-    return f"'{text}" if not text.strip() or _TO_UNESCAPE.match(text) else text
+    is_changed = not text.strip() or unescape_formula(text) != text
+    return f"'{text}" if is_changed else text
 
 
 def unescape_formula(cell: str) -> str:
-    """Returns the text of a cell from `escape_formula` or `escape_for_import`."""
+    """Returns the text of a cell from `escape_formula` or `escape_for_import`.
+
+    Of a formula that is only a text in quotes, it returns the text.
+    """
+    if text := _TEXT_FORMULA.fullmatch(cell):
+        return text[1]
     return cell[1:] if _TO_UNESCAPE.match(cell) else cell

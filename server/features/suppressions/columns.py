@@ -6,10 +6,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...rpc.errors import Detail, ValidationError
-from ...rpc.file_columns import check_header, column_name, mapped_columns, null_key
+from ...rpc.file_columns import (
+    AROUND_MALFORMED,
+    check_header,
+    column_name,
+    mapped_columns,
+    null_key,
+)
 from ...values.file_addresses import parse_file_email
 from ...values.file_dates import DateFormat, UnknownDate, parse_time
-from ...values.texts import column_key
+from ...values.texts import column_key, word_key
 from ...values.unrecognized import UnrecognizedCells
 from .rules import Reason, Row
 
@@ -109,6 +115,8 @@ class Columns:
         wrong columns. Such a line has the only address in it. A malformed one without an address
         has a fault, and so has one with several addresses and more cells.
         """
+        if is_malformed:
+            cells = [cell.strip(AROUND_MALFORMED) for cell in cells]
         email = self._cell(EMAIL, cells)
         fault = "" if is_malformed else None
         if is_malformed or len(cells) != self._count:
@@ -118,7 +126,7 @@ class Columns:
             elif len(addresses) > 1 and any(map(str.strip, cells[self._count :])):
                 fault = ""
         text = self._cell(REASON, cells)
-        reason = _REASONS.get(column_key(text))
+        reason = _REASONS.get(word_key(text))
         if text and reason is None:
             self._reject(REASON, text)
         text, time = self._cell(CREATED_AT, cells), None
