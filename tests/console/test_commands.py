@@ -38,6 +38,8 @@ def test_commands_lead_to_views_segments_and_people(person: Person) -> None:
     palette(person, "zoe")
     page.wait_for_url("**/subscribers?q=zoe")
     expect(page.get_by_role("heading", name="No one matches")).to_be_visible()
+    palette(person, "ada@example.com")
+    expect(page.locator(".sentence")).to_contain_text("Waiting for confirmation")
 
 
 def test_commands_run_actions_of_the_view_and_change_settings(person: Person) -> None:

@@ -139,7 +139,7 @@ def test_read_only_session_can_only_export(person: Person, tmp_path: Path) -> No
     expect(page.get_by_role("dialog")).to_have_count(0)
     person.open('/subscribers?filter=tags:"vip"')
     expect(page.get_by_role("button", name="Export")).to_be_enabled()
-    expect(page.get_by_role("button", name="Save", exact=True)).to_have_count(0)
+    expect(page.get_by_role("button", name="Save as segment")).to_have_count(0)
 
 
 @pytest.mark.parametrize("person", [{"viewport": {"width": 360, "height": 740}}], indirect=True)

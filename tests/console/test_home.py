@@ -222,8 +222,10 @@ def test_second_attempt_confirms_the_person_whom_the_first_one_added(person: Per
         dialog.get_by_role("button", name="Add a person").click()
         if status == "UNSUBSCRIBED":
             expect(dialog.get_by_role("alert")).to_contain_text("changed")
-        else:
-            expect(dialog).to_have_count(0)
+            dialog.get_by_role("link", name="Show").click()
+            shown = page.get_by_role("complementary", name="Person")
+            expect(shown.get_by_role("heading", level=2)).to_have_text(address)
+        expect(dialog).to_have_count(0)
         assert account.ok("GetSubscriber", id=address)["subscriber"]["status"] == status
 
 

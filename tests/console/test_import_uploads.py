@@ -249,3 +249,5 @@ def test_choice_of_an_ended_session_is_stored_after_signing_in(person: Person) -
     expect(town).to_have_value("ignore")
     button(page, "Continue").click()
     expect(button(page, "Check the file")).to_be_visible()
+    (stored,) = account.ok("ListImports")["imports"]
+    assert stored["options"]["ignoreColumns"] == ["#2"]

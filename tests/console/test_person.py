@@ -163,10 +163,14 @@ def test_subscribing_again_requires_how_the_person_asked(person: Person) -> None
     person.page.keyboard.press("u")
     dialog = person.page.get_by_role("dialog", name="Change status")
     expect(dialog).to_contain_text("Subscribe again only if the person asked for it.")
+    # Only a choice makes the person one who gets mail.
+    expect(dialog.get_by_role("radio", name="Unconfirmed")).to_be_checked()
+    expect(dialog.get_by_role("button", name="Subscribe, unconfirmed")).to_be_enabled()
+    dialog.get_by_role("radio", name=re.compile("^Confirmed")).check()
     dialog.get_by_role("button", name="Record consent and subscribe").click()
     mailability = person.account.ok("GetSubscriberMailability", id=subscriber_id)
     assert mailability["reason"] == "UNSUBSCRIBED"
-    dialog.get_by_label("How did the person ask?").fill("Phone call")
+    dialog.get_by_label("How did the person ask? required").fill("Phone call")
     person.page.keyboard.press("Enter")
 
     expect(panel(person).locator(".sentence")).to_contain_text("Can be mailed.")

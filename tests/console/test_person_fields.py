@@ -178,6 +178,7 @@ def test_long_values_leave_what_follows_them_in_view(person: Person) -> None:
     person.open(f"/subscribers/{ada}/data")
     value = page.locator(".timeline .long").first
     assert value.evaluate("element => element.scrollHeight <= element.clientHeight")
+    assert value.evaluate("element => element.tabIndex") == -1
 
 
 def test_value_that_failed_has_the_focus_before_the_person_closes(person: Person) -> None:

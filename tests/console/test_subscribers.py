@@ -274,6 +274,19 @@ def test_exact_address_opens_also_if_another_begins_with_it(person: Person) -> N
     expect(panel.get_by_role("heading", level=2)).to_have_text("imp5@example.com")
 
 
+def test_search_that_finds_the_open_person_is_announced(person: Person) -> None:
+    subscriber_id = add_person(person.account, email="ada@example.com")["id"]
+    add_person(person.account, email="bob@example.com")
+    person.sign_in()
+    person.open(f"/subscribers/{subscriber_id}")
+    person.page.locator(".sentence").wait_for()
+    row(person, 0).wait_for()
+
+    search(person, "ada@example.com")
+
+    expect(person.page.locator(".console > [role=status]")).to_have_text("1 person")
+
+
 def test_search_without_a_result_keeps_the_focus_and_one_that_was_left_opens_no_one(
     person: Person,
 ) -> None:
@@ -453,6 +466,14 @@ def test_tags_are_shown_as_far_as_they_fit(person: Person) -> None:
 
     person.page.set_viewport_size({"width": 1000, "height": 800})
     expect(cell).to_have_text("customer+3")
+    # One that was added comes first.
+    row(person, 0).click()
+    person.page.get_by_label("Add a tag").fill("zero")
+    person.page.keyboard.press("Enter")
+    expect(person.page.get_by_role("button", name="Remove tag zero")).to_be_visible()
+    person.page.get_by_role("button", name="Close").click()
+    expect(cell).to_have_text("zero+4")
+    tags.insert(0, "zero")
     person.page.set_viewport_size({"width": 2400, "height": 800})
     expect(cell).to_have_text("".join(tags))
 

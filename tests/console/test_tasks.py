@@ -91,7 +91,7 @@ def test_subscribing_a_person_again(support: Person) -> None:
     actions.type("Phone call")
     actions.press("Enter")
 
-    expect(support.page.locator(".sentence")).to_contain_text("Can be mailed.")
+    expect(support.page.locator(".sentence")).to_contain_text("Waiting for confirmation")
     assert actions.count <= 3
 
 
@@ -223,7 +223,7 @@ def test_tasks_with_buttons_and_links_need_no_mouse(support: Person, receiver: R
     keys.press("/")
     keys.type('tags:"early"')
     keys.press("Enter")
-    use(page.get_by_role("button", name="Save", exact=True))
+    use(page.get_by_role("button", name="Save as segment"))
     keys.type("Early")
     keys.press("Enter")
     expect(page.locator(".notice")).to_contain_text("Saved as segment")

@@ -44,7 +44,8 @@ export function AddPerson({ onClose, onAdded }: { onClose: () => void; onAdded: 
   }
 
   const code = error.value instanceof ApiError ? error.value.code : "";
-  const leads = code === "SubscriberAlreadyExists" ? "/subscribers/" : code === "SubscriberSuppressed" ? "/suppressions?email=" : "";
+  const isThere = code === "SubscriberAlreadyExists" || code === "PreconditionFailed";
+  const leads = isThere ? "/subscribers/" : code === "SubscriberSuppressed" ? "/suppressions?email=" : "";
   return (
     <Dialog title={t("addPerson.title")} onClose={onClose}>
       <form
@@ -78,14 +79,25 @@ export function AddPerson({ onClose, onAdded }: { onClose: () => void; onAdded: 
         </label>
         {agreed.value ? (
           <label class="field">
-            {t("addPerson.how")}
+            {t("addPerson.how")} <small>{t("required")}</small>
             <input name="consent" required autocomplete="off" maxLength={200} dir="auto" />
           </label>
         ) : (
           <p class="hint">{t("addPerson.unconfirmed")}</p>
         )}
         <Problem error={error.value} />
-        {leads && <a href={href(leads + encodeURIComponent(email.value))}>{t("show")}</a>}
+        {leads && (
+          <a
+            href={href(leads + encodeURIComponent(email.value))}
+            onClick={() => {
+              // An attempt whose answer was lost can have added the person.
+              onAdded();
+              onClose();
+            }}
+          >
+            {t("show")}
+          </a>
+        )}
         <div class="actions">
           <button type="button" onClick={onClose}>
             {t("cancel")}

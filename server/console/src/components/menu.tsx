@@ -19,12 +19,15 @@ export function place(button: HTMLElement | null, menu: HTMLElement | null): voi
 export function Menu({
   label,
   title,
+  of,
   class: classes = "",
   children,
 }: {
   label: ComponentChildren;
   /** The name of the button if its label is an icon. */
   title?: string;
+  /** The ID of the element whose text completes the title to a name. */
+  of?: string;
   class?: string;
   children: ComponentChildren;
 }) {
@@ -60,7 +63,9 @@ export function Menu({
         type="button"
         class={classes}
         popovertarget={id}
+        id={`${id}-button`}
         aria-label={title}
+        aria-labelledby={of && `${id}-button ${of}`}
         title={title}
       >
         {label}

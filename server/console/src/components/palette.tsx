@@ -10,6 +10,7 @@ import { go } from "../router.ts";
 import { signOut } from "../session.ts";
 import { choose, errorText, folded, type Language, LANGUAGES, t } from "../texts.ts";
 import { startOf, VIEWS } from "../views.ts";
+import { pastedAddress } from "../views/subscribers/search_text.ts";
 import { Dialog } from "./dialog.tsx";
 import { labelOf } from "./keys_dialog.tsx";
 import { useListbox } from "./listbox.tsx";
@@ -69,6 +70,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
     })),
     { text: t("account.signOut"), run: () => void signOut().catch((error) => notify(errorText(error))) },
   ].filter((each: Command) => words.every((word) => folded(`${each.text} ${each.hint ?? ""}`).includes(word)));
+  const found = pastedAddress(typed);
+  if (found) commands.unshift({ text: found, hint: t("person"), run: () => go(`/subscribers/${encodeURIComponent(found)}`) });
   if (typed) commands.push({ text: t("palette.search", { text: typed }), run: () => go(`/subscribers?q=${encodeURIComponent(typed)}`) });
 
   const listbox = useListbox(
@@ -91,7 +94,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         <input
           {...listbox.input}
           autofocus
-          maxLength={100}
+          maxLength={400}
           aria-label={t("palette.title")}
           placeholder={t("palette.placeholder")}
           value={text.value}

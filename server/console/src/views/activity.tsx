@@ -144,7 +144,7 @@ function OperationList() {
 /** What else can be done with an operation. */
 function OperationMenu({ operation, onRepeat }: { operation: Operation; onRepeat: () => void }) {
   return (
-    <Menu class="plain" title={t("actions.of", { name: `…${operation.id.slice(-6)}` })} label={<Icon name="more" />}>
+    <Menu class="plain" title={t("actions.more")} of={`row-${operation.id}`} label={<Icon name="more" />}>
       {canWrite.value && operation.done && isRepeatable(operation) && (
         <button type="button" onClick={onRepeat}>
           {t("operation.repeat")}…

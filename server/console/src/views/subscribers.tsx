@@ -155,7 +155,7 @@ export function Subscribers({ id = "" }: Parameters) {
     return isShown && JSON.stringify(list.value?.query) === key ? list.value : null;
   }
 
-  /** Opens the person if Enter was pressed and exactly one matches. Returns whether it shows a person. */
+  /** Opens the person if Enter was pressed and exactly one matches. Returns whether it shows another person. */
   function openSingle(loaded: SubscriberList): boolean {
     const { filter, q } = loaded.query;
     // The list of the search before can arrive first.
@@ -171,10 +171,10 @@ export function Subscribers({ id = "" }: Parameters) {
     else if (loaded.total === 1) open(0);
     else if (loaded.total) move(0);
     else showPerson(q);
-    return exact !== undefined || loaded.total < 2;
+    return (exact !== undefined || loaded.total < 2) && ((exact ?? loaded.row(0))?.id ?? q) !== id;
   }
 
-  /** Shows the only person who matches, whose whole address was typed. The cursor stays in the box. */
+  /** Shows the only person who matches, whose whole address was typed, as `openSingle`. The cursor stays in the box. */
   function showTyped(loaded: SubscriberList): boolean {
     const found = loaded.total === 1 ? loaded.row(0) : undefined;
     // The box has to stay visible next to the person.
@@ -184,7 +184,7 @@ export function Subscribers({ id = "" }: Parameters) {
     shownTyped.current = found.id;
     active.value = 0;
     go(withQuery({}, `/subscribers/${found.id}`), { replace: id !== "" });
-    return true;
+    return found.id !== id;
   }
 
   /** Searches for a text, and returns the text that is searched for. */

@@ -18,12 +18,15 @@ const REFRESH = 2;
 
 /** The operations that run or ended last. Those that run are read again until they end. */
 export function LastOperations({ onEnd }: { onEnd: () => void }) {
+  // The fields whose names were loaded.
+  const named = useRef("");
   const loaded = useLoaded(
-    async (signal, isRepetition) => {
+    async (signal) => {
       const { operations } = await call("GET /api/operations", { query: { limit: READ }, signal });
       const shown = operations.filter((each) => !isTrial(each)).slice(0, SHOWN);
       // Their titles have the names of fields.
-      if (!isRepetition && shown.some(({ action }) => action?.setCustomFields)) await loadFields(signal).catch(() => {});
+      const keys = shown.flatMap(({ action }) => Object.keys(action?.setCustomFields ?? {})).join();
+      if (keys && keys !== named.current) await loadFields(signal).then(() => (named.current = keys), () => {});
       return shown;
     },
     "",

@@ -12,8 +12,8 @@ import { Conflict, type PersonData } from "./person_data.ts";
 type Status = Subscriber["status"];
 const SUBSCRIBED: readonly Status[] = ["CONFIRMED", "UNCONFIRMED"];
 const OPTED_OUT: readonly Status[] = ["UNSUBSCRIBED", "COMPLAINED", "BOUNCED"];
-/** The first of these that is allowed is selected. */
-const USUAL: readonly Status[] = ["UNSUBSCRIBED", "CONFIRMED", "UNCONFIRMED", "BOUNCED", "COMPLAINED"];
+/** The first of these that is allowed is selected: only a choice makes a person one who gets mail. */
+const USUAL: readonly Status[] = ["UNSUBSCRIBED", "UNCONFIRMED", "CONFIRMED", "BOUNCED", "COMPLAINED"];
 
 /** Changes the status. Subscribing a person who opted out requires how the person asked for it. */
 export function StatusDialog({
@@ -46,7 +46,7 @@ export function StatusDialog({
           {t("status.change")}: <bdi dir="auto">{subscriber.email}</bdi>
         </>
       }
-      verb={status && (needsConsent ? t("status.recordConsent") : parts(`status.do.${status}`, {}))}
+      verb={status && (needsConsent && status === "CONFIRMED" ? t("status.recordConsent") : parts(`status.do.${status}`, {}))}
       danger={!subscribes}
       keep={t("cancel")}
       onClose={onClose}
@@ -95,7 +95,7 @@ export function StatusDialog({
       </div>
       {allowed.length > 0 && (
         <label class="field">
-          {t("status.source")} {!needsConsent && <small>{t("optional")}</small>}
+          {t("status.source")} <small>{t(needsConsent ? "required" : "optional")}</small>
           <input
             dir="auto"
             autofocus={needsConsent}

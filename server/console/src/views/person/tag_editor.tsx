@@ -5,6 +5,7 @@ import { call } from "../../api/client.ts";
 import { Problem } from "../../components/form_dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { t } from "../../texts.ts";
+import { newTag } from "../subscribers/columns.tsx";
 import type { PersonData } from "./person_data.ts";
 
 /** The tags of a person: each can be removed, and others added. */
@@ -57,6 +58,7 @@ export function TagEditor({ data, tags, isReadOnly }: { data: PersonData; tags: 
               const tag = text.value.trim();
               if (!tag) return;
               void run(async () => {
+                newTag.value = tag;
                 await data.addTag(tag);
                 // The next one can be typed already.
                 if (text.value.trim() === tag) text.value = "";

@@ -1,4 +1,6 @@
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { notify } from "../../announce.ts";
 import type { CustomField, SubscriberHistoryEntry } from "../../api/types.ts";
 import { ActorName } from "../../components/actor_name.tsx";
@@ -105,9 +107,27 @@ function fieldName(name: string, fields: CustomField[]): ComponentChildren {
   return <bdi>{fields.find((field) => field.key === key)?.label ?? key}</bdi>;
 }
 
-/** A value. A long one scrolls, also with keys, so that what follows it stays in reach. */
+/** A value. One that is too long scrolls, also with keys, so that what follows it stays in reach. */
 export function Value({ text }: { text: string }) {
-  return text.length > 60 ? <bdi class="long" tabIndex={0}>{text}</bdi> : <bdi>{text}</bdi>;
+  return text.length > 60 ? <LongValue text={text} /> : <bdi>{text}</bdi>;
+}
+
+function LongValue({ text }: { text: string }) {
+  const value = useRef<HTMLElement>(null);
+  const isCut = useSignal(false);
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(([entry]) => {
+      const { scrollHeight, clientHeight, scrollWidth, clientWidth } = entry?.target ?? document.body;
+      isCut.value = scrollHeight > clientHeight || scrollWidth > clientWidth;
+    });
+    if (value.current) observer.observe(value.current);
+    return () => observer.disconnect();
+  }, [text]);
+  return (
+    <bdi ref={value} class="long" tabIndex={isCut.value ? 0 : undefined}>
+      {text}
+    </bdi>
+  );
 }
 
 /** A value of a field in words. */

@@ -1,13 +1,14 @@
 // Dialogs that change the selected people. Each shows the numbers of a dry run before it acts.
 
 import { useSignal } from "@preact/signals";
-import { useId, useLayoutEffect } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import type { BatchAction, CustomField, Operation } from "../../api/types.ts";
 import type { Kind } from "../../components/operation_words.ts";
 import { PlanDialog } from "../../components/plan_dialog.tsx";
 import { StatusLabel } from "../../components/status.tsx";
 import { isAdmin } from "../../session.ts";
 import { named, number, plural, t } from "../../texts.ts";
+import { newTag } from "./columns.tsx";
 import { countNow, type Group, starter, Who } from "./group.tsx";
 import type { Status } from "./list.ts";
 import { allTags } from "./suggestions.ts";
@@ -23,22 +24,40 @@ export function TagDialog({ kind, group, ...props }: Props & { kind: "tag" | "un
   const list = useId();
   const text = useSignal("");
   const known = useSignal<string[]>([]);
-  useLayoutEffect(() => {
-    void allTags().then((tags) => (known.value = tags), () => {});
-  }, []);
+  const reading = useRef<Promise<unknown>>(undefined);
+  function readTags(): Promise<unknown> {
+    reading.current ??= allTags().then(
+      (tags) => (known.value = tags),
+      (error: unknown) => {
+        reading.current = undefined;
+        throw error;
+      },
+    );
+    return reading.current;
+  }
+  useLayoutEffect(() => void readTags().catch(() => {}), []);
   const tag = text.value.trim();
   const isKnown = known.value.some((each) => each.toLowerCase() === tag.toLowerCase());
   const isNew = kind === "tag" && !isKnown;
   const action: BatchAction = kind === "tag" ? { addTags: [tag] } : { removeTags: [tag] };
+  const begin = starter(group, action);
   return (
     <PlanDialog
       {...props}
+      onStart={() => {
+        if (kind === "tag") newTag.value = tag;
+        props.onStart();
+      }}
       title={(count) => plural(`batch.title.${kind}`, count)}
       // A name without a tag can be a typing error.
       verb={(count, dryRun) => plural(dryRun && isNew ? "batch.button.newTag" : `batch.button.${kind}`, count)}
       plan={tag && JSON.stringify(action)}
-      counts="pause"
-      start={starter(group, action)}
+      // Other names can be the beginning of one.
+      counts={isKnown ? "pause" : "enter"}
+      start={async (options) => {
+        await readTags();
+        return await begin(options);
+      }}
       size={group.size}
       numbers={(dryRun) => (
         <>
@@ -169,7 +188,7 @@ export function StatusDialog({ group, ...props }: Props) {
       </div>
       {status === "CONFIRMED" && (
         <label class="field">
-          {t("batch.source")}
+          {t("batch.source")} <small>{t("required")}</small>
           <input
             dir="auto"
             required

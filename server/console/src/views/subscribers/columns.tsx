@@ -80,6 +80,9 @@ function Text({ value }: { value: string }) {
 /** The width of the column of tags, in pixels. */
 export const tagsWidth = signal(0);
 
+/** The tag that was added last, which comes first: it is not among those for which there is no room. */
+export const newTag = signal("");
+
 /** Returns how many tags there is room for, by the usual width of letters; the first one is always shown. */
 function fitting(tags: string[]): number {
   let room = tagsWidth.value;
@@ -92,7 +95,9 @@ function fitting(tags: string[]): number {
 }
 
 /** The tags that fit, and how many more there are. */
-function Tags({ tags }: { tags: string[] }) {
+function Tags({ tags: stored }: { tags: string[] }) {
+  const isNew = (tag: string) => Number(tag.toLowerCase() === newTag.value.toLowerCase());
+  const tags = stored.toSorted((a, b) => isNew(b) - isNew(a));
   const shown = fitting(tags);
   const more = tags.length - shown;
   return (

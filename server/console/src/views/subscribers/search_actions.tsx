@@ -32,9 +32,18 @@ export function SearchActions({
   const filter = query.q || query.segmentId ? "" : filterOf(query);
   return (
     <>
-      {canWrite.value && filter && (
-        <button type="button" title={t("segment.saveTitle")} disabled={!list} onClick={() => (action.value = "save")}>
-          {t("save")}
+      {canWrite.value && (
+        // Without a filter it keeps its place, so that the buttons next to it do not move.
+        <button
+          type="button"
+          class="save"
+          aria-label={t("segment.saveTitle")}
+          title={t("segment.saveTitle")}
+          disabled={!list || !filter}
+          onClick={() => (action.value = "save")}
+        >
+          <span>{t("save")}</span>
+          <span>{t("segment.saveTitle")}</span>
         </button>
       )}
       <button
