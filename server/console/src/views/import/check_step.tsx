@@ -5,9 +5,8 @@ import type { CustomField, ImportOptions } from "../../api/types.ts";
 import { go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
 import { columnOf, decisions, ignored } from "./columns.ts";
-import { Reasons } from "./reasons.tsx";
 import { Repairs } from "./repairs.tsx";
-import { Numbers, Work } from "./result.tsx";
+import { Failed, Numbers, Work } from "./result.tsx";
 import { Waits } from "./waits.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
 
@@ -96,7 +95,7 @@ export function CheckStep({ model, job, fields }: StepProps & { fields: CustomFi
             options={chosen.value ?? model.options.value}
             onChoose={(options) => (chosen.value = options)}
           />
-          <Reasons reasons={counted.reasons} />
+          <Failed job={job} summary={counted} />
           {counted.createdFields.length > 0 && (
             <p>
               {parts("import.newFields", { fields: <bdi dir="auto">{counted.createdFields.map((key) => columnOf(job, key)).join(", ")}</bdi> })}
