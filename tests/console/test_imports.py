@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -43,7 +44,7 @@ def test_file_of_a_former_provider_is_imported_in_four_actions(person: Person) -
     actions.count += 1
     expect(page.get_by_text("This looks like a Mailchimp export with 1,204 rows")).to_be_visible()
     actions.click(button(page, "Continue"))
-    expect(page.get_by_role("heading", name="1,204 people in the file")).to_be_visible()
+    expect(page.get_by_role("heading", name="1,204 people in 1,204 rows")).to_be_visible()
     actions.click(button(page, "Check the file"))
     actions.click(button(page, "Import 1,204 people"))
 
@@ -67,7 +68,7 @@ def test_delimiter_that_was_not_recognized_is_chosen(person: Person) -> None:
     expect(page.get_by_role("heading", name="CSV with 2 rows.")).to_be_visible()
     go_through(page)
     expect(page.get_by_role("main").get_by_role("status")).to_contain_text(
-        "1 new person1 update to an existing person"
+        "1 new person1 update to a person in the list, or in an earlier row"
     )
     found = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
     assert found["firstName"] == "Ada"
@@ -194,8 +195,8 @@ def test_words_for_a_status_are_explained_after_the_check(person: Person) -> Non
 
     # The server names three of them, and the text says so.
     expect(page.locator(".repairs")).to_contain_text(
-        "4 rows have words in status that are not known, such as “paused”, “gone”, “asleep”."
-        " The next check shows any others."
+        "4 rows have words in the column status that are not known, such as “paused”, “gone”,"
+        " “asleep”. The next check shows any others."
     )
     page.get_by_role("combobox", name="paused means").select_option("Unsubscribed")
     # A step back keeps what was chosen.
@@ -227,10 +228,10 @@ def test_words_and_dates_that_are_not_known_are_shown_and_explained_together(
     button(page, "Continue").click()
     button(page, "Check the file").click()
     expect(question).to_contain_text(
-        "4 rows have values in confirmedAt that cannot be read, such as"
+        "4 rows have values in the column confirmedAt that cannot be read, such as"
         " “03/04/2024”, “30.11.2024”, “1/2/2024”"
     )
-    expect(question).to_contain_text("4 rows have words in status that are not known")
+    expect(question).to_contain_text("4 rows have words in the column status that are not known")
     expect(button(page, "Import 0 people")).to_be_disabled()
     check_view(person)
 
@@ -239,7 +240,7 @@ def test_words_and_dates_that_are_not_known_are_shown_and_explained_together(
     page.get_by_role("combobox", name="weird means").select_option("Unsubscribed")
     page.get_by_role("combobox", name="odd means").select_option("Confirmed")
     button(page, "Check again").click()
-    expect(page.get_by_text("1 row has a value in confirmedAt")).to_contain_text("“30.11.2024”")
+    expect(page.get_by_text("1 row has a value in the column")).to_contain_text("“30.11.2024”")
     expect(order).to_have_value("MDY")
     order.select_option("DMY")
     button(page, "Check again").click()
@@ -450,3 +451,54 @@ def test_new_field_for_one_column_leaves_the_others_ignored(person: Person) -> N
         "UNSUBSCRIBED",
         {"shop_customer": True},
     )
+
+
+def test_columns_and_rows_that_are_not_imported_are_named(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    header, row, other = mailchimp(2).splitlines()
+    lines = [f"{header},Nothing,Favourite plant", f"{row},,Fern", f"{other},,", f"bad@{row[2:]},,"]
+    drop(page, "\n".join([*lines, f"{row},,Fern"]))
+
+    # Values that would be lost are shown before those that are stored, and before empty columns.
+    names = page.locator(".column-name")
+    expect(names).to_have_count(11)
+    lost = ["MEMBER_RATING", "LEID", "EUID", "Favourite plant"]
+    assert names.all_text_contents()[:5] == [*lost, "Email Address"]
+    expect(names.last).to_have_text("Nothing")
+    expect(page.locator(".step-actions")).to_contain_text("The import ignores 4 columns.")
+    page.get_by_role("combobox", name="LEID").select_option("Tags")
+    page.get_by_role("combobox", name="EUID").select_option("New field: Text")
+    page.get_by_role("combobox", name="EUID").select_option("Ignore")
+    button(page, "Continue").click()
+    expect(page.get_by_role("heading", name="3 people in 4 rows")).to_be_visible()
+    button(page, "Check the file").click()
+    expect(page.locator(".step")).to_contain_text(
+        "The import ignores 3 columns: MEMBER_RATING, EUID, Favourite plant"
+    )
+    expect(page.locator("#numbers")).to_contain_text("1 update to a person in the list")
+
+
+def test_check_shows_the_values_that_fail_and_offers_their_rows(person: Person) -> None:
+    page, account = person.page, person.account
+    account.ok("CreateCustomField", label="Age", dataType="NUMBER")
+    person.sign_in()
+    bad = f"bob@,36\n{RIGHT_TO_LEFT},36\nada@example.com,{MARKUP}\n,36\n".replace(",", ",n,")
+    drop(page, f"E-Mail,Note,age\n{bad}bob@example.com,n,36,x\n")
+    page.get_by_role("combobox", name="Note").select_option("Ignore")
+    button(page, "Continue").click()
+    button(page, "Check the file").click()
+
+    reasons = page.locator(".row-reasons")
+    expect(reasons).to_contain_text(
+        "address is not valid lines 2 (E-Mail \u201cbob@\u201d),"
+        f" 3 (E-Mail \u201c{RIGHT_TO_LEFT}\u201d)"
+    )
+    expect(reasons).to_contain_text(f"the type of its field line 4 (age \u201c{MARKUP}\u201d)")
+    expect(reasons).to_contain_text(re.compile(r"without an address line 5(?! \()"))
+    expect(reasons).to_contain_text(re.compile(r"a wrong quote line 6$"))
+    check_view(person)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Failed rows (CSV)").click()
+    assert len(Path(download.value.path()).read_text().splitlines()) == 6
+    assert account.ok("ListSubscribers")["total"] == 0

@@ -8,6 +8,8 @@ import type { ErrorBody, ErrorDetail, GetCurrentSessionResponse, Operations } fr
 /** How often a call is sent again after the status 429, and the longest wait before. */
 const RETRIES = 2;
 const MOST_SECONDS = 5;
+/** The number of records that are read of a stream if only the first ones are needed. */
+const FIRST = 500;
 
 type Operation = keyof Operations;
 type Part<Name extends string, Value> = [Value] extends [undefined]
@@ -185,13 +187,34 @@ export async function callStream<Value>(
   open();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const lines = (rest + value).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) if (line.trim()) take(JSON.parse(line) as Value);
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const lines = (rest + value).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) if (line.trim()) take(JSON.parse(line) as Value);
+    }
+  } finally {
+    // Unless the stream has ended, such as if `take` needs no more records.
+    reader.cancel().catch(() => {});
   }
+}
+
+/** Calls an operation that streams records, and returns the first ones. */
+export async function callFirst<Value>(
+  operation: Operation,
+  request: Parameters<typeof callStream>[1],
+): Promise<Value[]> {
+  const found: Value[] = [];
+  try {
+    await callStream<Value>(operation, request, () => {}, (record) => {
+      if (found.push(record) === FIRST) throw found;
+    });
+  } catch (error) {
+    if (error !== found) throw error;
+  }
+  return found;
 }
 
 function failure(status: number, text: string, template: string, sentIn: number): Error {

@@ -74,7 +74,7 @@ export function Tags() {
                         <bdi dir="auto">{tag.name}</bdi>
                       </a>
                       {tag.description && (
-                        <small class="cut" title={tag.description}>
+                        <small class="cut">
                           <bdi dir="auto">{tag.description}</bdi>
                         </small>
                       )}

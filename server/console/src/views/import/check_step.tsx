@@ -1,18 +1,17 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
-import type { ImportOptions } from "../../api/types.ts";
+import type { CustomField, ImportOptions } from "../../api/types.ts";
 import { go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
-import { columnOf } from "./columns.ts";
-import { Reasons } from "./reasons.tsx";
+import { columnOf, decisions, ignored } from "./columns.ts";
 import { Repairs } from "./repairs.tsx";
-import { Numbers, Work } from "./result.tsx";
+import { Failed, Numbers, Work } from "./result.tsx";
 import { Waits } from "./waits.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
 
 /** The third step: what the import would do, of which nothing is stored yet. */
-export function CheckStep({ model, job }: StepProps) {
+export function CheckStep({ model, job, fields }: StepProps & { fields: CustomField[] }) {
   const isBusy = useSignal(false);
   const isChecking = useSignal(false);
   // Choices that the next check applies.
@@ -73,6 +72,7 @@ export function CheckStep({ model, job }: StepProps) {
       </div>
     );
   }
+  const lost = ignored(decisions(job, model.options.value, fields), model.options.value);
   const people = counted ? counted.created + counted.updated : 0;
   return (
     <form
@@ -95,10 +95,15 @@ export function CheckStep({ model, job }: StepProps) {
             options={chosen.value ?? model.options.value}
             onChoose={(options) => (chosen.value = options)}
           />
-          <Reasons reasons={counted.reasons} />
+          <Failed job={job} summary={counted} />
           {counted.createdFields.length > 0 && (
             <p>
               {parts("import.newFields", { fields: <bdi dir="auto">{counted.createdFields.map((key) => columnOf(job, key)).join(", ")}</bdi> })}
+            </p>
+          )}
+          {lost.length > 0 && (
+            <p>
+              {plural("import.ignores", lost.length)}: <bdi dir="auto">{lost.map(({ column }) => column.name).join(", ")}</bdi>
             </p>
           )}
           <Waits job={job} />

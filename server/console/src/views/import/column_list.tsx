@@ -1,4 +1,3 @@
-import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import type { CustomField, ImportJob, ImportOptions } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
@@ -16,9 +15,6 @@ import {
   typeOf,
 } from "./columns.ts";
 import { targetText } from "./words.tsx";
-
-/** The number of columns that are shown at first; those without a decision are always shown. */
-const SHOWN = 12;
 
 /** The columns of a file, with what becomes of them. */
 export function ColumnList({
@@ -41,10 +37,8 @@ export function ColumnList({
   onChoose: (index: number, choice: Choice) => void;
   onChooseRest: (choice: Choice) => void;
 }) {
-  const showsAll = useSignal(false);
   const undecided = decisions.filter(({ choice }) => choice === "").length;
   const labels = new Map(fields.map(({ key, label }) => [`customFields.${key}`, label]));
-  const shown = showsAll.value ? order : order.filter((index, at) => at < SHOWN || decisions[index]?.choice === "");
   return (
     <div class="column-list">
       {undecided > 1 && (
@@ -57,8 +51,12 @@ export function ColumnList({
           </button>
         </div>
       )}
+      <p class="column-head">
+        <span>{t("import.columnHead")}</span>
+        <span>{t("import.fieldHead")}</span>
+      </p>
       <ul>
-        {shown.map((index) => {
+        {order.map((index) => {
           const one = decisions[index];
           return (
             one && (
@@ -77,11 +75,6 @@ export function ColumnList({
           );
         })}
       </ul>
-      {shown.length < order.length && (
-        <button type="button" onClick={() => (showsAll.value = true)}>
-          {t("import.allColumns", { count: number(order.length) })}
-        </button>
-      )}
     </div>
   );
 }

@@ -85,9 +85,7 @@ function choiceOf(
 ): Choice {
   const { target } = column;
   const mapped = mappedTo(options, index);
-  if (mapped === "" || options.ignoreColumns?.some((name) => [position(index), column.name].includes(name))) {
-    return IGNORE;
-  }
+  if (mapped === "" || isListed(column, index, options)) return IGNORE;
   const isNew = isNewField(target, fields);
   if (mapped !== undefined) {
     if (mapped.startsWith(CUSTOM) || KNOWN.has(key(mapped))) return mapped;
@@ -102,6 +100,18 @@ function choiceOfJson({ name, target }: ImportJobColumn, options: ImportOptions,
   if (!isNewField(target, fields)) return target;
   if (options.ignoreColumns?.includes(name.replace(CUSTOM, ""))) return IGNORE;
   return { CREATE_FIELDS: NEW, IGNORE: IGNORE, FAIL: "" }[options.unknownColumns ?? "FAIL"];
+}
+
+function isListed({ name }: ImportJobColumn, index: number, { ignoreColumns }: ImportOptions): boolean {
+  return Boolean(ignoreColumns?.some((each) => [position(index), name].includes(each)));
+}
+
+/** Returns the columns whose values are lost. The opt-outs in those of consent count unless the options ignore them. */
+export function ignored(all: readonly Decided[], options: ImportOptions): Decided[] {
+  return all.filter(
+    ({ column, index, choice }) =>
+      choice === IGNORE && column.filled > 0 && (!column.looksLikeConsent || isListed(column, index, options)),
+  );
 }
 
 function isNewField(target: string, fields: Fields): boolean {

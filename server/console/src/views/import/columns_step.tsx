@@ -7,7 +7,7 @@ import { Problem } from "../../components/form_dialog.tsx";
 import { address, go, withQuery } from "../../router.ts";
 import { language, parts, plural, t } from "../../texts.ts";
 import { ColumnList } from "./column_list.tsx";
-import { decided, decidedAsNew, decisions, hasProblem, labelOf, NEW, NEW_TEXT, orderOf, suggested, typeOf, unclearDates, withoutIgnored } from "./columns.ts";
+import { type Decided, decided, decidedAsNew, decisions, hasProblem, ignored, labelOf, NEW, NEW_TEXT, orderOf, suggested, typeOf, unclearDates, withoutIgnored } from "./columns.ts";
 import { UnclearDates } from "./repairs.tsx";
 import { Sample } from "./sample.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
@@ -49,19 +49,19 @@ export function ColumnsStep({
   const options = model.options.value;
   const all = decisions(job, options, fields);
   const undecided = all.filter(({ choice }) => choice === "");
+  const lost = ignored(all, options).length;
   // New fields that remain text although all values are numbers, for example.
   const texts = new Set((address.value.query.get("text") ?? "").split(".").filter(Boolean));
   const order = useRef<number[] | null>(null);
   const isFirstRead = order.current === null || order.current.length !== all.length;
   if (isFirstRead && fieldsAreKnown) {
     const foreseen = decisions(job, suggested(all, options, job.format), fields);
-    const needsAnswer = (index: number) => {
-      const choice = foreseen[index]?.choice;
-      return choice === "" || (choice === all[index]?.choice && hasProblem(job, job.columns[index] as never));
+    const lost = ignored(foreseen, options);
+    const rank = (one: Decided) => {
+      const needsAnswer = one.choice === "" || (one.choice === all[one.index]?.choice && hasProblem(job, one.column));
+      return needsAnswer ? 0 : lost.includes(one) ? 1 : one.column.filled ? 2 : 3;
     };
-    order.current = all
-      .map(({ index }) => index)
-      .toSorted((a, b) => Number(needsAnswer(b)) - Number(needsAnswer(a)) || a - b);
+    order.current = foreseen.toSorted((a, b) => rank(a) - rank(b) || a.index - b.index).map(({ index }) => index);
   }
 
   const unclear = unclearDates(all, fields);
@@ -216,9 +216,11 @@ export function ColumnsStep({
             {t("import.dates")}: {t("import.choosePlease")}
           </span>
         )}
-        {!undecided.length && !lacksOrder && created.length > 0 && (
+        {!undecided.length && !lacksOrder && (
           <span class="hint">
-            {parts("import.createsFields", { fields: <bdi dir="auto">{created.map(({ label }) => label).join(", ")}</bdi> })}
+            {lost > 0 && `${plural("import.ignores", lost)}. `}
+            {created.length > 0 &&
+              parts("import.createsFields", { fields: <bdi dir="auto">{created.map(({ label }) => label).join(", ")}</bdi> })}
           </span>
         )}
         <button
@@ -241,12 +243,17 @@ function problemText(message: string): string {
 
 /** The format of the file, or the service that it comes from and the people in it. */
 function FileWords({ job }: Pick<StepProps, "job">) {
-  const { preset, statuses, rows, format, delimiter } = job;
-  const [only] = statuses;
+  const {
+    preset,
+    statuses: [only],
+    rows,
+    format,
+    delimiter,
+  } = job;
   const count = <b>{plural("import.rows", rows)}</b>;
   if (preset) {
     const service = SERVICES[preset];
-    if (statuses.length === 1 && only) {
+    if (only?.rows === rows) {
       return <>{parts("import.looksLikeOf", { service, status: <b>{t(`status.${only.status}`)}</b>, count })}</>;
     }
     return <>{parts("import.looksLike", { service, count })}</>;

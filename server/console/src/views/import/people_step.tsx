@@ -59,7 +59,7 @@ export function PeopleStep({ model, job }: StepProps) {
       }}
     >
       <h2 id="step" tabIndex={-1}>
-        {plural("import.people", job.rows - invalid)}
+        {plural("import.people", job.rows - invalid, { rows: plural("import.rows", job.rows) })}
       </h2>
       <ul class="people-counts">
         {job.statuses.map(({ status, rows }) => (

@@ -1,9 +1,21 @@
-import type { ReasonCount } from "../../api/types.ts";
-import { named, number, plural } from "../../texts.ts";
+import type { ComponentChildren } from "preact";
+import { callFirst } from "../../api/client.ts";
+import type { ImportFailure, ImportJob, ReasonCount } from "../../api/types.ts";
+import { useLoaded } from "../../load.ts";
+import { named, number, plural, pluralParts } from "../../texts.ts";
+import { listed } from "./repairs.tsx";
 
-/** Why rows fail, with the lines of the first ones. */
-export function Reasons({ reasons }: { reasons: ReasonCount[] }) {
+/** The number of characters that are shown of a value. */
+const MOST_CHARACTERS = 80;
+
+/** Why rows fail, with the lines of the first ones; of an import also their values. */
+export function Reasons({ job, reasons }: { job?: ImportJob; reasons: ReasonCount[] }) {
   const failures = reasons.filter(({ reason }) => reason !== "FILTERED");
+  const rows = useLoaded<ImportFailure[]>(
+    async (signal) =>
+      job ? await callFirst("GET /api/imports/{id}/failures", { path: { id: job.id }, signal }) : [],
+    job?.startedAt,
+  );
   if (!failures.length) return null;
   return (
     <ul class="row-reasons">
@@ -11,11 +23,24 @@ export function Reasons({ reasons }: { reasons: ReasonCount[] }) {
         <li key={reason}>
           <b>{plural("import.rows", total)}</b>: {named("rowReason", reason)}{" "}
           <small>
-            {plural("import.lines", examples.length, { lines: examples.map((line) => number(Number(line))).join(", ") })}
+            {pluralParts("import.lines", examples.length, {
+              lines: examples.map((line, index) => [
+                index ? ", " : "",
+                number(Number(line)),
+                job && valueOf(job, rows.data?.find((row) => row.line === Number(line))),
+              ]),
+            })}
             {total > examples.length && ` ${plural("import.more", total - examples.length)}`}
           </small>
         </li>
       ))}
     </ul>
   );
+}
+
+/** The value because of which a row fails, with its column. */
+function valueOf({ columns }: ImportJob, row?: ImportFailure): ComponentChildren {
+  const index = columns.findIndex(({ target }, at) => row?.cells[at] && row.field && target.split("+").includes(row.field));
+  const value = row?.cells[index]?.slice(0, MOST_CHARACTERS);
+  return value && [" (", <bdi dir="auto">{columns[index]?.name}</bdi>, " ", listed([value]), ")"];
 }

@@ -71,7 +71,7 @@ function counted(
   return pluralParts(key, rows, values);
 }
 
-function listed(examples: string[]): ComponentChildren {
+export function listed(examples: string[]): ComponentChildren {
   return examples.map((text, index) => [index ? ", " : "", quoted(<bdi dir="auto">{text}</bdi>)]);
 }
 

@@ -49,7 +49,6 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
   const undoes = useSignal(false);
   const { state, summary, error, undoneBy, undoExpiresAt } = job;
   const isDone = summary !== undefined && !job.dryRun;
-  const hasFailures = isDone && summary.failed + summary.rowsWithDroppedCells > 0;
   const people = isDone ? summary.created + summary.updated : 0;
   const operation = {
     id: job.operationId,
@@ -77,16 +76,6 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
         </p>
       )}
       <div class="line">
-        {hasFailures && (
-          <a
-            class="button"
-            href={url("/api/imports/{id}/failures", { id: job.id }, { format: "CSV" })}
-            download={`${job.name.replace(/\.\w+$/, "")}.failures.csv`}
-          >
-            <Icon name="download" />
-            {t("import.failedRows")}
-          </a>
-        )}
         {people > 0 && (
           <a class="button" href={href("/subscribers")}>
             {t("import.showPeople")}
@@ -98,8 +87,7 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
           </button>
         )}
       </div>
-      {isDone && <Reasons reasons={summary.reasons} />}
-      {hasFailures && <p class="hint">{t("import.failedRowsHint")}</p>}
+      {isDone && <Failed job={job} summary={summary} />}
       <dl class="facts">
         <dt>{t("who")}</dt>
         <dd>
@@ -141,6 +129,27 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
           onClose={() => (undoes.value = false)}
         />
       )}
+    </>
+  );
+}
+
+/** The rows that fail: why, and as a file. */
+export function Failed({ job, summary }: { job: ImportJob; summary: ImportSummary }) {
+  if (!summary.failed && !summary.rowsWithDroppedCells) return null;
+  return (
+    <>
+      <Reasons job={job} reasons={summary.reasons} />
+      <p class="hint">
+        <a
+          class="button"
+          href={url("/api/imports/{id}/failures", { id: job.id }, { format: "CSV" })}
+          download
+        >
+          <Icon name="download" />
+          {t("import.failedRows")}
+        </a>{" "}
+        {t("import.failedRowsHint")}
+      </p>
     </>
   );
 }

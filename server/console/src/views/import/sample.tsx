@@ -70,7 +70,7 @@ function valueText(value: string, field?: CustomField): string {
 
 function Text({ children }: { children: string }) {
   return (
-    <bdi dir="auto" class="cut" title={children.length > 40 ? children : undefined}>
+    <bdi dir="auto" class="cut">
       {children}
     </bdi>
   );

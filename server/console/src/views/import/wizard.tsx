@@ -66,7 +66,7 @@ export function Wizard({ model, job }: StepProps) {
       </ol>
       {job.state === "INSPECTING" && !job.processed && <Waits job={job} />}
       {step === 3 ? (
-        <CheckStep model={model} job={job} />
+        <CheckStep model={model} job={job} fields={fields.data ?? NO_FIELDS} />
       ) : step === 2 ? (
         <PeopleStep model={model} job={job} />
       ) : (
