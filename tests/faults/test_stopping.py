@@ -172,7 +172,7 @@ def test_closed_terminal_stops_the_service_and_each_process_logs_its_end(
 ) -> None:
     ours, theirs = os.openpty()
     settings = {
-        "ROSTER_DATABASE_URL": postgres.new_database(),
+        "ROSTER_DATABASE_URL": postgres.new_roster(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
         "ROSTER_PROCESSES": workers,
     }

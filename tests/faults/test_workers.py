@@ -37,7 +37,7 @@ def serve(postgres: Postgres, folder: Path, **settings: str) -> Service:
     return start(
         folder,
         **{
-            "ROSTER_DATABASE_URL": postgres.new_database(),
+            "ROSTER_DATABASE_URL": postgres.new_roster(),
             "ROSTER_SECRET_KEY": postgres.secret_key,
             "ROSTER_LOG_LEVEL": "error",
             "ROSTER_PROCESSES": str(COUNT),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rosterd.server.values.file_addresses import parse_file_email, unwrap
+
+from ..cases import each
 
 ADA = "ada@example.com"
 _BLANKS = "\ufeff\u200b\u200e\u200f\u2060\u00a0\u3000\u202f\u00ad \t\r\n"
@@ -30,7 +31,7 @@ def test_wrappers_and_blanks_around_an_address_are_removed(
     assert email == (ADA, ADA)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "name"),
     [
         ("Ada Lovelace <ada@example.com>", "Ada Lovelace"),
@@ -43,7 +44,7 @@ def test_name_before_an_address_is_returned(text: str, name: str) -> None:
     assert unwrap(text) == (ADA, name)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *(

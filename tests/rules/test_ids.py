@@ -20,6 +20,8 @@ from rosterd.server.values.ids import (
     timestamp_of,
 )
 
+from ..cases import each
+
 NOW = 1_767_323_045_006
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -90,7 +92,7 @@ def test_ids_of_a_millisecond_are_between_its_first_id_and_the_next_first_id(
     assert timestamp_of(first_id_at(timestamp)) == timestamp
 
 
-@pytest.mark.parametrize(
+@each(
     ("timestamp", "nearest"),
     [
         (-1, 0),

@@ -12,8 +12,10 @@ from rosterd.server.rpc.messages import (
     timestamp,
 )
 
+from ..cases import each
 
-@pytest.mark.parametrize(
+
+@each(
     ("number", "text"),
     [
         (0, "1970-01-01T00:00:00Z"),

@@ -62,7 +62,7 @@ def test_keys_are_returned_by_json_name() -> None:
     assert set(given_keys) == {"firstName", "lastName"}
 
 
-@pytest.mark.parametrize("key", ["id", "update_mask"])
+@each("key", ["id", "update_mask"])
 def test_excluded_field_is_an_unknown_key(key: str) -> None:
     violations = read({key: "name"}, tags_pb2.GetTagRequest(), MASK | {"id"})
 

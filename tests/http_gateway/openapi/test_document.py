@@ -36,7 +36,7 @@ OPERATIONS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("path", DOCUMENTS)
+@each("path", [*DOCUMENTS])
 def test_document_is_openapi(path: str) -> None:
     validate(DOCUMENTS[path])
 
@@ -104,7 +104,7 @@ def patterns(value: Any) -> set[str]:
     return found.union(*map(patterns, value.values()))
 
 
-@pytest.mark.parametrize("path", DOCUMENTS)
+@each("path", [*DOCUMENTS])
 def test_enums_are_not_components(path: str) -> None:
     """Go generators declare enum values of components as constants, whose names can collide."""
     schemas = DOCUMENTS[path]["components"]["schemas"]
@@ -153,7 +153,7 @@ def test_every_error_response_has_the_error_schema_and_headers() -> None:
         assert name.endswith("Or".join(content["examples"]))
 
 
-@pytest.mark.parametrize(
+@each(
     ("operation", "absent"),
     [
         (("GET", "/api/tags"), {"404", "409", "422"}),

@@ -14,6 +14,7 @@ from rosterd.http_gateway.openapi.schemas import Schemas
 from rosterd.http_gateway.request_errors import Violations
 from rosterd.server.serving.gateway_policy import POLICY
 
+from ...cases import each
 from .messages import Options, message_of, message_without_controls
 
 RULES = validate_pb2.field
@@ -90,7 +91,7 @@ OTHER_FORMS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_request_schema_accepts_one_form_of_each_value_that_the_codec_accepts(kind: str) -> None:
     described, read = (
         accepted_by_schema(kind, NOTHING, VALUES),
@@ -116,7 +117,7 @@ def test_boolean_like_field_is_a_boolean_and_describes_other_forms() -> None:
     assert "`yes`" in input_schema("bool", BOOLEAN_LIKE)["description"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "rules", "keywords"),
     [
         ("string", {"string": {"max_len": 5}}, {"maxLength": 5}),
@@ -200,7 +201,7 @@ def test_required_field_cannot_be_null_or_absent() -> None:
     assert schema_of_message["additionalProperties"] is False
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "value"),
     [
         ("string", "a"),

@@ -10,6 +10,7 @@ from rosterd.http_gateway.routing.routes import Routes
 from rosterd.http_gateway.routing.stream_fields import MAX_RECORDS
 from rosterd.server.serving.gateway_policy import POLICY
 
+from ...cases import each
 from ..stream_service import LINE, MESSAGES, METHODS, service_of
 
 
@@ -45,7 +46,7 @@ def test_streaming_rpcs_are_bound_by_their_options() -> None:
         )
 
 
-@pytest.mark.parametrize(
+@each(
     ("items", "lines", "expected"),
     [
         ("", "", MAX_RECORDS),
@@ -101,7 +102,7 @@ def test_stream_without_a_records_field_fails_startup_and_is_named(
         Routes([service], POLICY.annotations)
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "rule"),
     [
         ("*NotesReply", Rule(get="/a", response_body="notes")),
