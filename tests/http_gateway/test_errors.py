@@ -177,11 +177,7 @@ INFO = "type.googleapis.com/google.rpc.ErrorInfo"
         status_of(**{**GONE, "code": StatusCode.ABORTED.value[0]}),
         status_of(**GONE, details=[{"type_url": INFO, "value": b"\xff"}]),
     ],
-    ids=[
-        "no status",
-        "another code",
-        "malformed detail",
-    ],
+    ids=["no status", "another code", "malformed detail"],
 )
 def test_malformed_details_are_ignored(sent: bytes) -> None:
     trailing = aio.Metadata(("grpc-status-details-bin", sent))

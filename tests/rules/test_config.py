@@ -7,12 +7,7 @@ from typing import Any
 
 import pytest
 
-from rosterd.server.config import (
-    SETTINGS,
-    Rate,
-    SettingError,
-    Settings,
-)
+from rosterd.server.config import SETTINGS, Rate, SettingError, Settings
 from rosterd.server.features.accounts.rules import is_well_formed
 from rosterd.server.serving.environment import SECRETS, read_secret_files, unknown_variables
 from rosterd.server.serving.options import check_core

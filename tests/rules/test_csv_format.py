@@ -41,13 +41,7 @@ def parse(column: str, cell: str, *fields: ColumnField) -> CsvRow:
 
 
 @each(
-    "name",
-    [
-        "customFields.shoe_size",
-        "shoe_size",
-        "Größe der Schuhe",
-        "GRO\u0308SSE_DER_SCHUHE",
-    ],
+    "name", ["customFields.shoe_size", "shoe_size", "Größe der Schuhe", "GRO\u0308SSE_DER_SCHUHE"]
 )
 def test_custom_field_columns_match_by_key_and_label(name: str) -> None:
     row = parse(name, "44", column_field("shoe_size", "Größe der Schuhe"))

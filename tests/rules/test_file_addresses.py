@@ -15,8 +15,7 @@ _WRAPPERS = ("{}", "<{}>", "mailto:{}", "MAILTO:{}", '"{}"', "'{}'", "\u201c{}\u
 
 
 @given(
-    wrappers=st.lists(st.sampled_from(_WRAPPERS), max_size=4),
-    blanks=st.text(_BLANKS, max_size=3),
+    wrappers=st.lists(st.sampled_from(_WRAPPERS), max_size=4), blanks=st.text(_BLANKS, max_size=3)
 )
 def test_wrappers_and_blanks_around_an_address_are_removed(
     wrappers: list[str], blanks: str

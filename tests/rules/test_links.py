@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
-from rosterd.server.features.links.pages import (
-    LANGUAGES,
-    Content,
-    View,
-    page,
-    text_color,
-)
+from rosterd.server.features.links.pages import LANGUAGES, Content, View, page, text_color
 from rosterd.server.security.encryption import Encryption
 from rosterd.server.security.links import MAX_TOKEN_LENGTH, Links, Purpose, masked
 from rosterd.server.values.ids import first_id_at

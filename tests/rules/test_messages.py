@@ -5,12 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roster.v1 import subscribers_pb2
-from rosterd.server.rpc.messages import (
-    MAX_STREAMED_BYTES,
-    milliseconds,
-    split_message,
-    timestamp,
-)
+from rosterd.server.rpc.messages import MAX_STREAMED_BYTES, milliseconds, split_message, timestamp
 
 from ..cases import each
 

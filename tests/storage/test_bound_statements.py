@@ -296,16 +296,9 @@ def is_unbound(name: str) -> bool:
 @cache
 def every_statement() -> dict[str, Statement]:
     """Returns all statements by name. Building them takes seconds, so no import does."""
-    return (
-        named_statements()
-        | account_table_statements()
-        | distinct(
-            subscriber_page_statements()
-            | expression_statements()
-            | delivery_page_statements()
-            | audit_page_statements()
-        )
-    )
+    pages = subscriber_page_statements() | expression_statements()
+    pages |= delivery_page_statements() | audit_page_statements()
+    return named_statements() | account_table_statements() | distinct(pages)
 
 
 # Named statements can have the same text, and parsing one takes a millisecond.

@@ -34,8 +34,7 @@ PUBLIC = [
 ]
 
 addresses = st.one_of(
-    st.ip_addresses(),
-    st.sampled_from(SPECIAL).flatmap(lambda text: st.ip_addresses(network=text)),
+    st.ip_addresses(), st.sampled_from(SPECIAL).flatmap(lambda text: st.ip_addresses(network=text))
 )
 
 

@@ -161,15 +161,7 @@ def test_values_are_counted_outside_strings(document: Any, indent: Any, escapes:
             strict_json.loads(body, max_values=count - 1)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{{a}}[b]", '\\",', "\\,"],
-    ids=[
-        "b",
-        "q",
-        "s",
-    ],
-)
+@pytest.mark.parametrize("text", ["{{a}}[b]", '\\",', "\\,"], ids=["b", "q", "s"])
 def test_long_string_is_one_value(text: str) -> None:
     document = {"body": text * (512 * 1024 // len(text))}
 

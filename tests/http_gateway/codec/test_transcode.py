@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import Descriptor
 
-from roster.v1 import (
-    subscribers_pb2,
-    tags_pb2,
-)
+from roster.v1 import subscribers_pb2, tags_pb2
 from rosterd.http_gateway.codec.transcode import message_class, reader
 from rosterd.http_gateway.request_errors import Violations
 from rosterd.server.app import SERVICES

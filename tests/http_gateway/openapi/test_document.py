@@ -125,9 +125,7 @@ def test_every_operation_is_described(operation: dict[str, Any]) -> None:
 
 
 @each("method", METHODS.values())
-def test_reasons_in_comments_match_the_declared_reasons(
-    method: MethodDescriptor,
-) -> None:
+def test_reasons_in_comments_match_the_declared_reasons(method: MethodDescriptor) -> None:
     declared = {
         error_code_of(errors_pb2.Error.Reason.Name(reason))
         for reason in method.GetOptions().Extensions[http_pb2.fails_with]

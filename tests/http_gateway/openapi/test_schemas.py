@@ -159,11 +159,7 @@ def test_required_trimmed_text_cannot_be_blank() -> None:
         ({http_pb2.trimmed: True, RULES: Rules(required=True)}, ["a b", "a\n"]),
         ({http_pb2.multiline: True}, ["", "a b", "a\u2028b", "\t", "\n", "a\n", "a\nb", "a\r\nb"]),
     ],
-    ids=[
-        "one line",
-        "trimmed and required",
-        "multiline",
-    ],
+    ids=["one line", "trimmed and required", "multiline"],
 )
 def test_control_characters_are_excluded_by_the_file_option(
     options: Options, texts: list[str]

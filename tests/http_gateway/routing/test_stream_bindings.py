@@ -48,12 +48,7 @@ def test_streaming_rpcs_are_bound_by_their_options() -> None:
 
 @each(
     ("items", "lines", "expected"),
-    [
-        ("", "", MAX_RECORDS),
-        ("<=7", "", 7),
-        ("<=70", "<=7", 7),
-        ("<=9000", "<=8000", MAX_RECORDS),
-    ],
+    [("", "", MAX_RECORDS), ("<=7", "", 7), ("<=70", "<=7", 7), ("<=9000", "<=8000", MAX_RECORDS)],
 )
 def test_message_contains_at_most_max_items_records(items: str, lines: str, expected: int) -> None:
     items_request = {"items": f"*.example.Item{items}", "lines": f"*{LINE}{lines}"}
