@@ -22,12 +22,7 @@ from playhouse.postgres_ext import Psycopg3Database
 from rosterd import server
 from rosterd.server.features.audit import store as audit
 from rosterd.server.features.custom_fields.rules import DataType
-from rosterd.server.features.subscribers.query.plan import (
-    COUNT_ALL,
-    Counting,
-    Order,
-    PagePosition,
-)
+from rosterd.server.features.subscribers.query.plan import COUNT_ALL, Counting, Order, PagePosition
 from rosterd.server.features.subscribers.query.store_groups import MATCHES, count_groups
 from rosterd.server.features.subscribers.query.store_pages import ids_after, page_without_total
 from rosterd.server.features.webhooks.query import store_pages as deliveries
@@ -41,12 +36,7 @@ from rosterd.server.storage.resource import LargeDeletion, Resource
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
 
-from .helpers import (
-    OURS,
-    THEIRS,
-    page,
-    tree_of,
-)
+from .helpers import OURS, THEIRS, page, tree_of
 from .test_migrate import models
 
 ROOT = Path(server.__file__).parent
