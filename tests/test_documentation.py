@@ -21,6 +21,7 @@ from rosterd.server.serving.console import ExitCode
 from rosterd.server.serving.environment import SECRETS
 
 from .bench import tables
+from .cases import each
 from .documents import (
     API,
     NAMES,
@@ -79,7 +80,7 @@ def test_table_of_settings_agrees_with_the_code() -> None:
     ]
 
 
-@pytest.mark.parametrize(("name", "in_readme"), [(TESTS, False), (README, True)])
+@each(("name", "in_readme"), [(TESTS, False), (README, True)])
 def test_tables_of_benchmarks_have_the_form_that_the_script_writes(
     name: str, in_readme: bool
 ) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from .cases import each
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("server", "http_gateway")
 # Rooms by layer. A room may import those of the layers above it in this list.
@@ -221,7 +223,7 @@ def test_nothing_imports_the_tests() -> None:
     assert importers("tests") == set()
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if is_pure(name)])
+@each("name", [name for name in FILES if is_pure(name)])
 def test_rules_do_no_io(name: str) -> None:
     allowed = {
         "server.values.actors",
@@ -372,7 +374,7 @@ def test_module_imports_are_acyclic() -> None:
     assert_acyclic({name: modules & FILES.keys() for name, modules in IMPORTS.items()})
 
 
-@pytest.mark.parametrize("room_of", [room, storage_folder])
+@each("room_of", [room, storage_folder])
 def test_package_imports_are_acyclic(room_of: Callable[[str], str]) -> None:
     graph: dict[str, set[str]] = {}
     for name, modules in IMPORTS.items():

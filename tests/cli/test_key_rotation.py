@@ -22,21 +22,11 @@ from rosterd.server.security.links import MAX_LINK_KEYS
 from rosterd.server.serving import key_rotation
 from rosterd.server.serving.console import ExitCode
 from rosterd.server.serving.key_rotation import begin_rotation, finish_rotation, rotate_file
-from rosterd.server.serving.secret_key import (
-    DataKeys,
-    available_data_keys,
-    encrypt_keys,
-    key_file,
-)
+from rosterd.server.serving.secret_key import DataKeys, available_data_keys, encrypt_keys, key_file
 from rosterd.server.storage import installation, output_file
 from rosterd.server.storage.database import StorageError
 from rosterd.server.storage.databases import unit_of_work
-from rosterd.server.storage.installation import (
-    SECRET_KEY,
-    Installation,
-    save_keys,
-    stored_keys,
-)
+from rosterd.server.storage.installation import SECRET_KEY, Installation, save_keys, stored_keys
 from rosterd.server.values.database_url import parse_database_url
 
 from ..components import child_processes, free_port, launch, wait_until, wait_until_ready
@@ -289,9 +279,7 @@ def test_killed_rotation_of_a_setting_leaves_a_database_that_the_setting_opens(
     assert new.secret_keys() == 1
 
 
-def test_first_secret_key_of_an_earlier_release_remains_the_data_key(
-    tmp_path: Path,
-) -> None:
+def test_first_secret_key_of_an_earlier_release_remains_the_data_key(tmp_path: Path) -> None:
     key = make_key()
     before = Database(f"sqlite:///{tmp_path / 'roster.db'}", key)
     secret = parse_key(key) or b""

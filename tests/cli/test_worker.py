@@ -45,7 +45,7 @@ PATIENCE = 60.0
 @pytest.fixture
 def url(postgres: Postgres) -> str:
     """A PostgreSQL database with an expired response."""
-    url = postgres.new_database()
+    url = postgres.new_roster()
     with unit_of_work(url) as tx:
         account_id = accounts.create_account("ada@example.com", tx, verified=True).id
         tx.now -= RETENTION_MILLISECONDS

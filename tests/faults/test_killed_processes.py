@@ -145,7 +145,7 @@ def is_running(exchange: Exchange) -> bool:
 def test_killed_servers_and_gateways_fail_only_requests_in_progress(
     postgres: Postgres, tmp_path: Path
 ) -> None:
-    url = postgres.new_database()
+    url = postgres.new_roster()
     settings = {"ROSTER_DATABASE_URL": url, "ROSTER_SECRET_KEY": postgres.secret_key}
     secrets = [make_secret(), make_secret()]
     with unit_of_work(url) as tx:

@@ -13,10 +13,7 @@ import pytest
 
 from rosterd.server.app import INVALID_LINKS
 
-from ..behavior.helpers import (
-    create_subscriber,
-    unsubscribe_token,
-)
+from ..behavior.helpers import create_subscriber, unsubscribe_token
 from ..conftest import Account, new_account
 from ..fronts import HttpFront
 from ..processes import Service, start

@@ -49,9 +49,7 @@ def emails(service: Service, account: Account) -> set[str]:
         return {email for (email,) in rows}
 
 
-def test_stop_under_load_fails_no_grpc_call_in_progress(
-    service: Service,
-) -> None:
+def test_stop_under_load_fails_no_grpc_call_in_progress(service: Service) -> None:
     account = new_account(service, HttpFront("http", service.http))
     metadata = [("authorization", f"Bearer {account.key}")]
     with closing(grpc.insecure_channel(service.grpc)) as channel:
@@ -102,9 +100,7 @@ def complete_request(request: socket.socket) -> bytes:
     return request.recv(65_536)
 
 
-def test_second_signal_kills_immediately_and_loses_no_acknowledged_write(
-    service: Service,
-) -> None:
+def test_second_signal_kills_immediately_and_loses_no_acknowledged_write(service: Service) -> None:
     account = new_account(service, HttpFront("http", service.http))
     with closing(send_incomplete_request(service)):
         account.ok("CreateSubscriber", email="ada@example.com")
@@ -172,7 +168,7 @@ def test_closed_terminal_stops_the_service_and_each_process_logs_its_end(
 ) -> None:
     ours, theirs = os.openpty()
     settings = {
-        "ROSTER_DATABASE_URL": postgres.new_database(),
+        "ROSTER_DATABASE_URL": postgres.new_roster(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
         "ROSTER_PROCESSES": workers,
     }

@@ -248,7 +248,7 @@ def test_all_processes_reload_and_none_is_replaced(
 ) -> None:
     settings = {
         **files.settings,
-        "ROSTER_DATABASE_URL": postgres.new_database(),
+        "ROSTER_DATABASE_URL": postgres.new_roster(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
         "ROSTER_PROCESSES": "2",
         "ROSTER_LOG_LEVEL": "info",

@@ -37,7 +37,7 @@ def serve(postgres: Postgres, folder: Path, **settings: str) -> Service:
     return start(
         folder,
         **{
-            "ROSTER_DATABASE_URL": postgres.new_database(),
+            "ROSTER_DATABASE_URL": postgres.new_roster(),
             "ROSTER_SECRET_KEY": postgres.secret_key,
             "ROSTER_LOG_LEVEL": "error",
             "ROSTER_PROCESSES": str(COUNT),
@@ -95,8 +95,7 @@ def test_workers_are_rejected_on_sqlite_with_the_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "workers"),
-    [("ROSTER_HTTP_ADDRESS", "2"), ("ROSTER_GRPC_ADDRESS", "1")],
+    ("name", "workers"), [("ROSTER_HTTP_ADDRESS", "2"), ("ROSTER_GRPC_ADDRESS", "1")]
 )
 def test_ports_of_workers_are_not_shared_with_another_service(
     workers_service: Service, postgres: Postgres, name: str, workers: str

@@ -14,6 +14,8 @@ from rosterd.http_gateway.options import Options
 from rosterd.http_gateway.policy import CookiePolicy, Policy
 from rosterd.http_gateway.request_errors import RequestError
 
+from ..cases import each
+
 POLICY = Policy(cookie=CookiePolicy("app", 60))
 PROXY, CLIENT = "192.0.2.1", "203.0.113.7"
 
@@ -40,7 +42,7 @@ SIGN_IN = binding(public=True, takes_cookie=False, cookie="token")
 HOST, SECURE = "__Host-app=t; Path=/", "; HttpOnly; SameSite=Strict; Secure"
 
 
-@pytest.mark.parametrize(
+@each(
     ("sent", "path", "cookie"),
     [
         (request("a.example", tls=True), "", f"{HOST}; Max-Age=60{SECURE}"),
@@ -88,7 +90,7 @@ def test_cookie_is_named_and_protected_as_the_connection_allows(
         assert deleted == cookie.replace("=t;", "=;").replace("Max-Age=60", "Max-Age=0")
 
 
-@pytest.mark.parametrize(
+@each(
     ("host", "tls", "origin", "accepted"),
     [
         ("a.example", True, "https://a.example", True),
@@ -115,7 +117,7 @@ def test_origin_is_compared_with_scheme_host_and_port(
         assert raised.value.error.reason == "CROSS_ORIGIN_REQUEST"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "first", "second"),
     [
         ("Origin", "https://a.example", "https://b.example"),
@@ -135,7 +137,7 @@ def test_every_value_of_a_repeated_header_must_prove_the_origin(
         cookies().metadata(sent, SIGN_IN)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "tokens"),
     [
         ("__Host-app=t", ["t"]),

@@ -100,7 +100,7 @@ def test_unknown_reason_gets_the_status_of_its_grpc_code(code: StatusCode) -> No
     assert error.details == [Detail("gate", "LOCKED", "is locked")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("reason", "domain"),
     [
         ("TAG_NOT_FOUND", "example.com"),
@@ -120,7 +120,7 @@ def test_reason_of_another_domain_or_format_is_ignored(reason: str, domain: str)
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "status"),
     [
         ("SERVER: Received message larger than max (5000000 vs. 4194304)", 413),
@@ -177,11 +177,7 @@ INFO = "type.googleapis.com/google.rpc.ErrorInfo"
         status_of(**{**GONE, "code": StatusCode.ABORTED.value[0]}),
         status_of(**GONE, details=[{"type_url": INFO, "value": b"\xff"}]),
     ],
-    ids=[
-        "no status",
-        "another code",
-        "malformed detail",
-    ],
+    ids=["no status", "another code", "malformed detail"],
 )
 def test_malformed_details_are_ignored(sent: bytes) -> None:
     trailing = aio.Metadata(("grpc-status-details-bin", sent))

@@ -28,7 +28,7 @@ def values_by_process(url: str, name: str) -> dict[str, float]:
 @pytest.mark.verify
 def test_metrics_of_several_processes_are_on_one_page(postgres: Postgres, tmp_path: Path) -> None:
     settings = {
-        "ROSTER_DATABASE_URL": postgres.new_database(),
+        "ROSTER_DATABASE_URL": postgres.new_roster(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
         "ROSTER_PROCESSES": "2",
     }
@@ -73,7 +73,7 @@ def test_default_port_that_is_in_use_is_a_warning_and_metrics_are_not_served(
     postgres: Postgres, tmp_path: Path, command: str, processes: str
 ) -> None:
     settings = {
-        "ROSTER_DATABASE_URL": postgres.new_database(),
+        "ROSTER_DATABASE_URL": postgres.new_roster(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
         "ROSTER_LOG_LEVEL": "warning",
         "ROSTER_METRICS_ADDRESS": "",

@@ -8,6 +8,8 @@ from rosterd.server.config import SettingError, Settings
 from rosterd.server.serving.options import check_plaintext
 from rosterd.server.values.addresses import Address, parse_upstream
 
+from ..cases import each
+
 RISK = "ROSTER_DANGEROUSLY_IN_PLAINTEXT=true"
 
 
@@ -15,7 +17,7 @@ def test_address_is_formatted_as_host_and_port() -> None:
     assert [str(Address(host, 80)) for host in ("::1", "localhost")] == ["[::1]:80", "localhost:80"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "target", "count"),
     [
         ("[::1]:50051", "dns:///[::1]:50051", 1),
@@ -37,14 +39,12 @@ def check(*hosts: str, risk: bool = False) -> None:
     check_plaintext(settings, Settings.http_address, addresses, Settings.http_tls_certificate)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+@each("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_plaintext_is_allowed_on_loopback(host: str) -> None:
     check(host)
 
 
-@pytest.mark.parametrize(
-    "host", ["0.0.0.0", "::", "10.0.0.1", "roster", "localhost.example.com", "127.0.0.1.nip.io"]
-)
+@each("host", ["0.0.0.0", "::", "10.0.0.1", "roster", "localhost.example.com", "127.0.0.1.nip.io"])
 def test_plaintext_to_other_machines_requires_a_setting(host: str) -> None:
     with pytest.raises(SettingError, match=RISK) as caught:
         check("127.0.0.1", host)

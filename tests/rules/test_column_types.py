@@ -15,6 +15,8 @@ from rosterd.server.features.imports.column_types import ColumnTypes, ProposedTy
 from rosterd.server.features.imports.csv_row import CsvRow
 from rosterd.server.values.file_dates import DateFormat
 
+from ..cases import each
+
 TEXT, NUMBER, BOOLEAN, DATE = DataType
 MDY, DMY, YMD = DateFormat
 
@@ -65,7 +67,7 @@ def test_type_is_proposed_if_every_cell_has_it(cells: list[str], expected: DataT
     assert found.values == sum(cell.strip().lower() not in ("", "null") for cell in cells)
 
 
-@pytest.mark.parametrize("name", ["Phone", "ZIP code", "customer_id", "mobilePhone", "PLZ"])
+@each("name", ["Phone", "ZIP code", "customer_id", "mobilePhone", "PLZ"])
 def test_numbers_are_texts_by_the_name_of_their_column(name: str) -> None:
     assert proposed(["90210", "10001"], name).data_type == TEXT
     assert proposed(["90210", "10001"], "Paid orders").data_type == NUMBER

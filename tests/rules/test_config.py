@@ -7,17 +7,14 @@ from typing import Any
 
 import pytest
 
-from rosterd.server.config import (
-    SETTINGS,
-    Rate,
-    SettingError,
-    Settings,
-)
+from rosterd.server.config import SETTINGS, Rate, SettingError, Settings
 from rosterd.server.features.accounts.rules import is_well_formed
 from rosterd.server.serving.environment import SECRETS, read_secret_files, unknown_variables
 from rosterd.server.serving.options import check_core
 from rosterd.server.values.addresses import Address
 from rosterd.server.values.database_url import PostgresUrl
+
+from ..cases import each
 
 VALUES: dict[str, dict[str, Any]] = {
     "grpc_address": {
@@ -44,7 +41,7 @@ VALUES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", VALUES)
+@each("name", [*VALUES])
 def test_text_of_a_setting_has_a_value(name: str) -> None:
     assert {text: SETTINGS[name].parse(text) for text in VALUES[name]} == VALUES[name]
 
@@ -74,7 +71,7 @@ REJECTED = {
 }
 
 
-@pytest.mark.parametrize("name", REJECTED)
+@each("name", [*REJECTED])
 def test_other_text_is_rejected_with_the_name_of_the_setting(name: str) -> None:
     reason, texts = REJECTED[name]
     for text in texts:
@@ -82,7 +79,7 @@ def test_other_text_is_rejected_with_the_name_of_the_setting(name: str) -> None:
             SETTINGS[name].parse(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "shown"),
     [
         ("postgresql://ada:sesame@db.local:5433/roster", "postgresql://ada@db.local:5433/roster"),
@@ -106,7 +103,7 @@ def test_malformed_bootstrap_key_is_rejected_with_a_valid_example_and_not_repeat
     assert is_well_formed(str(caught.value).split()[-1])
 
 
-@pytest.mark.parametrize("name", [name for name, row in SETTINGS.items() if " off: " in row.help])
+@each("name", [name for name, row in SETTINGS.items() if " off: " in row.help])
 def test_setting_that_can_be_off_rejects_other_words_for_it(name: str) -> None:
     row = SETTINGS[name]
 
@@ -162,7 +159,7 @@ def test_file_without_a_secret_is_rejected(
         read_secret_files({"ROSTER_API_KEY_FILE": str(file), **more})
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "similar"),
     [
         ("ROSTER_HTTP_ADRESS", "ROSTER_HTTP_ADDRESS"),
@@ -184,7 +181,7 @@ def test_unknown_variable_is_found_with_the_most_similar_setting(
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         ("ROSTER_SERVICE_HOST", "10.0.0.1"),

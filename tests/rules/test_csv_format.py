@@ -18,6 +18,8 @@ from rosterd.server.features.subscribers.fields import Status, SubscriberRow
 from rosterd.server.values.emails import parse_email
 from rosterd.server.values.texts import caseless_key
 
+from ..cases import each
+
 
 def column_field(key: str, label: str = "", data_type: DataType = DataType.TEXT) -> ColumnField:
     return ColumnField(key, caseless_key(label or key), data_type)
@@ -38,14 +40,8 @@ def parse(column: str, cell: str, *fields: ColumnField) -> CsvRow:
     return parsed(Header(["email", column], fields), ["ada@example.com", cell])
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "customFields.shoe_size",
-        "shoe_size",
-        "Größe der Schuhe",
-        "GRO\u0308SSE_DER_SCHUHE",
-    ],
+@each(
+    "name", ["customFields.shoe_size", "shoe_size", "Größe der Schuhe", "GRO\u0308SSE_DER_SCHUHE"]
 )
 def test_custom_field_columns_match_by_key_and_label(name: str) -> None:
     row = parse(name, "44", column_field("shoe_size", "Größe der Schuhe"))
@@ -59,7 +55,7 @@ def test_key_precedes_the_label_of_an_older_field() -> None:
     assert row.custom_fields == {"city": "Ulm"}
 
 
-@pytest.mark.parametrize("name", ["first_name", "Is Confirmed", "is_confirmed", "name", "Tags"])
+@each("name", ["first_name", "Is Confirmed", "is_confirmed", "name", "Tags"])
 def test_built_in_columns_precede_custom_fields_with_similar_names(name: str) -> None:
     field = column_field(name.lower().replace(" ", "_"), name)
 
@@ -106,7 +102,7 @@ def test_tags_are_separated_or_a_json_array(cell: str, tags: list[str]) -> None:
     assert [*parse("tags", cell).tags] == tags
 
 
-@pytest.mark.parametrize(
+@each(
     ("data_type", "cell", "value"),
     [
         (DataType.TEXT, " 42 ", " 42 "),
@@ -151,7 +147,7 @@ def cells_of(
     return {name.removeprefix("customFields."): cell for name, cell in cells.items()}
 
 
-@pytest.mark.parametrize(
+@each(
     ("names", "cell"),
     [
         ([], ""),
@@ -165,7 +161,7 @@ def test_ambiguous_tags_are_written_as_json(names: list[str], cell: str) -> None
     assert tags_cell(names) == cell
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "cell"),
     [
         (None, ""),
@@ -226,7 +222,7 @@ def test_written_address_is_parsed_to_itself_and_is_no_other_address(
     assert not (escapes_formulas and cell[0] in "=+-@")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "cell"),
     [
         *(("=1+1", "=1+1"), (" @x", " @x"), ("'=1", "''=1"), ("'", "''"), ("", "'"), (" ", "' ")),

@@ -30,7 +30,7 @@ def key(text: str) -> str:
     return email.key
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     [
         "ada@example.com",

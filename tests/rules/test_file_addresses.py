@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rosterd.server.values.file_addresses import parse_file_email, unwrap
+
+from ..cases import each
 
 ADA = "ada@example.com"
 _BLANKS = "\ufeff\u200b\u200e\u200f\u2060\u00a0\u3000\u202f\u00ad \t\r\n"
@@ -25,8 +26,7 @@ _WRAPPERS = (
 
 
 @given(
-    wrappers=st.lists(st.sampled_from(_WRAPPERS), max_size=4),
-    blanks=st.text(_BLANKS, max_size=3),
+    wrappers=st.lists(st.sampled_from(_WRAPPERS), max_size=4), blanks=st.text(_BLANKS, max_size=3)
 )
 def test_wrappers_and_blanks_around_an_address_are_removed(
     wrappers: list[str], blanks: str
@@ -41,7 +41,7 @@ def test_wrappers_and_blanks_around_an_address_are_removed(
     assert email == (ADA, ADA)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "name"),
     [
         ("Ada Lovelace <ada@example.com>", "Ada Lovelace"),
@@ -55,7 +55,7 @@ def test_name_before_an_address_is_returned(text: str, name: str) -> None:
     assert unwrap(text) == (ADA, name)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *(

@@ -12,6 +12,8 @@ from rosterd.server.values.clock import iso8601
 from rosterd.server.values.file_dates import DateFormat, UnknownDate, iso_date, parse_date
 from rosterd.server.values.timestamps import milliseconds_of
 
+from ..cases import each
+
 MDY, DMY, YMD = DateFormat
 
 
@@ -21,7 +23,7 @@ def written(cell: str, order: DateFormat | None = None) -> str | None:
     return None if date is None else iso8601(milliseconds_of(date))
 
 
-@pytest.mark.parametrize(
+@each(
     ("cell", "expected"),
     [
         (" 2021-03-04 ", "2021-03-04T00:00:00.000Z"),
@@ -44,7 +46,7 @@ def test_forms_with_one_reading_are_parsed(cell: str, expected: str) -> None:
     assert written(cell) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "cell",
     [
         *(
@@ -62,7 +64,7 @@ def test_text_in_place_of_a_missing_date_means_no_date(cell: str) -> None:
     assert parse_date(cell, None) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("cell", "order", "expected"),
     [
         ("11/1/16 3pm", MDY, "2016-11-01T15:00:00.000Z"),
@@ -79,7 +81,7 @@ def test_numeric_date_is_parsed_in_the_stated_order(
     assert written(cell, order) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("cell", "order"),
     [
         *((cell, None) for cell in ("12/31/2024", "31.12.2024", "1-2-24", "11-Apr-23")),
@@ -108,7 +110,7 @@ def test_hint_names_the_option_for_text_that_may_be_a_date() -> None:
         assert ("dateFormat" in (caught.value.hint or "")) is is_named
 
 
-@pytest.mark.parametrize(
+@each(
     ("cell", "expected"),
     [
         ("31.12.2024", "2024-12-31"),

@@ -11,14 +11,9 @@ from hypothesis import strategies as st
 from ulid import ULID
 
 from rosterd.server.rpc.errors import TagNotFound
-from rosterd.server.values.ids import (
-    Ids,
-    checked_id,
-    first_id_at,
-    ids_at,
-    is_id,
-    timestamp_of,
-)
+from rosterd.server.values.ids import Ids, checked_id, first_id_at, ids_at, is_id, timestamp_of
+
+from ..cases import each
 
 NOW = 1_767_323_045_006
 HOUR = 3_600_000
@@ -90,13 +85,7 @@ def test_ids_of_a_millisecond_are_between_its_first_id_and_the_next_first_id(
     assert timestamp_of(first_id_at(timestamp)) == timestamp
 
 
-@pytest.mark.parametrize(
-    ("timestamp", "nearest"),
-    [
-        (-1, 0),
-        (LAST_TIMESTAMP + 1, LAST_TIMESTAMP),
-    ],
-)
+@each(("timestamp", "nearest"), [(-1, 0), (LAST_TIMESTAMP + 1, LAST_TIMESTAMP)])
 def test_timestamp_out_of_range_has_the_nearest_first_id(timestamp: int, nearest: int) -> None:
     assert first_id_at(timestamp) == first_id_at(nearest)
 

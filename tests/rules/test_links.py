@@ -5,22 +5,16 @@ from __future__ import annotations
 import random
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
-from rosterd.server.features.links.pages import (
-    LANGUAGES,
-    Content,
-    View,
-    page,
-    text_color,
-)
+from rosterd.server.features.links.pages import LANGUAGES, Content, View, page, text_color
 from rosterd.server.security.encryption import Encryption
 from rosterd.server.security.links import MAX_TOKEN_LENGTH, Links, Purpose, masked
 from rosterd.server.values.ids import first_id_at
 
+from ..cases import each
 from ..signed_links import signed_token
 
 KEY = bytes(32)
@@ -106,7 +100,7 @@ def test_a_token_is_short_and_has_only_letters_and_digits(
     assert unsubscribe.email_key == email_key
 
 
-@pytest.mark.parametrize("added", ADDED)
+@each("added", ADDED)
 def test_characters_that_mail_programs_add_are_ignored(added: str) -> None:
     of_subscriber = (first_id_at(1), first_id_at(2), "ada@example.com")
     texts = [
@@ -148,7 +142,7 @@ def test_a_token_ends_with_any_change_of_a_character() -> None:
             assert token is None or not LINKS.is_for(token, "ada@example.com"), index
 
 
-@pytest.mark.parametrize(
+@each(
     ("email_key", "expected"),
     [
         ("winifred@example.com", "wi…@example.com"),
@@ -165,7 +159,7 @@ def test_a_masked_address_has_at_most_two_characters_and_never_all_of_the_local_
     assert masked(email_key) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("color", "expected"),
     [("#ffffff", "#000"), ("#000000", "#fff"), ("#1a5fb4", "#fff"), ("#ffcc00", "#000")],
 )
@@ -173,8 +167,8 @@ def test_text_contrasts_with_its_background(color: str, expected: str) -> None:
     assert text_color(color) == expected
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("view", View)
+@each("language", LANGUAGES)
+@each("view", View)
 def test_every_page_has_texts_in_every_language(view: View, language: str) -> None:
     html = page(language, Content(view, can_undo=True)).html.decode()
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from rosterd.server.features.merge_tags.rules import MAX_INSERTED, Values, render
 from rosterd.server.rpc.errors import ValidationError
 
+from ..cases import each
+
 ADA = Values(
     built_in={"email": "ada@example.com", "firstName": "Ada", "lastName": ""},
     custom={"city": "London", "empty": "", "pages": 0.0, "vip": False, "born": "1815-12-10"},
@@ -253,7 +255,7 @@ def test_megabyte_without_a_tag_is_rendered_in_linear_time_and_unchanged(
     assert is_same
 
 
-@pytest.mark.parametrize("part", ["subject", "body"])
+@each("part", ["subject", "body"])
 def test_size_of_inserted_values_is_limited(part: str) -> None:
     values = city("x" * 1_000)
     tag, times = "{{customFields.city}}", MAX_INSERTED // 1_000

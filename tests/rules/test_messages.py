@@ -5,15 +5,12 @@ from __future__ import annotations
 import pytest
 
 from roster.v1 import subscribers_pb2
-from rosterd.server.rpc.messages import (
-    MAX_STREAMED_BYTES,
-    milliseconds,
-    split_message,
-    timestamp,
-)
+from rosterd.server.rpc.messages import MAX_STREAMED_BYTES, milliseconds, split_message, timestamp
+
+from ..cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "text"),
     [
         (0, "1970-01-01T00:00:00Z"),

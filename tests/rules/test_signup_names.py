@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from rosterd.server.features.signups.rules import has_link
+
+from ..cases import each
 
 LINKS = [
     "http://spam.example",
@@ -61,13 +61,13 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", LINKS)
+@each("name", LINKS)
 def test_names_with_links_are_recognized(name: str) -> None:
     assert has_link(name)
     assert has_link(f"Ada {name} Lovelace")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_names_of_people_have_no_links(name: str) -> None:
     assert not has_link(name)
     assert not has_link(f"Ada {name} Lovelace")

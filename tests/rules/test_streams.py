@@ -18,6 +18,8 @@ from rosterd.server.rpc.errors import ValidationError
 from rosterd.server.rpc.streams import prefetch
 from rosterd.server.values.actors import Actor, ActorType
 
+from ..cases import each
+
 
 async def numbers(requested: list[int], count: int = 3) -> AsyncIterator[int]:
     """Yields numbers, and records which ones were requested."""
@@ -53,7 +55,7 @@ def test_failure_is_raised_after_the_messages_before_it() -> None:
     assert received == [1]
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@each("times", [1, 2])
 def test_cancellation_is_raised_after_a_shielded_write(times: int) -> None:
     ended: list[int] = []
 

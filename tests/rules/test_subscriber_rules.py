@@ -19,6 +19,8 @@ from rosterd.server.features.subscribers.rules import (
     validate_rows,
 )
 
+from ..cases import each
+
 
 def row(email: str = "ada@example.com", names: tuple[str, str] = ("", ""), **more: Any) -> Row:
     """Returns a row that is valid by default."""
@@ -34,7 +36,7 @@ def failure(given: Row) -> Failure | None:
 LONG = ("", "a" * 101)
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "reason"),
     [
         (row(custom_fields=None), Failure.INVALID_FIELD),
@@ -53,7 +55,7 @@ def test_invalid_row_fails_with_its_first_error(given: Row, reason: Failure) -> 
 STRICTNESS = [{"UNCONFIRMED", "CONFIRMED"}, {"BOUNCED"}, {"UNSUBSCRIBED"}, {"COMPLAINED"}]
 
 
-@pytest.mark.parametrize(("before", "after"), [*itertools.product(Status, repeat=2)])
+@each(("before", "after"), [*itertools.product(Status, repeat=2)])
 def test_every_caller_can_make_a_status_stricter(before: Status, after: Status) -> None:
     level_before, level_after = (
         next(level for level, names in enumerate(STRICTNESS) if status.name in names)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rosterd.server.values.clock import iso8601
 from rosterd.server.values.timestamps import parse_timestamp
 
+from ..cases import each
 
-@pytest.mark.parametrize(
+
+@each(
     ("cell", "expected"),
     [
         ("2021-03-04", "2021-03-04T00:00:00.000Z"),
@@ -32,7 +33,7 @@ def test_common_forms_are_parsed(cell: str, expected: str) -> None:
     assert iso8601(time) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "cell",
     ["", "never", "05/06/2021", "2021-13-01", "2021-02-30 10:00", "2021", "2021-03-04 25:00"],
 )
@@ -40,7 +41,7 @@ def test_other_text_is_no_timestamp(cell: str) -> None:
     assert parse_timestamp(cell) is None
 
 
-@pytest.mark.parametrize("cell", ["2021-03-04 " + "1" * 50_000, " " * 50_000 + "x", "-" * 50_000])
+@each("cell", ["2021-03-04 " + "1" * 50_000, " " * 50_000 + "x", "-" * 50_000])
 def test_hostile_text_is_no_timestamp(cell: str) -> None:
     assert parse_timestamp(cell) is None
 

@@ -58,7 +58,7 @@ def test_only_the_supervisor_of_several_processes_notifies(
     postgres: Postgres, tmp_path: Path
 ) -> None:
     settings = {
-        "ROSTER_DATABASE_URL": postgres.new_database(),
+        "ROSTER_DATABASE_URL": postgres.new_roster(),
         "ROSTER_SECRET_KEY": postgres.secret_key,
         "ROSTER_PROCESSES": "2",
     }

@@ -22,12 +22,7 @@ from playhouse.postgres_ext import Psycopg3Database
 from rosterd import server
 from rosterd.server.features.audit import store as audit
 from rosterd.server.features.custom_fields.rules import DataType
-from rosterd.server.features.subscribers.query.plan import (
-    COUNT_ALL,
-    Counting,
-    Order,
-    PagePosition,
-)
+from rosterd.server.features.subscribers.query.plan import COUNT_ALL, Counting, Order, PagePosition
 from rosterd.server.features.subscribers.query.store_groups import MATCHES, count_groups
 from rosterd.server.features.subscribers.query.store_pages import ids_after, page_without_total
 from rosterd.server.features.webhooks.query import store_pages as deliveries
@@ -41,12 +36,7 @@ from rosterd.server.storage.resource import LargeDeletion, Resource
 from rosterd.server.storage.statements import Statement
 from rosterd.server.storage.transaction import Transaction
 
-from .helpers import (
-    OURS,
-    THEIRS,
-    page,
-    tree_of,
-)
+from .helpers import OURS, THEIRS, page, tree_of
 from .test_migrate import models
 
 ROOT = Path(server.__file__).parent
@@ -296,16 +286,9 @@ def is_unbound(name: str) -> bool:
 @cache
 def every_statement() -> dict[str, Statement]:
     """Returns all statements by name. Building them takes seconds, so no import does."""
-    return (
-        named_statements()
-        | account_table_statements()
-        | distinct(
-            subscriber_page_statements()
-            | expression_statements()
-            | delivery_page_statements()
-            | audit_page_statements()
-        )
-    )
+    pages = subscriber_page_statements() | expression_statements()
+    pages |= delivery_page_statements() | audit_page_statements()
+    return named_statements() | account_table_statements() | distinct(pages)
 
 
 # Named statements can have the same text, and parsing one takes a millisecond.

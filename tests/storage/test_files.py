@@ -70,13 +70,7 @@ async def test_a_file_has_the_bytes_that_were_appended_at_any_sizes(url: str) ->
             size = await files.append(OURS, file_id, size, data[size : size + length])
         data = data[:size]
         assert await content(files, file_id) == data
-        for start, end in (
-            (0, 1),
-            (11, 70_012),
-            (size - 1, None),
-            (70_000, size),
-            (size, None),
-        ):
+        for start, end in ((0, 1), (11, 70_012), (size - 1, None), (70_000, size), (size, None)):
             assert await content(files, file_id, start, end) == data[start:end]
         assert (await files.sha256(OURS, file_id)).hex == hashlib.sha256(data).hexdigest()
         await files.append(OURS, file_id, size, b"more")

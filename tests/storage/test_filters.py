@@ -11,24 +11,13 @@ from rosterd.server.features.custom_fields.store import types
 from rosterd.server.features.subscribers.fields import SubscriberRow
 from rosterd.server.features.subscribers.query import evaluation, plan, store_pages
 from rosterd.server.features.subscribers.query.conditions import conditions_of
-from rosterd.server.features.subscribers.query.plan import (
-    COUNT_ALL,
-    Counting,
-    Order,
-    PagePosition,
-)
+from rosterd.server.features.subscribers.query.plan import COUNT_ALL, Counting, Order, PagePosition
 from rosterd.server.features.subscribers.query.store_pages import find_matches, ids_after
 from rosterd.server.features.subscribers.query.syntax import parse
 from rosterd.server.storage.transaction import Transaction
 
 from .filters import NOW, create_people, matches, random_filter, random_people, store_people
-from .helpers import (
-    OURS,
-    after_page,
-    in_order,
-    list_subscribers,
-    tree_of,
-)
+from .helpers import OURS, after_page, in_order, list_subscribers, tree_of
 
 PEOPLE = 100
 

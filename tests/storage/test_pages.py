@@ -11,21 +11,9 @@ import pytest
 
 from rosterd.server.features.subscribers.fields import Status, SubscriberRow
 from rosterd.server.features.subscribers.query import store_pages, store_search
-from rosterd.server.features.subscribers.query.plan import (
-    COUNT_ALL,
-    Counting,
-    Order,
-    PagePosition,
-)
-from rosterd.server.features.subscribers.query.store_pages import (
-    SubscriberPage,
-    page_without_total,
-)
-from rosterd.server.features.subscribers.rules import (
-    NO_CONSENT_RECORD,
-    NewSubscriber,
-    search_text,
-)
+from rosterd.server.features.subscribers.query.plan import COUNT_ALL, Counting, Order, PagePosition
+from rosterd.server.features.subscribers.query.store_pages import SubscriberPage, page_without_total
+from rosterd.server.features.subscribers.rules import NO_CONSENT_RECORD, NewSubscriber, search_text
 from rosterd.server.features.tags.rules import distinct
 from rosterd.server.storage.transaction import Transaction
 from rosterd.server.values.emails import Email

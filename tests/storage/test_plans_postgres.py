@@ -30,15 +30,7 @@ from rosterd.server.values.ids import Ids
 
 from ..cases import each
 from ..postgres import Postgres
-from .helpers import (
-    EVERYONE,
-    OURS,
-    SUBSCRIBERS,
-    SUPPRESSIONS,
-    field,
-    page,
-    tree_of,
-)
+from .helpers import EVERYONE, OURS, SUBSCRIBERS, SUPPRESSIONS, field, page, tree_of
 from .test_bound_statements import every_statement, numbered
 from .test_plans import (
     BY_REVISION,

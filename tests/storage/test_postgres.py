@@ -150,8 +150,7 @@ def test_deadlocked_transactions_each_take_effect_once(url: str) -> None:
 
     async def scenario(database: PostgresDatabase) -> None:
         await asyncio.gather(
-            database.write(partial(work, OURS, THEIRS)),
-            database.write(partial(work, THEIRS, OURS)),
+            database.write(partial(work, OURS, THEIRS)), database.write(partial(work, THEIRS, OURS))
         )
 
     run_scenario(url, scenario)

@@ -135,10 +135,7 @@ def test_statistics_equal_a_count_after_random_changes(tx: Transaction, examples
     run_machine(
         Machine,
         settings=settings(
-            max_examples=examples,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=checks,
+            max_examples=examples, stateful_step_count=40, suppress_health_check=checks
         ),
     )
 

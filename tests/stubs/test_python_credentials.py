@@ -12,12 +12,13 @@ from roster import client
 from roster.v1.tags_pb2 import DeleteTagRequest, ListTagsRequest
 from roster.v1.tags_pb2_grpc import TagServiceStub
 
+from ..cases import each
 from .authority import Authority
 from .recorder import Recorder, recording
 
 
-@pytest.mark.parametrize("open_channel", [client.channel, client.aio_channel])
-@pytest.mark.parametrize(
+@each("open_channel", [client.channel, client.aio_channel])
+@each(
     "target",
     [
         "roster.example.com:443",
@@ -36,9 +37,7 @@ def test_key_is_not_sent_to_other_hosts_in_plaintext(
         open_channel(target, "rk_key", tls=None)
 
 
-@pytest.mark.parametrize(
-    "target", ["localhost:1", "127.0.0.1:1", "[::1]:1", "dns:///localhost:1", "unix:/roster"]
-)
+@each("target", ["localhost:1", "127.0.0.1:1", "[::1]:1", "dns:///localhost:1", "unix:/roster"])
 def test_plaintext_is_accepted_for_loopback_addresses(target: str) -> None:
     client.channel(target, "rk_key", tls=None).close()
 
@@ -49,8 +48,8 @@ def test_plaintext_is_accepted_elsewhere_with_an_explicit_option() -> None:
     client.channel("10.0.0.3:50051", "rk_key", tls=None, **risk).close()
 
 
-@pytest.mark.parametrize("open_channel", [client.channel, client.aio_channel])
-@pytest.mark.parametrize("key", ["", "rk_key\n", " rk_key", "rk key", "rk_k\u00e9y", "rk_\0key"])
+@each("open_channel", [client.channel, client.aio_channel])
+@each("key", ["", "rk_key\n", " rk_key", "rk key", "rk_k\u00e9y", "rk_\0key"])
 def test_invalid_key_is_rejected_and_not_in_the_error(
     key: str, open_channel: Callable[..., Any]
 ) -> None:
@@ -98,7 +97,7 @@ def test_client_certificate_is_sent_if_there_is_one() -> None:
     assert private_key.decode() not in repr(tls)
 
 
-@pytest.mark.parametrize("tls", [client.Tls(), client.Tls(ca=Authority().certificate)])
+@each("tls", [client.Tls(), client.Tls(ca=Authority().certificate)])
 def test_key_is_not_sent_to_a_server_of_another_authority(tls: client.Tls) -> None:
     with (
         recording(credentials(Authority())) as recorder,

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from rosterd.server.features.webhooks.egress.policy import Address, EgressPolicy
 
+from ...cases import each
+
 # IANA's registries of special-purpose addresses, and other networks without receivers.
 SPECIAL = [
     *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32"),
@@ -32,12 +34,11 @@ PUBLIC = [
 ]
 
 addresses = st.one_of(
-    st.ip_addresses(),
-    st.sampled_from(SPECIAL).flatmap(lambda text: st.ip_addresses(network=text)),
+    st.ip_addresses(), st.sampled_from(SPECIAL).flatmap(lambda text: st.ip_addresses(network=text))
 )
 
 
-@pytest.mark.parametrize("text", SPECIAL)
+@each("text", SPECIAL)
 def test_special_network_is_denied_from_its_first_address_to_its_last(text: str) -> None:
     network = ip_network(text)
 
@@ -45,7 +46,7 @@ def test_special_network_is_denied_from_its_first_address_to_its_last(text: str)
     assert not EgressPolicy().allows(network[-1])
 
 
-@pytest.mark.parametrize("text", PUBLIC)
+@each("text", PUBLIC)
 def test_public_address_is_allowed(text: str) -> None:
     assert EgressPolicy().allows(ip_address(text))
 
@@ -74,7 +75,7 @@ def test_every_ipv6_form_of_an_ipv4_address_is_denied(address: Address) -> None:
     assert not [form for form in forms if EgressPolicy().allows(ip_address(form.to_bytes(16)))]
 
 
-@pytest.mark.parametrize("text", ["fe80::1%eth0", "2606:4700:4700::1111%eth0"])
+@each("text", ["fe80::1%eth0", "2606:4700:4700::1111%eth0"])
 def test_address_with_a_zone_is_never_allowed(text: str) -> None:
     assert not EgressPolicy([ip_network("::/0")]).allows(ip_address(text))
 

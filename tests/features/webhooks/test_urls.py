@@ -14,6 +14,8 @@ from rosterd.server.features.webhooks.egress.policy import EgressPolicy
 from rosterd.server.features.webhooks.egress.urls import MAX_LENGTH, check_url
 from rosterd.server.rpc.errors import ValidationError
 
+from ...cases import each
+
 NOT_PUBLIC = (
     "must have a public address; the operator of the server can allow others with"
     " ROSTER_WEBHOOK_ALLOW_NETS"
@@ -30,7 +32,7 @@ def error_of(url: str, egress_policy: EgressPolicy | None = None) -> tuple[str, 
     return detail.code, detail.message
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "normal_form"),
     [
         ("https://example.com/hooks", "https://example.com/hooks"),
@@ -49,7 +51,7 @@ def test_url_is_normalized(url: str, normal_form: str | None) -> None:
     assert check_url(url, EgressPolicy()) == (normal_form or url)
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "code"),
     [
         ("", "REQUIRED"),
@@ -95,7 +97,7 @@ def test_url_that_parsers_may_read_differently_is_rejected(url: str, code: str) 
     assert error_of(url)[0] == code
 
 
-@pytest.mark.parametrize(
+@each(
     "host",
     [
         "localhost",
@@ -112,7 +114,7 @@ def test_local_name_is_rejected(host: str) -> None:
     assert error_of(f"https://{host}/") == ("INVALID_VALUE", NOT_PUBLIC)
 
 
-@pytest.mark.parametrize("host", ["localhost", "receiver", "db.internal", "127.0.0.1", "[::1]"])
+@each("host", ["localhost", "receiver", "db.internal", "127.0.0.1", "[::1]"])
 def test_local_name_is_accepted_if_a_network_is_allowed(host: str) -> None:
     assert check_url(f"https://{host}/", LOOPBACK) == f"https://{host}/"
 

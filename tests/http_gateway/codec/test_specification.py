@@ -17,6 +17,7 @@ from rosterd.http_gateway.codec.scalars import NoJsonForm
 from rosterd.http_gateway.codec.transcode import reader, writer
 from rosterd.http_gateway.request_errors import Violations
 
+from ...cases import each
 from .all_fields import KEYS, SCALARS, Example, example_in_new_pool
 
 LENIENT = CodecOptions(milliseconds=False, defaults=False, ignore_unknown=True)
@@ -79,7 +80,7 @@ def written(message: Any, options: CodecOptions = SPECIFICATION) -> Any:
     return orjson.loads(orjson.dumps(writer(message.DESCRIPTOR, options=options)(message)))
 
 
-@pytest.mark.parametrize("kind", VALUES)
+@each("kind", [*VALUES])
 def test_messages_are_read_and_written_as_by_json_format(kind: str) -> None:
     for value in examples_of(kind):
         message = json_format.ParseDict(value, Example())
@@ -110,7 +111,7 @@ ODD_VALUES: list[Any] = [
 NULLS = ("null_many", "value_many", "string_null_map")
 
 
-@pytest.mark.parametrize("name", [field.name for field in Example.DESCRIPTOR.fields])
+@each("name", [field.name for field in Example.DESCRIPTOR.fields])
 def test_accepted_values_are_accepted_by_json_format_too(name: str) -> None:
     for odd in ODD_VALUES:
         into = Example()
@@ -161,7 +162,7 @@ def test_null_oneof_member_does_not_conflict_with_another() -> None:
     assert into.WhichOneof("choice") == "bool_choice"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "known"),
     [
         ({"nothing": 1, "stringOne": "a"}, {"stringOne": "a"}),
@@ -192,7 +193,7 @@ def test_types_are_looked_up_in_the_pool_of_the_message() -> None:
     assert written(into) == value
 
 
-@pytest.mark.parametrize("url", ["", "x/example.None"])
+@each("url", ["", "x/example.None"])
 def test_any_of_an_unknown_type_is_not_written(url: str) -> None:
     with pytest.raises(NoJsonForm, match="no JSON form"):
         written(Example(any_one=any_pb2.Any(type_url=url, value=b"\n\x01a")))

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from rosterd.http_gateway.codec import strict_json
 from rosterd.http_gateway.request_errors import RequestError
 
+from ...cases import each
+
 SCALARS = (
     st.none()
     | st.booleans()
@@ -81,7 +83,7 @@ def test_value_is_parsed_unless_it_has_duplicate_keys(tree: Any) -> None:
         assert strict_json.loads(text.encode()) == json.loads(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "message"),
     [
         (b"", "is empty"),
@@ -126,14 +128,14 @@ def test_depth_of_an_object_with_one_key_is_limited() -> None:
     assert violations_of(body(31)) == [("", "INVALID_JSON")]
 
 
-@pytest.mark.parametrize("depth", [900, 1_000])
+@each("depth", [900, 1_000])
 def test_deeply_nested_duplicate_is_rejected(depth: int) -> None:
     hidden = b"[" * depth + b"]" * depth
 
     assert violations_of(b'{"a": %s, "a": 1}' % hidden)
 
 
-@pytest.mark.parametrize("colon", [rb"\u003a", rb"\u003A"])
+@each("colon", [rb"\u003a", rb"\u003A"])
 def test_escaped_colon_hides_no_duplicate_key(colon: bytes) -> None:
     assert violations_of(b'{"a": 1, "a": "%s"}' % colon) == [("a", "DUPLICATE_FIELD")]
 
@@ -159,15 +161,7 @@ def test_values_are_counted_outside_strings(document: Any, indent: Any, escapes:
             strict_json.loads(body, max_values=count - 1)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{{a}}[b]", '\\",', "\\,"],
-    ids=[
-        "b",
-        "q",
-        "s",
-    ],
-)
+@pytest.mark.parametrize("text", ["{{a}}[b]", '\\",', "\\,"], ids=["b", "q", "s"])
 def test_long_string_is_one_value(text: str) -> None:
     document = {"body": text * (512 * 1024 // len(text))}
 
@@ -189,7 +183,7 @@ def test_largest_valid_bulk_is_accepted() -> None:
     assert strict_json.loads(json.dumps(document).encode()) == document
 
 
-@pytest.mark.parametrize("value", ['""', "{}", '{"a":[1]}', '"\\",["'])
+@each("value", ['""', "{}", '{"a":[1]}', '"\\",["'])
 def test_too_many_values_of_any_form_are_rejected(value: str) -> None:
     few = strict_json.MAX_VALUES // count_values(json.loads(value))
     leaves_room = few * count_values(json.loads(value)) < strict_json.MAX_VALUES

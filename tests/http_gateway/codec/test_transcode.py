@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import Descriptor
 
-from roster.v1 import (
-    subscribers_pb2,
-    tags_pb2,
-)
+from roster.v1 import subscribers_pb2, tags_pb2
 from rosterd.http_gateway.codec.transcode import message_class, reader
 from rosterd.http_gateway.request_errors import Violations
 from rosterd.server.app import SERVICES
@@ -62,7 +59,7 @@ def test_keys_are_returned_by_json_name() -> None:
     assert set(given_keys) == {"firstName", "lastName"}
 
 
-@pytest.mark.parametrize("key", ["id", "update_mask"])
+@each("key", ["id", "update_mask"])
 def test_excluded_field_is_an_unknown_key(key: str) -> None:
     violations = read({key: "name"}, tags_pb2.GetTagRequest(), MASK | {"id"})
 

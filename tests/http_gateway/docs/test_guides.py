@@ -7,11 +7,10 @@ import re
 from functools import cache
 from typing import Any
 
-import pytest
-
 from rosterd.http_gateway.docs.documentation import Documentation, Guide
 from rosterd.http_gateway.docs.markdown import GuideRenderer, RenderedGuide
 
+from ...cases import each
 from .html import DOCUMENT, DOCUMENTATION, SITE
 
 GUIDES = [guide.name for guide in DOCUMENTATION.guides]
@@ -44,7 +43,7 @@ def link_resolves(origin: str, url: str) -> bool:
     return path in FILES or (path in PATHS and anchor in {"", *anchors(path)})
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each("path", PATHS)
 def test_links_resolve_to_a_page_and_an_anchor(path: str) -> None:
     urls = re.findall(r'<a[^>]* href="([^"]+)"', page(path))
 
@@ -52,7 +51,7 @@ def test_links_resolve_to_a_page_and_an_anchor(path: str) -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each("path", PATHS)
 def test_page_has_unique_ids_and_loads_no_external_resources(path: str) -> None:
     ids = re.findall(r'\sid="([^"]+)"', page(path))
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from rosterd.http_gateway.docs.site import Site
 from rosterd.http_gateway.openapi.document import document
 from rosterd.server.serving.gateway_policy import POLICY
 
+from ...cases import each
 from ..page_service import SERVICE
 from .html import sample, section
 
@@ -19,8 +18,8 @@ LANGUAGES = ("curl", "python", "javascript", "grpc")
 PUBLIC = ("GetPage", "SubmitPage")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", PUBLIC)
+@each("language", LANGUAGES)
+@each("name", PUBLIC)
 def test_sample_of_a_public_operation_has_no_api_key(name: str, language: str) -> None:
     text = sample(HTML, name, language)
 
@@ -28,7 +27,7 @@ def test_sample_of_a_public_operation_has_no_api_key(name: str, language: str) -
     assert re.search("authorization", sample(HTML, "CreateItem", language), re.IGNORECASE)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "language", "expected"),
     [
         ("SubmitPage", "curl", 'curl -X POST "http://127.0.0.1:8080/pages/"'),
@@ -50,7 +49,7 @@ def test_sample_of_an_http_body_is_complete(name: str, language: str, expected: 
     assert sample(HTML, name, language) == expected
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@each("name", PUBLIC)
 def test_form_of_a_public_operation_sends_no_api_key(name: str) -> None:
     assert "Requests require an API key." not in section(HTML, name)
     assert 'data-public="true"' in section(HTML, name)

@@ -36,7 +36,7 @@ OPERATIONS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("path", DOCUMENTS)
+@each("path", [*DOCUMENTS])
 def test_document_is_openapi(path: str) -> None:
     validate(DOCUMENTS[path])
 
@@ -104,7 +104,7 @@ def patterns(value: Any) -> set[str]:
     return found.union(*map(patterns, value.values()))
 
 
-@pytest.mark.parametrize("path", DOCUMENTS)
+@each("path", [*DOCUMENTS])
 def test_enums_are_not_components(path: str) -> None:
     """Go generators declare enum values of components as constants, whose names can collide."""
     schemas = DOCUMENTS[path]["components"]["schemas"]
@@ -125,9 +125,7 @@ def test_every_operation_is_described(operation: dict[str, Any]) -> None:
 
 
 @each("method", METHODS.values())
-def test_reasons_in_comments_match_the_declared_reasons(
-    method: MethodDescriptor,
-) -> None:
+def test_reasons_in_comments_match_the_declared_reasons(method: MethodDescriptor) -> None:
     declared = {
         error_code_of(errors_pb2.Error.Reason.Name(reason))
         for reason in method.GetOptions().Extensions[http_pb2.fails_with]
@@ -153,7 +151,7 @@ def test_every_error_response_has_the_error_schema_and_headers() -> None:
         assert name.endswith("Or".join(content["examples"]))
 
 
-@pytest.mark.parametrize(
+@each(
     ("operation", "absent"),
     [
         (("GET", "/api/tags"), {"404", "409", "422"}),

@@ -14,6 +14,7 @@ from rosterd.http_gateway.openapi.schemas import Schemas
 from rosterd.http_gateway.request_errors import Violations
 from rosterd.server.serving.gateway_policy import POLICY
 
+from ...cases import each
 from .messages import Options, message_of, message_without_controls
 
 RULES = validate_pb2.field
@@ -90,7 +91,7 @@ OTHER_FORMS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_request_schema_accepts_one_form_of_each_value_that_the_codec_accepts(kind: str) -> None:
     described, read = (
         accepted_by_schema(kind, NOTHING, VALUES),
@@ -116,7 +117,7 @@ def test_boolean_like_field_is_a_boolean_and_describes_other_forms() -> None:
     assert "`yes`" in input_schema("bool", BOOLEAN_LIKE)["description"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "rules", "keywords"),
     [
         ("string", {"string": {"max_len": 5}}, {"maxLength": 5}),
@@ -158,11 +159,7 @@ def test_required_trimmed_text_cannot_be_blank() -> None:
         ({http_pb2.trimmed: True, RULES: Rules(required=True)}, ["a b", "a\n"]),
         ({http_pb2.multiline: True}, ["", "a b", "a\u2028b", "\t", "\n", "a\n", "a\nb", "a\r\nb"]),
     ],
-    ids=[
-        "one line",
-        "trimmed and required",
-        "multiline",
-    ],
+    ids=["one line", "trimmed and required", "multiline"],
 )
 def test_control_characters_are_excluded_by_the_file_option(
     options: Options, texts: list[str]
@@ -200,7 +197,7 @@ def test_required_field_cannot_be_null_or_absent() -> None:
     assert schema_of_message["additionalProperties"] is False
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "value"),
     [
         ("string", "a"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from rosterd.http_gateway.openapi.document import document, webhooks_document
 from rosterd.server.features.events.rules import EventType
 from rosterd.server.serving.gateway_policy import POLICY
 
+from ...cases import each
 from ..routing.protos import library
 
 DOCUMENT = webhooks_document(POLICY)
@@ -38,7 +38,7 @@ def test_document_describes_every_event_type() -> None:
         assert DOCUMENT["webhooks"][event_type]["post"]["description"] == event_type.description
 
 
-@pytest.mark.parametrize("event_type", EventType)
+@each("event_type", EventType)
 def test_event_matches_only_the_schema_of_its_type(event_type: EventType) -> None:
     event = example(event_type)
 

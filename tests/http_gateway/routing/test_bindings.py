@@ -16,6 +16,7 @@ from rosterd.http_gateway.routing.bindings import InvalidBinding, bindings_of
 from rosterd.http_gateway.routing.methods import METHODS
 from rosterd.http_gateway.routing.routes import Routes
 
+from ...cases import each
 from .protos import library, library_with
 
 
@@ -41,7 +42,7 @@ def test_valid_rule_is_bound(rule: str) -> None:
     assert binding.rpc == "/library.Other/Wrong"
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "reason"),
     [
         ('body: "*"', "start with a slash"),
@@ -90,26 +91,26 @@ def parsed_methods(method: str) -> list[Any]:
     return [message.method for message, _ in messages]
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
+@each("method", sorted(METHODS))
 def test_aiohttp_accepts_every_method_that_can_be_bound(method: str) -> None:
     assert parsed_methods(method) == [method]
 
 
-@pytest.mark.parametrize("method", ["APPROVE", "PRI"])
+@each("method", ["APPROVE", "PRI"])
 def test_aiohttp_rejects_methods_that_cannot_be_bound(method: str) -> None:
     assert method not in METHODS
     with pytest.raises(BadHttpMessage):
         parsed_methods(method)
 
 
-@pytest.mark.parametrize("path", ["/docs", "/openapi.json", "/healthz", "/readyz"])
-@pytest.mark.parametrize("rule", ['get: "{path}"', 'get: "/**"'])
+@each("path", ["/docs", "/openapi.json", "/healthz", "/readyz"])
+@each("rule", ['get: "{path}"', 'get: "/**"'])
 def test_binding_that_hides_a_gateway_page_fails_startup(path: str, rule: str) -> None:
     with pytest.raises(InvalidBinding, match=r"library\.Other\.Wrong .* takes /"):
         Gateway(mock.Mock(), [library_with(rule.format(path=path))])
 
 
-@pytest.mark.parametrize("path", ["/{place.shelf=v1/files/**}", "/v1/files/**"])
+@each("path", ["/{place.shelf=v1/files/**}", "/v1/files/**"])
 def test_path_of_another_rpc_fails_startup_and_both_are_named(path: str) -> None:
     with pytest.raises(InvalidBinding) as caught:
         Routes([library(), library_with(f'get: "{path}"')])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ...cases import each
 from .library_client import request_of, send
 
 both_channels = pytest.mark.parametrize("kind", ["in-process", "grpc"])
@@ -62,7 +63,7 @@ def test_absent_response_body_is_null() -> None:
     assert send("GET", "/v1/shelves/1/firstBook", responses={}).json is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "target", "body", "rpc", "request_text"),
     [
         ("GET", "/v1/shelves/1?number=7", None, "GetShelf", "name: 'shelves/1' number: 7"),
@@ -107,7 +108,7 @@ def test_request_is_routed_to_its_rpc(
     assert exchange.request == request_of(rpc, request_text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "target", "body", "violations"),
     [
         ("GET", "/v1/shelf-by-number/seven", None, [("number", "INVALID_TYPE")]),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
 from google.api.http_pb2 import CustomHttpPattern
 from google.api.http_pb2 import HttpRule as Rule
 
 from rosterd.http_gateway.routing.routes import Routes
 
+from ...cases import each
 from .protos import matched, service_of
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "in_order"),
     [
         ("/a/b/c", ["/a/b/c", "/a/b/{id}", "/a/{id}/c", "/a/*/*", "/a/**", "/**"]),

@@ -12,6 +12,7 @@ from rosterd.http_gateway.codec.transcode import message_class
 from rosterd.http_gateway.request_errors import RequestError
 from rosterd.http_gateway.routing.query import QueryReader
 
+from ...cases import each
 from .protos import LIBRARY, compiled
 
 SEARCH = compiled(LIBRARY).message_types_by_name["SearchRequest"]
@@ -57,7 +58,7 @@ def test_query_has_at_most_64_parameters() -> None:
     assert violations_of("&".join(["genres=1"] * 65)) == [("", "TOO_MANY")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "expected"),
     [
         ("text=a+b%26", "text: 'a b&'"),
@@ -85,7 +86,7 @@ def test_parameter_sets_a_field_of_any_type_with_a_text_form(query: str, expecte
     assert read(query, search()) == search(expected)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "nothing",
@@ -106,7 +107,7 @@ def test_field_without_a_text_form_is_an_unknown_parameter(name: str) -> None:
     assert violations_of(f"{name}=1") == [(name[:120], "UNKNOWN_FIELD")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "field", "code"),
     [
         ("near.rowNumber=x", "near.rowNumber", "INVALID_TYPE"),

@@ -6,10 +6,9 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
 from rosterd.http_gateway.options import Options
 
+from ...cases import each
 from ..client import get, post
 from ..serving import gateway_to, run
 from .protos import compiled
@@ -28,8 +27,8 @@ SERVICE = compiled("""
 """).services_by_name["Words"]
 
 
-@pytest.mark.parametrize("kind", ["in-process", "real"])
-@pytest.mark.parametrize("target", ["/one", "/one?text=a&oops=1", "/each"])
+@each("kind", ["in-process", "real"])
+@each("target", ["/one", "/one?text=a&oops=1", "/each"])
 def test_invalid_request_is_not_sent_to_a_server_without_authentication(
     kind: str, target: str
 ) -> None:

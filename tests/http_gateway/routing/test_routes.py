@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
 from google.api.http_pb2 import HttpRule as Rule
 
 from roster.v1 import subscribers_pb2
 from rosterd.http_gateway.routing.routes import Routes
 from rosterd.server.serving.gateway_policy import POLICY
 
+from ...cases import each
 from .protos import matched, service_of
 
 
-@pytest.mark.parametrize("one", ["/a/{id}", "/{id=**}"])
+@each("one", ["/a/{id}", "/{id=**}"])
 def test_path_without_variables_has_no_methods_of_other_templates(one: str) -> None:
     routes = Routes([service_of(One=one, Bulk=Rule(post="/a/bulk", body="*"))])
 

@@ -10,6 +10,7 @@ from rosterd.http_gateway.routing.routes import Routes
 from rosterd.http_gateway.routing.stream_fields import MAX_RECORDS
 from rosterd.server.serving.gateway_policy import POLICY
 
+from ...cases import each
 from ..stream_service import LINE, MESSAGES, METHODS, service_of
 
 
@@ -45,14 +46,9 @@ def test_streaming_rpcs_are_bound_by_their_options() -> None:
         )
 
 
-@pytest.mark.parametrize(
+@each(
     ("items", "lines", "expected"),
-    [
-        ("", "", MAX_RECORDS),
-        ("<=7", "", 7),
-        ("<=70", "<=7", 7),
-        ("<=9000", "<=8000", MAX_RECORDS),
-    ],
+    [("", "", MAX_RECORDS), ("<=7", "", 7), ("<=70", "<=7", 7), ("<=9000", "<=8000", MAX_RECORDS)],
 )
 def test_message_contains_at_most_max_items_records(items: str, lines: str, expected: int) -> None:
     items_request = {"items": f"*.example.Item{items}", "lines": f"*{LINE}{lines}"}
@@ -101,7 +97,7 @@ def test_stream_without_a_records_field_fails_startup_and_is_named(
         Routes([service], POLICY.annotations)
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "rule"),
     [
         ("*NotesReply", Rule(get="/a", response_body="notes")),

@@ -7,12 +7,13 @@ import pytest
 from rosterd.http_gateway.routing.routes import Routes
 from rosterd.http_gateway.routing.templates import BindingError, Template, Wildcard
 
+from ...cases import each
 from .protos import service_of
 
 ONE, REST = Wildcard.ONE, Wildcard.REST
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "segments", "verb", "variables"),
     [
         ("/*/a/**", [ONE, "a", REST], "", []),
@@ -32,7 +33,7 @@ def test_template_is_parsed(
     assert [(v.name, v.start, v.stop) for v in template.variables] == variables
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "reason"),
     [
         ("", "slash"),
@@ -57,7 +58,7 @@ def test_invalid_template_is_rejected_with_a_reason(text: str, reason: str) -> N
         Template(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("template", "path", "values"),
     [
         ("/{one}", "/a%2Fb%20c%252F", {"one": "a/b c%2F"}),
@@ -82,7 +83,7 @@ def test_path_yields_the_values_of_its_variables(
     assert match.variables == values
 
 
-@pytest.mark.parametrize(
+@each(
     ("template", "path"),
     [
         ("/{one=a/*}", "/a"),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from ...cases import each
 from .library_client import request_of, send
 
 NAME = "name: 'shelves/1/books/2'"
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "query", "body", "request_text"),
     [
         (

@@ -87,6 +87,7 @@ def expected(violation: Any) -> tuple[str, str]:
     return path, CODES.get(rule, "INVALID_VALUE")
 
 
+@pytest.mark.verify
 def test_bounds_have_the_faults_that_protovalidate_finds() -> None:
     validator, faults_of_rules = protovalidate.Validator(), {}
     messages_of_faults: set[str] = set()
