@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 
 from ..conftest import Account
-from .helpers import create_subscriber
+from .helpers import create_field, create_subscriber
+from .import_jobs import settled, upload
 
 pytestmark = pytest.mark.each_database
 
@@ -119,6 +121,23 @@ def test_change_that_is_not_exact_is_rejected_with_examples(
     ]
     assert account.ok("GetCustomField", id=field_id) == before
     assert listed(account, f'customFields.f = "{valid}"') == ["p0@example.com"]
+
+
+def test_running_import_converts_the_values_of_later_rows(account: Account) -> None:
+    fields = [create_field(account, name) for name in ("Seats", "Paid")]
+    lines = [f"p{number}@example.com,7,false" for number in range(8_000)]
+    job = upload(account, "\n".join(["email,Seats,Paid", *lines]).encode())
+    account.ok("StartImport", id=job["id"])
+    while not account.ok("GetImport", id=job["id"])["import"]["processed"]:
+        time.sleep(0.01)
+
+    for field, data_type in zip(fields, ("NUMBER", "BOOLEAN"), strict=True):
+        account.ok("UpdateCustomField", id=field["id"], dataType=data_type)
+    summary = settled(account, job)["summary"]
+
+    assert (summary["created"], summary["reasons"]) == (len(lines), [])
+    last = account.ok("ListSubscribers", limit=1, order="desc")["subscribers"][0]
+    assert last["customFields"] == {"seats": 7, "paid": False}
 
 
 @pytest.mark.parametrize(

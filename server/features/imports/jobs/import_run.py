@@ -15,6 +15,8 @@ from ....values.actors import Actor
 from ....values.unrecognized import UnrecognizedCells
 from ...custom_fields.rules import DataType
 from ...custom_fields.store import ColumnField, column_fields
+from ...custom_fields.store import types as custom_field_types
+from ...custom_fields.value_conversion import with_types
 from ...files.store import FileMissing
 from ...files.store_content import Files
 from ...operations.rules import JobRequest
@@ -108,6 +110,8 @@ class ImportRun:
         self.new_fields: NewFields | None = None
         # The label keys of the custom fields that columns set, by key, without new ones.
         self.own_fields: Mapping[str, str] = self.progress.fields
+        # The data types of custom fields by key, by which the cells are read.
+        self._types: Mapping[str, int] = {}
         self.unknown_fields = UnknownFields(
             account_id,
             options.columns,
@@ -153,6 +157,7 @@ class ImportRun:
         header = Header(
             cells, fields, self.options.columns, created=created, is_checked=columns is None
         )
+        self._types = {field.key: field.data_type for field in fields}
         if columns is None:
             new = self.new_fields = NewFields(self.account_id, header.columns, fields)
             if new.fields and not self._may_create:
@@ -160,6 +165,7 @@ class ImportRun:
             if new.by_position:
                 all_fields = [*fields, *(field.column for field in new.fields)]
                 header = Header(cells, all_fields, self.options.columns, created=new.by_position)
+                self._types = {field.key: field.data_type for field in all_fields}
         self.reader.header = header
         used = {each for column in header.columns.known for each in column.fields}
         labels = {each.key: each.label_key for each in fields if CUSTOM_FIELDS + each.key in used}
@@ -229,7 +235,22 @@ class ImportRun:
             self.unknown_fields.create(tx)
         if self.reader.header is None:
             rows = self.unknown_fields.resolve(rows, tx)
+        elif self._types:
+            rows = self._with_types(rows, tx)
         return self.writer.store_rows(rows, tx)
+
+    def _with_types(self, rows: Sequence[Validated], tx: Transaction) -> Sequence[Validated]:
+        """Converts the values of custom fields whose data type was changed since the start."""
+        now = custom_field_types(self.account_id, tx)
+        changed = {key: now[key] for key, each in self._types.items() if now.get(key, each) != each}
+        if not changed:
+            return rows
+        return [
+            row._replace(values=with_types(row.values, changed))
+            if isinstance(row, NewSubscriber)
+            else row
+            for row in rows
+        ]
 
     def original(self, chunk: Chunk, line: int) -> Sequence[str]:
         """Returns the cells of a row as they are in the file, or the text of a JSON row."""
