@@ -94,9 +94,16 @@ def add_row_errors(
     errors = getattr(row, errors_field)
     for violation in violations:
         key = violation.field.partition("[")[0].partition(".")[0]
-        errors.add(field=key or violation.field or '""', text=_short_text(values.get(key)))
+        errors.add(field=key or violation.field or '""', text=_value_text(values.get(key)))
     if not errors:
         errors.add()
+
+
+def _value_text(value: Any) -> str:
+    """Returns the `_short_text` of a value, a blank for an empty one, or that of true and false."""
+    if type(value) is bool:
+        return str(value).lower()
+    return " " if value == "" else _short_text(value)
 
 
 def _short_text(value: Any) -> str:

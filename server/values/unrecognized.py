@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 MAX_EXAMPLE_LENGTH = 100
 _MAX_EXAMPLES = 3
+# As many as a file of CSV can have. JSON rows can each have others.
+_MAX_COLUMNS = 2_000
 
 
 class Unrecognized(NamedTuple):
@@ -25,6 +27,8 @@ class UnrecognizedCells:
         self.by_column: dict[str, Unrecognized] = {}
 
     def add(self, column: str, cell: str, hint: str | None = None) -> None:
+        if column not in self.by_column and len(self.by_column) >= _MAX_COLUMNS:
+            return
         example = cell[:MAX_EXAMPLE_LENGTH]
         found = self.by_column.get(column) or Unrecognized(0, example, hint, ())
         self.by_column[column] = found._replace(

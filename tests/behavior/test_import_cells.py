@@ -73,6 +73,16 @@ def test_dates_of_json_rows_have_the_same_forms(account: Account) -> None:
     emails = [row["email"] for row in rows[:6]]
     assert {full(account, email)["createdAt"] for email in emails} == {"2024-12-31T00:00:00.000Z"}
     assert full(account, "zero@b.io")["status"] == "UNCONFIRMED"
+
+    # Of `unsubscribedAt`.
+    no_dates = ["", " ", False, "never", None]
+    blank: Row = {"createdAt": "", "status": ""}
+    rows = [{**blank, "email": f"{n}@c.io", "unsubscribedAt": d} for n, d in enumerate(no_dates)]
+    send_rows(account, [*rows, {"email": "yes@c.io", "unsubscribedAt": True}])
+
+    blanks = [full(account, f"{n}@c.io")["status"] for n in range(len(no_dates))]
+    assert blanks == ["UNCONFIRMED"] * len(no_dates)
+    assert full(account, "yes@c.io")["status"] == "UNSUBSCRIBED"
     assert streamed.summary is not None
     (cells,) = streamed.summary["unrecognizedCells"]
     assert (cells["column"], cells["example"]) == ("confirmedAt", "13/13/2024")

@@ -17,6 +17,7 @@ from .streams import (
     export,
     export_table,
     import_rows,
+    send_body,
     send_rows,
     send_table,
 )
@@ -243,9 +244,12 @@ def test_rows_are_imported_with_reasons_and_times(account: Account) -> None:
 
 
 def test_list_without_a_header_has_the_address_in_the_first_column(account: Account) -> None:
-    result = import_list(account, f"{ADA},x\n{BOB}\n", reason="BOUNCED")
+    text = f"{ADA},x\n{BOB}\na@b.io,b@b.io\nx,{BOB}\n"
 
-    assert outcomes(result) == [(1, "ADDED"), (2, "ADDED")]
+    result = import_list(account, text, reason="BOUNCED")
+
+    # The address of a line with several is not known.
+    assert outcomes(result) == [(1, "ADDED"), (2, "ADDED"), (3, "FAILED"), (4, "EXISTING")]
     assert reasons(account, ADA, BOB) == ["BOUNCED", "BOUNCED"]
     assert result.summary is not None
     assert result.summary["ignoredColumns"] == ["column 2"]
@@ -298,16 +302,38 @@ def test_address_of_a_malformed_line_is_suppressed(account: Account) -> None:
 
 
 def test_invalid_rows_fail_alone(account: Account) -> None:
-    rows = [{"email": ADA, "createdAt": "1960-01-01T00:00:00.000Z"}, {"email": BOB}]
+    rows = [{"email": "ada"}, {"email": BOB, "createdAt": "1960-01-01T00:00:00.000Z"}]
 
     result = send_rows(account, rows, IMPORT_SUPPRESSIONS)
 
     assert [(row["outcome"], row.get("reason"), row.get("field")) for row in result.records] == [
-        ("FAILED", "INVALID_FIELD", "createdAt"),
+        ("FAILED", "INVALID_EMAIL", "email"),
         ("ADDED", None, None),
     ]
     assert result.summary is not None
     assert (result.summary["added"], result.summary["failed"]) == (1, 1)
+    assert [cells["column"] for cells in result.summary["unrecognizedCells"]] == ["createdAt"]
+
+
+@over_http  # Over gRPC, the members of a row have types.
+def test_address_of_a_json_row_is_suppressed_without_members_that_cannot_be_read(
+    account: Account,
+) -> None:
+    lines = (
+        f'{{"email": "{ADA}", "reason": "Spam complaint", "createdAt": {{}}, "by": 1}}\n'
+        f'{{"email": "{BOB}", "reason": "odd", "createdAt": ""}}\n'
+        '{"email": "c@b.io", "email": "d@b.io"}\n{"mail": "e@b.io"}\n"f@b.io"\n'
+    )
+
+    result = send_body(
+        account, "application/x-ndjson", lines.encode(), {"reason": "BOUNCED"}, IMPORT_SUPPRESSIONS
+    )
+
+    assert [row["outcome"] for row in result.records] == [*["ADDED"] * 2, *["FAILED"] * 3]
+    assert reasons(account, ADA, BOB) == ["COMPLAINED", "BOUNCED"]
+    assert result.summary is not None
+    cells = {cells["column"]: cells["rows"] for cells in result.summary["unrecognizedCells"]}
+    assert cells == {"createdAt": 1, "by": 1, "reason": 1}
 
 
 @pytest.mark.parametrize(

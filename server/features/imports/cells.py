@@ -45,7 +45,7 @@ _NUMERIC_DATE = re.compile(
 _FLAG_HINT = "Write yes or no, or map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
 _STATUS_HINT = "Map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
 # Texts that mean no date in a column of opt-out dates, by column key. `parse_date` recognizes more.
-_NO_DATES = frozenset(
+NO_DATES = frozenset(
     ("", "false", "no", "never", "none", "nil", "n/a", "na", "nan", "undefined", "[]")
 )
 MAX_CONSENT_SOURCE = 200
@@ -181,7 +181,7 @@ def flag_of(cell: str) -> bool | None:
     if channels & {"emailmarketing", "smsmarketing"}:
         return "emailmarketing" in channels
     key = column_key(cell)
-    if key in _NO_DATES:
+    if key in NO_DATES:
         return False
     if key in _FLAGS:
         return _FLAGS[key]
@@ -233,7 +233,7 @@ def parse_opt_out_time(now: int, date_format: DateFormat | None, row: CsvRow, ce
 
     The latest time of several columns counts.
     """
-    if column_key(cell) in _NO_DATES:
+    if column_key(cell) in NO_DATES:
         return
     before = row.stated.get("unsubscribed_at")
     try:

@@ -32,7 +32,7 @@ from ..subscribers.rules import (
     subscriber_of,
 )
 from ..tags.rules import distinct, parse_name
-from .cells import is_valid_ip, is_valid_source
+from .cells import NO_DATES, is_valid_ip, is_valid_source
 from .columns import ColumnOptions, UnknownColumns
 from .consent_columns import can_state_status, is_other_channel
 from .csv_row import CsvRow
@@ -112,6 +112,10 @@ def import_row(
             row.status = strictest(row.status, word)
             continue
         name = _ALL_TIMES.get(fault.field)
+        if fault.text.isspace() and (name is not None or fault.field == "status"):
+            continue
+        if fault.text and name == "unsubscribed_at" and column_key(fault.text) in NO_DATES:
+            continue
         try:
             if not fault.text or name is None:
                 raise UnknownDate

@@ -37,7 +37,7 @@ _COLUMNS = {
     }.items()
     for name in names.split()
 }
-_REASONS = {
+REASONS = {
     word: reason
     for reason, words in {
         Reason.UNSUBSCRIBED: "unsubscribed unsubscribe optout optedout unsubscribedviama"
@@ -90,7 +90,9 @@ class Columns:
                 field = _COLUMNS.get(column_key(name))
                 if field is not None and index not in mapped:
                     self._positions.setdefault(field, index)
-        else:
+        # Whether the address is in any cell.
+        self._is_list = not self.has_header and EMAIL not in self._positions
+        if not self.has_header:
             self._names = [f"column {number}" for number in range(1, len(first_line) + 1)]
             self._positions.setdefault(EMAIL, 0)
         used = set(self._positions.values())
@@ -112,21 +114,27 @@ class Columns:
         """Returns a row.
 
         The cells of a malformed line, or of one with more or fewer than the first line, may be in
-        wrong columns. Such a line has the only address in it. A malformed one without an address
-        has a fault, and so has one with several addresses and more cells.
+        wrong columns. Such a line has the only address in it, as has one of a file without a
+        header. A malformed one without an address has a fault, and so has one with several
+        addresses and more cells, or without a header.
         """
         if is_malformed:
             cells = [cell.strip(AROUND_MALFORMED) for cell in cells]
         email = self._cell(EMAIL, cells)
         fault = "" if is_malformed else None
-        if is_malformed or len(cells) != self._count:
-            addresses = [cell for cell in cells if "@" in cell and parse_file_email(cell)]
+        if is_malformed or self._is_list or len(cells) != self._count:
+            addresses = {
+                address.key: cell
+                for cell in cells
+                if "@" in cell and (address := parse_file_email(cell)) is not None
+            }
+            is_longer = any(map(str.strip, cells[self._count :]))
             if len(addresses) == 1:
-                email, fault = addresses[0], None
-            elif len(addresses) > 1 and any(map(str.strip, cells[self._count :])):
+                (email,), fault = addresses.values(), None
+            elif len(addresses) > 1 and (self._is_list or is_longer):
                 fault = ""
         text = self._cell(REASON, cells)
-        reason = _REASONS.get(word_key(text))
+        reason = REASONS.get(word_key(text))
         if text and reason is None:
             self._reject(REASON, text)
         text, time = self._cell(CREATED_AT, cells), None

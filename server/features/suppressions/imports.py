@@ -21,10 +21,11 @@ from ...values.emails import trim
 from ...values.file_addresses import parse_file_email
 from ...values.file_dates import DateFormat, UnknownDate, parse_time
 from ...values.reason_counts import ReasonCounts
+from ...values.texts import word_key
 from ...values.timestamps import is_valid_time
 from ...values.unrecognized import UnrecognizedCells
 from ..sessions.store import check_credential
-from .columns import CREATED_AT, EMAIL, REASON, CellOptions, Columns
+from .columns import CREATED_AT, EMAIL, REASON, REASONS, CellOptions, Columns
 from .rules import NewSuppression, Reason, Row, strictest
 from .store import Suppressions
 from .subscribers import SuppressedSubscribers
@@ -152,27 +153,39 @@ class SuppressionImport:
             yield self._row(message, now)
 
     def _row(self, message: pb.ImportSuppression, now: int) -> Row:
-        """Returns a row. Its fault is the first field by name that cannot be read."""
+        """Returns a row.
+
+        A member that cannot be read is reported and ignored: the address is still suppressed. If
+        it has no valid address, the first of them by name is its fault.
+        """
         reason = created_at = None
-        faults = []
-        for fault in message.faults:
+        faults = dict[str, tuple[str, str | None]]()
+        for field, text in ((fault.field, fault.text) for fault in message.faults):
             try:
-                if fault.field != CREATED_AT or not fault.text:
+                if field == REASON and word_key(text) in REASONS:
+                    reason = REASONS[word_key(text)]
+                elif field == CREATED_AT and text:
+                    if not text.isspace():
+                        created_at = parse_time(text, self._options.date_format, now)
+                elif field != REASON or not text.isspace():
                     raise UnknownDate
-                created_at = parse_time(fault.text, self._options.date_format, now)
             except UnknownDate as error:
-                faults.append(fault.field)
-                if error.hint is not None:
-                    self._unrecognized.add(fault.field, fault.text, error.hint)
+                faults[field] = text, error.hint
         if message.reason:
             try:
                 reason = Reason(message.reason)
             except ValueError:
-                faults.append(REASON)
+                faults[REASON] = str(message.reason), None
         if message.HasField("created_at"):
-            created_at = milliseconds(message.created_at)
-            if not is_valid_time(created_at, now):
-                faults.append(CREATED_AT)
+            time = milliseconds(message.created_at)
+            if is_valid_time(time, now):
+                created_at = time
+            else:
+                faults[CREATED_AT] = str(time), None
+        if parse_file_email(message.email) and faults.keys().isdisjoint(("", EMAIL)):
+            for field, fault in faults.items():
+                self._unrecognized.add(field[:MAX_REPEATED], *fault)
+            faults.clear()
         return Row(self._last_line, message.email, reason, created_at, min(faults, default=None))
 
     async def _stored(self, rows: Sequence[Row]) -> pb.ImportSuppressionsResponse:

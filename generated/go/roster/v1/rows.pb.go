@@ -932,8 +932,9 @@ type Row_Fault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// JSON key of the part within the row. Empty for the whole row.
 	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	// Value of the field, if it is a number, or a string of at most 100 characters. An import
-	// reads dates in other formats and more status words from it.
+	// Value of the field, if it is a number, true, false, or a string of at most 100 characters;
+	// a blank for an empty string. An import reads dates in other formats and more status words
+	// from it.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

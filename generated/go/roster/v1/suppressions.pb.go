@@ -724,7 +724,8 @@ type ImportSuppression struct {
 	// Email address, compared as on creation of a subscriber. The characters around it that an
 	// import of subscribers removes are removed.
 	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
-	// Why the address is suppressed. Default: the reason of the request.
+	// Why the address is suppressed, in JSON also with the words of other services. Default: the
+	// reason of the request.
 	Reason Suppression_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
 	// Time at which the owner opted out, in JSON in the formats that an import of subscribers
 	// accepts. Default: the time of the import, which also replaces a time in the future.
@@ -1006,8 +1007,8 @@ type ImportSuppressionsSummary struct {
 	OptedOut int32 `protobuf:"varint,4,opt,name=opted_out,json=optedOut,proto3" json:"opted_out,omitempty"`
 	// Names of the columns that were ignored.
 	IgnoredColumns []string `protobuf:"bytes,5,rep,name=ignored_columns,json=ignoredColumns,proto3" json:"ignored_columns,omitempty"`
-	// Cells with a reason or time that is not known. Such an address is suppressed with the
-	// reason of the request, or at the time of the import.
+	// Cells with a reason or time that is not known, and unknown members of JSON rows. Such an
+	// address is suppressed with the reason of the request, or at the time of the import.
 	UnrecognizedCells []*UnrecognizedCells `protobuf:"bytes,6,rep,name=unrecognized_cells,json=unrecognizedCells,proto3" json:"unrecognized_cells,omitempty"`
 	// The rows that failed, by reason, with the lines of the first ones.
 	Reasons       []*ReasonCount `protobuf:"bytes,7,rep,name=reasons,proto3" json:"reasons,omitempty"`

@@ -179,8 +179,9 @@ class Row(_message.Message):
         field: _builtins.str
         """JSON key of the part within the row. Empty for the whole row."""
         text: _builtins.str
-        """Value of the field, if it is a number, or a string of at most 100 characters. An import
-        reads dates in other formats and more status words from it.
+        """Value of the field, if it is a number, true, false, or a string of at most 100 characters;
+        a blank for an empty string. An import reads dates in other formats and more status words
+        from it.
         """
         def __init__(
             self,

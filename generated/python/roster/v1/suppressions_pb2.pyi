@@ -371,7 +371,9 @@ class ImportSuppression(_message.Message):
     import of subscribers removes are removed.
     """
     reason: Global___Suppression.Reason.ValueType
-    """Why the address is suppressed. Default: the reason of the request."""
+    """Why the address is suppressed, in JSON also with the words of other services. Default: the
+    reason of the request.
+    """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """Time at which the owner opted out, in JSON in the formats that an import of subscribers
@@ -570,8 +572,8 @@ class ImportSuppressionsSummary(_message.Message):
 
     @_builtins.property
     def unrecognized_cells(self) -> _containers.RepeatedCompositeFieldContainer[_rows_pb2.UnrecognizedCells]:
-        """Cells with a reason or time that is not known. Such an address is suppressed with the
-        reason of the request, or at the time of the import.
+        """Cells with a reason or time that is not known, and unknown members of JSON rows. Such an
+        address is suppressed with the reason of the request, or at the time of the import.
         """
 
     @_builtins.property

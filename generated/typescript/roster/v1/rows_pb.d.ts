@@ -40,8 +40,9 @@ export declare type Row_Fault = Message<"roster.v1.Row.Fault"> & {
   field: string;
 
   /**
-   * Value of the field, if it is a number, or a string of at most 100 characters. An import
-   * reads dates in other formats and more status words from it.
+   * Value of the field, if it is a number, true, false, or a string of at most 100 characters;
+   * a blank for an empty string. An import reads dates in other formats and more status words
+   * from it.
    *
    * @generated from field: string text = 2;
    */

@@ -386,7 +386,8 @@ export declare type ImportSuppression = Message<"roster.v1.ImportSuppression"> &
   email: string;
 
   /**
-   * Why the address is suppressed. Default: the reason of the request.
+   * Why the address is suppressed, in JSON also with the words of other services. Default: the
+   * reason of the request.
    *
    * @generated from field: roster.v1.Suppression.Reason reason = 2;
    */
@@ -622,8 +623,8 @@ export declare type ImportSuppressionsSummary = Message<"roster.v1.ImportSuppres
   ignoredColumns: string[];
 
   /**
-   * Cells with a reason or time that is not known. Such an address is suppressed with the
-   * reason of the request, or at the time of the import.
+   * Cells with a reason or time that is not known, and unknown members of JSON rows. Such an
+   * address is suppressed with the reason of the request, or at the time of the import.
    *
    * @generated from field: repeated roster.v1.UnrecognizedCells unrecognized_cells = 6;
    */
