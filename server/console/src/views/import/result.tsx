@@ -139,7 +139,7 @@ export function Failed({ job, summary }: { job: ImportJob; summary: ImportSummar
   return (
     <>
       <Reasons job={job} reasons={summary.reasons} />
-      <p class="hint">
+      <p class="line">
         <a
           class="button"
           href={url("/api/imports/{id}/failures", { id: job.id }, { format: "CSV" })}
@@ -147,8 +147,8 @@ export function Failed({ job, summary }: { job: ImportJob; summary: ImportSummar
         >
           <Icon name="download" />
           {t("import.failedRows")}
-        </a>{" "}
-        {t("import.failedRowsHint")}
+        </a>
+        <small>{t("import.failedRowsHint")}</small>
       </p>
     </>
   );
