@@ -33,7 +33,6 @@ PRELOADED = (
     "rosterd.server.cli.serve",
     "rosterd.server.serving.process",
     "rosterd.server.serving.services",
-    "typer._adapters",
 )
 # Until this is called, commands run in interpreters of their own.
 _enabled = False

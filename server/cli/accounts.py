@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+import click
 
 from ..features.accounts import store
 from ..features.accounts.rules import MAX_NAME_LENGTH, hash_secret, make_secret
@@ -19,32 +17,26 @@ from ..values.clock import iso8601
 from ..values.emails import parse_email
 from ..values.texts import has_control_characters, trim
 from .common.endings import check_terminal, confirm_deletion, interruptible
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .common.options import database_url_option, json_option
 from .common.output import print_json, print_json_list, print_table
 from .common.progress import RowProgress
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    help="Create, list, rename, verify and delete accounts.",
-)
-
 _INTERRUPTED = "Interrupted. Run the same command again to delete the rest of the account."
-_AccountId = Annotated[str, typer.Argument(metavar="ID", help="ID of the account.")]
+_account_id_argument = click.argument("account_id", metavar="ID", help="ID of the account.")
+
+
+@click.group()
+def app() -> None:
+    """Create, list, rename, verify and delete accounts."""
 
 
 @app.command()
-def create(
-    email: Annotated[str, typer.Option(help="Email address of the account.")],
-    unverified: Annotated[
-        bool, typer.Option("--unverified", help="Create the account with an unverified address.")
-    ] = False,
-    display_name: Annotated[
-        str, typer.Option(help="Name of the sender on the account's pages.")
-    ] = "",
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
-) -> None:
+@click.option("--email", required=True, help="Email address of the account.")
+@click.option("--unverified", is_flag=True, help="Create the account with an unverified address.")
+@click.option("--display-name", default="", help="Name of the sender on the account's pages.")
+@database_url_option
+@json_option
+def create(email: str, unverified: bool, display_name: str, database_url: str, json: bool) -> None:
     """Create an account and its first API key, of scope admin. Works while the service runs.
 
     Ends with exit code 9 if an account with the address already exists. The comparison ignores
@@ -74,7 +66,9 @@ def create(
 
 
 @app.command(name="list")
-def list_(database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False) -> None:
+@database_url_option
+@json_option
+def list_(database_url: str, json: bool) -> None:
     """List all accounts, oldest first."""
     with reading(database_url) as tx:
         rows = store.list_accounts(tx)
@@ -91,15 +85,11 @@ def list_(database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False) 
 
 
 @app.command()
-def rename(
-    account_id: _AccountId,
-    name: Annotated[
-        str,
-        typer.Argument(help="New name of the sender on the account's pages. Empty clears it."),
-    ],
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
-) -> None:
+@_account_id_argument
+@click.argument("name", help="New name of the sender on the account's pages. Empty clears it.")
+@database_url_option
+@json_option
+def rename(account_id: str, name: str, database_url: str, json: bool) -> None:
     """Change the display name of an account. Works while the service runs."""
     display_name = _checked_name(name)
     with unit_of_work(database_url, must_exist=True) as tx:
@@ -110,11 +100,10 @@ def rename(
 
 
 @app.command()
-def verify(
-    account_id: _AccountId,
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
-) -> None:
+@_account_id_argument
+@database_url_option
+@json_option
+def verify(account_id: str, database_url: str, json: bool) -> None:
     """Mark the email address of an account as verified. Takes effect within 5 seconds."""
     with unit_of_work(database_url, must_exist=True) as tx:
         before = _account(account_id, tx)
@@ -124,14 +113,11 @@ def verify(
 
 
 @app.command()
-def delete(
-    account_id: _AccountId,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Delete without asking. Required without a terminal.")
-    ] = False,
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
-) -> None:
+@_account_id_argument
+@click.option("--yes", is_flag=True, help="Delete without asking. Required without a terminal.")
+@database_url_option
+@json_option
+def delete(account_id: str, yes: bool, database_url: str, json: bool) -> None:
     """Delete an account with all of its data. Works while the service runs.
 
     Its API keys stop working first, within 6 seconds. The rows are then deleted in short

@@ -7,9 +7,8 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from ..config import BACK_UP_POSTGRES, Settings
 from ..maintenance.restore_drill import rehearse_restore
@@ -25,30 +24,32 @@ from ..values.clock import iso8601
 from ..values.database_url import PostgresUrl
 from .check import as_json, lines
 from .common.endings import interruptible, writing
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey, option
+from .common.options import database_url_option, json_option, option, secret_key_option
 from .common.output import print_json
 from .common.progress import ByteProgress
 
 
+@click.command()
+@click.argument("file", default="", help="File to write; - is standard output.")
+@database_url_option
+@click.option("--replace", is_flag=True, help="Overwrite FILE if it exists.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Restore FILE to a temporary folder and check it, instead of creating a backup."
+    " Default: the newest backup in the backup folder.",
+)
+@option(Settings.backup_folder, "")
+@secret_key_option
+@json_option
 def backup(
-    file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="File to write; - is standard output.")
-    ] = "",
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Overwrite FILE if it exists.")
-    ] = False,
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify",
-            help="Restore FILE to a temporary folder and check it, instead of creating a backup."
-            " Default: the newest backup in the backup folder.",
-        ),
-    ] = False,
-    backup_folder: Annotated[str, option(Settings.backup_folder)] = "",
-    secret_key: SecretKey = "",
-    json: Json = False,
+    file: str,
+    database_url: str,
+    replace: bool,
+    verify: bool,
+    backup_folder: str,
+    secret_key: str,
+    json: bool,
 ) -> None:
     """Back up a SQLite database to FILE, also while it is served.
 

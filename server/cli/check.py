@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from ..config import Settings
 from ..features.accounts import store as accounts
@@ -19,22 +19,21 @@ from ..storage.databases import Begin, transactions
 from ..storage.findings import REPAIRABLE, Finding
 from ..values.database_url import DatabaseLocation
 from .common.endings import interruptible
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey
+from .common.options import database_url_option, json_option, secret_key_option
 from .common.output import print_json
 
 
-def check(
-    account: Annotated[
-        str, typer.Option(metavar="ID", help="Check this account only. Default: all accounts.")
-    ] = "",
-    repair: Annotated[
-        bool,
-        typer.Option("--repair", help="Recount counters and totals, and delete orphaned files."),
-    ] = False,
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    secret_key: SecretKey = "",
-    json: Json = False,
-) -> None:
+@click.command()
+@click.option(
+    "--account", default="", metavar="ID", help="Check this account only. Default: all accounts."
+)
+@click.option(
+    "--repair", is_flag=True, help="Recount counters and totals, and delete orphaned files."
+)
+@database_url_option
+@secret_key_option
+@json_option
+def check(account: str, repair: bool, database_url: str, secret_key: str, json: bool) -> None:
     """Compare the stored data with itself. Works while the service runs.
 
     Counts subscribers again and compares the counters and statistics, revisions, histories,

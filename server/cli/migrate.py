@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from ..config import Settings
 from ..serving.console import console
 from ..serving.secret_key import check_key, check_secret_key
 from ..storage.databases import bring_up_to_date, distributed, finish_backfills, plan
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey
+from .common.options import database_url_option, json_option, secret_key_option
 from .common.output import print_json
 
 if TYPE_CHECKING:
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from ..storage.migrate import Step
 
 
+@click.command()
+@database_url_option
+@click.option(
+    "--plan", "only_plan", is_flag=True, help="Only print the migrations that are not applied."
+)
+@click.option(
+    "--contract", is_flag=True, help="Also remove what the previous release needs, which ends it."
+)
+@click.option("--distribute", is_flag=True, help="Also distribute the tables over a Citus cluster.")
+@click.option(
+    "--allow-single-node", is_flag=True, help="Distribute even if the cluster has no worker nodes."
+)
+@secret_key_option
+@json_option
 def migrate(
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    only_plan: Annotated[
-        bool, typer.Option("--plan", help="Only print the migrations that are not applied.")
-    ] = False,
-    contract: Annotated[
-        bool,
-        typer.Option(
-            "--contract", help="Also remove what the previous release needs, which ends it."
-        ),
-    ] = False,
-    distribute: Annotated[
-        bool, typer.Option("--distribute", help="Also distribute the tables over a Citus cluster.")
-    ] = False,
-    allow_single_node: Annotated[
-        bool,
-        typer.Option(
-            "--allow-single-node", help="Distribute even if the cluster has no worker nodes."
-        ),
-    ] = False,
-    secret_key: SecretKey = "",
-    json: Json = False,
+    database_url: str,
+    only_plan: bool,
+    contract: bool,
+    distribute: bool,
+    allow_single_node: bool,
+    secret_key: str,
+    json: bool,
 ) -> None:
     """Migrate a database to the schema of this version. `serve` does this when it starts.
 

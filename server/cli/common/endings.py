@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import typer
+import click
 
 from ...serving.console import CommandError, ExitCode, errors
 
@@ -38,5 +38,5 @@ def check_terminal(action: str) -> None:
 
 def confirm_deletion(what: str) -> None:
     """Asks whether to delete something. Raises CommandError if the answer is no."""
-    if not typer.confirm(f"Delete {what}?", err=True):
+    if not click.confirm(f"Delete {what}?", err=True):
         raise CommandError("Nothing was deleted.", ExitCode.INTERRUPTED)
