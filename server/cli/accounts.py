@@ -10,7 +10,7 @@ from ..features.accounts.store import AccountRow
 from ..features.audit.store import record_command
 from ..features.subscribers.counters.store_pages import total
 from ..maintenance.account_deletion import delete_account, remove_files
-from ..serving.console import CommandError, ExitCode, console, pluralized
+from ..serving.console import CommandError, ExitCode, echo, pluralized
 from ..storage.databases import reading, transactions, unit_of_work
 from ..storage.transaction import Transaction
 from ..values.clock import iso8601
@@ -62,7 +62,7 @@ def create(email: str, unverified: bool, display_name: str, database_url: str, j
     if json:
         print_json({"account": account.as_json(), "apiKey": key.as_json(), "secret": secret})
         return
-    console.print(f"account  {account.id}\nAPI key  {secret}\n\nThe key is not shown again.")
+    echo(f"account  {account.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 
 
 @app.command(name="list")
@@ -141,7 +141,7 @@ def delete(account_id: str, yes: bool, database_url: str, json: bool) -> None:
         print_json({"accountId": account_id, "rows": removed})
         return
     print_table(("table", "rows"), [(name, f"{rows:,}") for name, rows in sorted(removed.items())])
-    console.print(f"\nDeleted {account.email}.")
+    echo(f"\nDeleted {account.email}.")
 
 
 def _account(account_id: str, tx: Transaction) -> AccountRow:
@@ -174,4 +174,4 @@ def _print_changed(verb: str, account: AccountRow, *, json: bool) -> None:
     if json:
         print_json({"account": account.as_json()})
     else:
-        console.print(f"{verb} {account.email}.")
+        echo(f"{verb} {account.email}.")

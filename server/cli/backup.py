@@ -12,7 +12,7 @@ import click
 
 from ..config import BACK_UP_POSTGRES, Settings
 from ..maintenance.restore_drill import rehearse_restore
-from ..serving.console import CommandError, ExitCode, console, errors, pluralized
+from ..serving.console import CommandError, ExitCode, echo, pluralized
 from ..serving.secret_key import check_secret_key, has_backup_key, key_file
 from ..storage.backups.atomic_file import BackupWriteError
 from ..storage.backups.create import Backup, back_up, stream_backup
@@ -129,7 +129,7 @@ def _verify(
             f" {pluralized(report.errors, 'difference')}."
             f"{'' if has_key else ' Its secret key is not available here.'}"
         )
-        console.print("\n".join([*lines(report), summary]), soft_wrap=True)
+        echo("\n".join([*lines(report), summary]))
     if report.errors:
         raise SystemExit(ExitCode.DIFFERENCES)
 
@@ -160,7 +160,7 @@ def _target(name: str, database: Path, *, replace: bool) -> Path | None:
 
 def _report(backup: Backup, name: str, database: Path, *, json: bool) -> None:
     """Prints the result, to standard error if the backup went to standard output."""
-    target = errors if standard_stream(name) is sys.stdout else console
+    err = standard_stream(name) is sys.stdout
     timestamp = iso8601(backup.created_at)
     if json:
         print_json(
@@ -170,7 +170,7 @@ def _report(backup: Backup, name: str, database: Path, *, json: bool) -> None:
                 "createdAt": timestamp,
                 "keyFingerprint": backup.key_fingerprint,
             },
-            target,
+            err=err,
         )
         return
     message = f"Backed up {database} as of {timestamp} to {name}: {backup.size:,} bytes."
@@ -180,4 +180,4 @@ def _report(backup: Backup, name: str, database: Path, *, json: bool) -> None:
             f" the key too, in another place. It is in {key_file(database)}, unless"
             f" {Settings.secret_key.environment} is set."
         )
-    target.print(message, markup=False, soft_wrap=True)
+    echo(message, err=err)

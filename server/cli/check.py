@@ -13,7 +13,7 @@ from ..features.accounts import store as accounts
 from ..features.suppressions.store import Suppressions
 from ..maintenance.check import Report, check_database
 from ..security.encryption import Encryption
-from ..serving.console import CommandError, ExitCode, console, pluralized
+from ..serving.console import CommandError, ExitCode, echo, pluralized
 from ..serving.secret_key import available_data_keys, check_secret_key
 from ..storage.databases import Begin, transactions
 from ..storage.findings import REPAIRABLE, Finding
@@ -55,7 +55,7 @@ def check(account: str, repair: bool, database_url: str, secret_key: str, json: 
     if json:
         print_json({**as_json(report), "seconds": round(seconds, 3)})
     else:
-        console.print("\n".join([*lines(report), _summary(report, seconds)]), soft_wrap=True)
+        echo("\n".join([*lines(report), _summary(report, seconds)]))
     if report.errors:
         raise SystemExit(ExitCode.DIFFERENCES)
 

@@ -11,7 +11,7 @@ from ..features.accounts.rules import MAX_NAME_LENGTH, hash_secret
 from ..features.audit.store import record_command
 from ..features.sessions import store
 from ..features.sessions.rules import MAX_LINK_TIME, SCOPES, make_token, sign_in_url
-from ..serving.console import CommandError, ExitCode, console
+from ..serving.console import CommandError, ExitCode, echo
 from ..storage.databases import unit_of_work
 from ..values.clock import iso8601
 from ..values.texts import has_control_characters, trim
@@ -85,9 +85,7 @@ def link(
     else:
         # A link to a port on which the service does not listen would be opened in vain.
         hint = " If the service has another URL, set --url." if url == LOCAL_URL else ""
-        console.print(
-            f"{sign_in}\n\nIt works once, until {iso8601(row.expires_at)}.{hint}", soft_wrap=True
-        )
+        echo(f"{sign_in}\n\nIt works once, until {iso8601(row.expires_at)}.{hint}")
 
 
 def _milliseconds(text: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..config import Settings
-from ..serving.console import CommandError, ExitCode, console
+from ..serving.console import CommandError, ExitCode, echo
 from ..storage.copy.copy import Copied, Copy
 from ..values.database_url import DatabaseLocation, PostgresUrl, parse_database_url
 from .common.endings import interruptible
@@ -65,7 +65,7 @@ def copy(source: str, target: str, json: bool) -> None:
             ExitCode.INCOMPLETE,
         )
     if not json:
-        console.print(_summary(*names), soft_wrap=True)
+        echo(_summary(*names))
 
 
 def _location(flag: str, url: str) -> DatabaseLocation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ..features.subscribers.fields import Status
-from ..serving.console import console, pluralized
+from ..serving.console import echo, pluralized
 from ..storage.output_file import standard_stream
 from .common.files import FileFormat, export_format
 from .common.options import (
@@ -134,4 +134,4 @@ def export(
     resume = not no_resume and names[:1] in ([], ["id"])
     rows = run(file, file_format, filters, url=url, key=api_key, resume=resume)
     if standard_stream(file) is None:
-        console.print(f"{file} contains {pluralized(rows, 'subscriber')}.", soft_wrap=True)
+        echo(f"{file} contains {pluralized(rows, 'subscriber')}.")

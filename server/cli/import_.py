@@ -13,7 +13,7 @@ import uvloop
 from ..features.imports.cells import OPTED_OUT_FLAG
 from ..features.imports.consent_columns import names_opt_outs
 from ..features.imports.presets import PRESETS
-from ..serving.console import CommandError, ExitCode, console, errors, notice, pluralized
+from ..serving.console import CommandError, ExitCode, echo, notice, pluralized
 from ..storage.output_file import STANDARD
 from ..values.texts import column_key
 from .common.files import FileFormat
@@ -273,7 +273,7 @@ def _print(run: ImportJobRun | ImportRun, *, as_json: bool) -> None:
     tally, failures = run.tally, run.failures
     is_listed = failures is not None and not run.failures_error and (tally.failed or tally.dropped)
     path = failures.name if failures and is_listed else None
-    target = errors if failures and failures.is_standard_output else console
+    err = failures is not None and failures.is_standard_output
     counts = {outcome.lower(): number for outcome, number in tally.counts.items()}
     if as_json:
         print_json(
@@ -285,7 +285,7 @@ def _print(run: ImportJobRun | ImportRun, *, as_json: bool) -> None:
                 "resumedAfterLine": run.resumed_after,
                 "summary": run.summary,
             },
-            target,
+            err=err,
         )
         return
     words = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
@@ -310,7 +310,7 @@ def _print(run: ImportJobRun | ImportRun, *, as_json: bool) -> None:
             f"The {rows} are listed in {failures.label}. Correct them, and import the file with the"
             f" same options{update}."
         )
-    target.print("\n".join(lines), markup=False, soft_wrap=True)
+    echo("\n".join(lines), err=err)
 
 
 def _reason_line(count: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from ..features.accounts.rules import (
 from ..features.accounts.store_keys import ApiKeyRow
 from ..features.audit.store import record_command
 from ..rpc.errors import ApiKeyExpired
-from ..serving.console import CommandError, ExitCode, console
+from ..serving.console import CommandError, ExitCode, echo
 from ..storage.databases import reading, unit_of_work
 from ..storage.transaction import Transaction
 from ..values.clock import iso8601
@@ -59,9 +59,9 @@ def _print_secret(row: ApiKeyRow, secret: str, *, json: bool) -> None:
     if json:
         print_json({"apiKey": row.as_json(), "secret": secret})
     else:
-        console.print(f"id       {row.id}\nAPI key  {secret}\n\nThe key is not shown again.")
+        echo(f"id       {row.id}\nAPI key  {secret}\n\nThe key is not shown again.")
         if row.previous_expires_at is not None:
-            console.print(f"The previous secret works until {iso8601(row.previous_expires_at)}.")
+            echo(f"The previous secret works until {iso8601(row.previous_expires_at)}.")
 
 
 @app.command(name="list")
@@ -149,7 +149,7 @@ def revoke(key_id: str, database_url: str, json: bool) -> None:
     if json:
         print_json({"apiKey": row.as_json()})
     else:
-        console.print(f"Revoked API key {key_id}.")
+        echo(f"Revoked API key {key_id}.")
 
 
 def _account_of(key_id: str, tx: Transaction) -> str:

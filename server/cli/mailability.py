@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import click
 
-from ..serving.console import console
+from ..serving.console import echo
 from .common.options import api_key_option, json_option, url_option
 from .common.output import print_json
 from .common.service_client import ServiceClient, run
@@ -30,7 +30,7 @@ def mailability(person: str, url: str, api_key: str, json: bool) -> None:
     if json:
         print_json(answer)
     else:
-        console.print("\n".join(_lines(person, answer)), markup=False, soft_wrap=True)
+        echo("\n".join(_lines(person, answer)))
 
 
 async def _answer(client: ServiceClient, person: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..config import Settings
-from ..serving.console import console
+from ..serving.console import echo
 from ..serving.secret_key import check_key, check_secret_key
 from ..storage.databases import bring_up_to_date, distributed, finish_backfills, plan
 from .common.options import database_url_option, json_option, secret_key_option
@@ -64,20 +64,20 @@ def migrate(
         database_url,
         partial(check_key, secret_key, location),
         contract=contract,
-        report=_ignore if json else console.print,
+        report=_ignore if json else echo,
     )
     if not json:
         lines = [f"applied {name}" for name in applied] or ["The schema is up to date."]
-        console.print("\n".join(lines))
+        echo("\n".join(lines))
     for progress in finish_backfills(database_url):
         if not json:
-            console.print(str(progress))
+            echo(str(progress))
     tables: list[DistributedTable] = []
     if distribute:
         for table in distributed(database_url, allow_single_node=allow_single_node):
             tables.append(table)
             if not json:
-                console.print(_line(table))
+                echo(_line(table))
     if json:
         rows = [{"table": t.table, "kind": t.kind, "before": t.before} for t in tables]
         print_json({"applied": applied, **({"tables": rows} if distribute else {})})
@@ -91,9 +91,9 @@ def _print_plan(steps: list[Step], *, json: bool) -> None:
         rows = f", {step.rows:,} rows of {step.table}" if step.table else ""
         kind = "contracts" if step.contracts else "expands"
         waits = ", waits for --contract" if step.waits else ""
-        console.print(f"{step.name} {kind} the schema{rows}{waits}")
+        echo(f"{step.name} {kind} the schema{rows}{waits}")
     if not steps:
-        console.print("The schema is up to date.")
+        echo("The schema is up to date.")
 
 
 def _ignore(_: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ..config import Settings
-from ..serving.console import CommandError, ExitCode, console
+from ..serving.console import CommandError, ExitCode, echo
 from ..serving.secret_key import check_secret_key, has_backup_key, key_file
 from ..storage.backups import restore as backups
 from ..storage.backups.atomic_file import BackupWriteError
@@ -63,7 +63,7 @@ def restore(file: Path, database_url: str, secret_key: str, json: bool) -> None:
             {"database": str(database), "bytes": result.size, "kept": kept, "hasKey": has_key}
         )
         return
-    console.print("\n\n".join(_report(file, database, result, has_key=has_key)), soft_wrap=True)
+    echo("\n\n".join(_report(file, database, result, has_key=has_key)))
 
 
 def _report(file: Path, database: Path, result: Restored, *, has_key: bool) -> list[str]:

@@ -8,7 +8,7 @@ import click
 
 from ..config import FILE, NEW_SECRET_KEY, Settings
 from ..security.encryption import make_key
-from ..serving.console import CommandError, ExitCode, console
+from ..serving.console import CommandError, ExitCode, echo
 from ..serving.key_rotation import begin_rotation, finish_rotation, rotate_file
 from ..serving.secret_key import check_secret_key, file_of
 from ..storage.databases import unit_of_work
@@ -98,4 +98,4 @@ def _print(text: str, *, json: bool, **values: object) -> None:
     if json:
         print_json(values)
     else:
-        console.print(text, soft_wrap=True, markup=False)
+        echo(text)

@@ -12,7 +12,7 @@ import orjson
 from ..features.suppressions.columns import CellOptions, Columns
 from ..features.suppressions.rules import Reason
 from ..rpc.errors import ValidationError
-from ..serving.console import CommandError, ExitCode, console, notice, pluralized
+from ..serving.console import CommandError, ExitCode, echo, notice, pluralized
 from ..storage.output_file import AtomicFile, open_stream, replaceable
 from .common.endings import writing
 from .common.files import CONTENT_TYPES, FileFormat, export_format
@@ -169,7 +169,7 @@ def _print(counts: dict[str, Any], failed: int, *, as_json: bool) -> None:
         f"Suppressed: {counts['added']:,}. Suppressed before: {counts['existing']:,}."
         f" Failed: {failed:,}. Subscribers opted out: {counts['optedOut']:,}."
     ]
-    console.print("\n".join([*lines, *summary_lines(counts)]), markup=False, soft_wrap=True)
+    echo("\n".join([*lines, *summary_lines(counts)]))
 
 
 async def _add(client: ServiceClient, emails: Sequence[str], reason: str) -> dict[str, Any]:

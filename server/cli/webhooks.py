@@ -10,9 +10,8 @@ from urllib.parse import quote
 import click
 import orjson
 import uvloop
-from rich.text import Text
 
-from ..serving.console import CommandError, ExitCode, console
+from ..serving.console import CommandError, ExitCode, echo
 from .common.options import api_key_option, json_option, url_option
 from .common.output import print_json_list, print_table
 from .common.service_client import ServiceClient, line_blocks, run
@@ -216,12 +215,12 @@ async def _print_attempts(url: str, api_key: str, webhook: str, *, as_json: bool
     async with ServiceClient(url, api_key) as client:
         async for record in _attempts(client, webhook):
             if as_json:
-                console.out(orjson.dumps(record).decode(), highlight=False)
+                echo(orjson.dumps(record).decode())
                 continue
             webhook_id = record["delivery"]["webhookId"]
             if webhook_id not in urls:
                 urls = {item["id"]: item["url"] for item in await _list(client)}
-            console.print(_line(record, urls.get(webhook_id, webhook_id)), soft_wrap=True)
+            echo(_line(record, urls.get(webhook_id, webhook_id)))
 
 
 async def _attempts(client: ServiceClient, webhook: str) -> AsyncIterator[dict[str, Any]]:
@@ -243,15 +242,16 @@ async def _attempts(client: ServiceClient, webhook: str) -> AsyncIterator[dict[s
     raise CommandError("The service closed the connection.", ExitCode.INCOMPLETE)
 
 
-def _line(record: dict[str, Any], url: str) -> Text:
+def _line(record: dict[str, Any], url: str) -> str:
     delivery, attempt = record["delivery"], record["attempt"]
     error = attempt.get("error", "")
-    line = Text(f"{attempt['startedAt']}  ")
-    line.append(f"{attempt.get('httpStatus', '---')}", style="red" if error else "green")
-    line.append(f"  {delivery['eventType']:<24}  {url}  {attempt['durationMs']} ms")
+    status = click.style(attempt.get("httpStatus", "---"), fg="red" if error else "green")
+    line = (
+        f"{attempt['startedAt']}  {status}  {delivery['eventType']:<24}  {url}"
+        f"  {attempt['durationMs']} ms"
+    )
     if error:
-        line.append(f"  {error}", style="red")
-        line.append(f"  {delivery['id']}  {_next(record)}")
+        line += f"  {click.style(error, fg='red')}  {delivery['id']}  {_next(record)}"
     return line
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
-from ...serving.console import CommandError, ExitCode, console
+from ...serving.console import CommandError, ExitCode, echo
 from .endings import writing
 
 _NAME = "roster"
@@ -22,7 +22,7 @@ _FILES = {
 
 def _show(context: click.Context, _: click.Parameter, requested: bool) -> None:
     if requested:
-        console.out(_script(context, _shell()))
+        echo(_script(context, _shell()))
         context.exit()
 
 
@@ -41,7 +41,7 @@ def _install(context: click.Context, _: click.Parameter, requested: bool) -> Non
             lines = startup.read_text().splitlines() if startup.exists() else []
             if line not in lines:
                 startup.write_text("\n".join([*lines, line, ""]))
-    console.print(f"Installed the completion for {shell} in {file}. It works in new terminals.")
+    echo(f"Installed the completion for {shell} in {file}. It works in new terminals.")
     context.exit()
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from ...serving.console import CommandError, ExitCode, errors
+from ...serving.console import CommandError, ExitCode, is_terminal
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def writing(name: str, code: ExitCode = ExitCode.INCOMPLETE, advice: str = "") -
 
 def check_terminal(action: str) -> None:
     """Raises CommandError if a deletion cannot be confirmed, because there is no terminal."""
-    if not (sys.stdin.isatty() and errors.is_terminal):
+    if not (sys.stdin.isatty() and is_terminal()):
         raise CommandError(f"{action} requires --yes without a terminal.", ExitCode.USAGE)
 
 
