@@ -31,14 +31,10 @@ MAX_REQUEST = 1 << 18
 # Modules that serving and commands import when they start. Those of all commands follow.
 PRELOADED = (
     "encodings.idna",
-    "pydantic.plugin._loader",
     "rich._emoji_codes",
     "rosterd.server.cli",
     "rosterd.server.serving.process",
     "rosterd.server.serving.services",
-    "typer._adapters",
-    "typer._click.decorators",
-    "typer.rich_utils",
 )
 # Until this is called, commands run in interpreters of their own.
 _enabled = False

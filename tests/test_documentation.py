@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from google.api import annotations_pb2
-from typer.main import get_command
 
 from roster.v1 import http_pb2
 from rosterd.server import cli
@@ -186,7 +185,7 @@ def test_variables_are_settings(name: str) -> None:
 
 @each_document
 def test_roster_commands_and_their_flags_exist(name: str) -> None:
-    known: Any = get_command(cli.app)
+    known: Any = cli.app
     for line in commands(name):
         match = re.search(r"(?:^|[ /])roster ([a-z].*)$", line)
         if match is None:

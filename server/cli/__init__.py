@@ -1,7 +1,7 @@
 """The command line `roster`.
 
-Each module of this package is a command, which is a function or the Typer app `app`. A command is
-imported when it runs, so that it starts without the imports of the others.
+Each module of this package is a command: the Click command of its name, or the Click group `app`.
+A command is imported when it runs, so that it starts without the imports of the others.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
-from importlib.metadata import version
 from pkgutil import iter_modules
-from typing import Annotated, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
-import typer
-from typer.core import TyperGroup
+import click
+from click.exceptions import NoArgsIsHelpError
 
 from ..config import ALL, SettingError
 from ..rpc.errors import RosterError
-from ..serving.console import CommandError, ExitCode, console, fail, flush, notice
+from ..serving.console import CommandError, ExitCode, fail, flush, notice
 from ..serving.environment import (
     RENAMED,
     read_secret_files,
@@ -29,6 +28,7 @@ from ..serving.environment import (
 )
 from ..storage.database import SchemaTooNew, StorageError
 from ..values.addresses import PortInUse
+from .common.completion import install_completion_option, show_completion_option
 
 # The first commands in the help. The others follow by name.
 _FIRST = [
@@ -57,7 +57,7 @@ _HELP = (
 )
 
 
-class _Commands(Mapping[str, Any]):
+class _Commands(Mapping[str, click.Command]):
     """The commands by name. Imports a command when it is looked up."""
 
     def __init__(self) -> None:
@@ -67,15 +67,10 @@ class _Commands(Mapping[str, Any]):
         first = [name for name in _FIRST if name in names]
         self._modules = {name: names[name] for name in dict.fromkeys([*first, *sorted(names)])}
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> click.Command:
         module = self._modules[name]
         declared = vars(import_module(f".{module}", __package__))
-        if "app" in declared:
-            target = declared["app"]
-        else:
-            target = typer.Typer(add_completion=False)
-            target.command(name)(declared[module])
-        loaded = typer.main.get_command(target)
+        loaded: click.Command = declared.get("app") or declared[module]
         loaded.name = name
         return loaded
 
@@ -86,46 +81,30 @@ class _Commands(Mapping[str, Any]):
         return len(self._modules)
 
 
-class _Group(TyperGroup):
+class _Group(click.Group):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = cast("MutableMapping[str, Any]", _Commands())
+        self.commands = cast("MutableMapping[str, click.Command]", _Commands())
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - of TyperGroup
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - of Click
         return list(self.commands)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in RENAMED:
             raise SettingError(renamed(cmd_name))
         return super().get_command(ctx, cmd_name)
 
 
-app = typer.Typer(
-    name="roster",
-    cls=_Group,
-    help=_HELP,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
+@click.group(
+    "roster", cls=_Group, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]}
 )
-
-
-def _print_version(requested: bool) -> None:
-    if requested:
-        console.print(f"roster {version('roster')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _before_command(
-    context: typer.Context,
-    _: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-) -> None:
+@click.version_option(
+    package_name="roster", message="%(prog)s %(version)s", help="Print the version and exit."
+)
+@install_completion_option
+@show_completion_option
+@click.pass_context
+def app(context: click.Context) -> None:
     read_secret_files(os.environ)
     if context.invoked_subcommand not in ALL:  # These log them.
         warn_about_unknown_settings(notice)
@@ -142,15 +121,18 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="roster", standalone_mode=False)
     except UnicodeEncodeError as error:
         # Python has read bytes of an argument that are not UTF-8 as surrogates.
         if error.reason != "surrogates not allowed":
             raise
         fail(f"{error.object!r} is not valid UTF-8.", ExitCode.USAGE)
-    except typer.TyperException as error:
+    except NoArgsIsHelpError as error:
+        error.show(sys.stdout)
+        raise SystemExit(ExitCode.USAGE) from None
+    except click.ClickException as error:
         _fail_usage(error)
-    except typer.Abort:
+    except click.Abort:
         fail("Interrupted.", ExitCode.INTERRUPTED)
     except CommandError as error:
         fail(str(error), error.exit_code, error.response)
@@ -169,15 +151,12 @@ def _run() -> None:
         raise SystemExit(code or 0)
 
 
-def _fail_usage(error: typer.TyperException) -> NoReturn:
-    """Prints an error of Typer on one line and ends the program."""
-    # The message is empty if the command has printed its help.
-    message = " ".join(error.format_message().replace("Value error, ", "").split())
+def _fail_usage(error: click.ClickException) -> NoReturn:
+    """Prints an error of Click on one line and ends the program."""
+    message = " ".join(error.format_message().split())
     option = getattr(error, "option_name", "")
     if option in RENAMED:
         message = renamed(option)
-    if not message:
-        raise SystemExit(error.exit_code)
     context = getattr(error, "ctx", None)
     hint = f" See {context.command_path} -h." if context else ""
     fail(f"{message}{'' if message.endswith(('.', '?')) else '.'}{hint}", ExitCode.USAGE)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+import click
 
 from ..features.accounts import store
 from ..features.accounts.rules import MAX_NAME_LENGTH, hash_secret, make_secret
@@ -12,39 +10,33 @@ from ..features.accounts.store import AccountRow
 from ..features.audit.store import record_command
 from ..features.subscribers.counters.store_pages import total
 from ..maintenance.account_deletion import delete_account, remove_files
-from ..serving.console import CommandError, ExitCode, console, pluralized
+from ..serving.console import CommandError, ExitCode, echo, pluralized
 from ..storage.databases import reading, transactions, unit_of_work
 from ..storage.transaction import Transaction
 from ..values.clock import iso8601
 from ..values.emails import parse_email
 from ..values.texts import has_control_characters, trim
 from .common.endings import check_terminal, confirm_deletion, interruptible
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .common.options import database_url_option, json_option
 from .common.output import print_json, print_json_list, print_table
 from .common.progress import RowProgress
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    help="Create, list, rename, verify and delete accounts.",
-)
-
 _INTERRUPTED = "Interrupted. Run the same command again to delete the rest of the account."
-_AccountId = Annotated[str, typer.Argument(metavar="ID", help="ID of the account.")]
+_account_id_argument = click.argument("account_id", metavar="ID", help="ID of the account.")
+
+
+@click.group()
+def app() -> None:
+    """Create, list, rename, verify and delete accounts."""
 
 
 @app.command()
-def create(
-    email: Annotated[str, typer.Option(help="Email address of the account.")],
-    unverified: Annotated[
-        bool, typer.Option("--unverified", help="Create the account with an unverified address.")
-    ] = False,
-    display_name: Annotated[
-        str, typer.Option(help="Name of the sender on the account's pages.")
-    ] = "",
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
-) -> None:
+@click.option("--email", required=True, help="Email address of the account.")
+@click.option("--unverified", is_flag=True, help="Create the account with an unverified address.")
+@click.option("--display-name", default="", help="Name of the sender on the account's pages.")
+@database_url_option
+@json_option
+def create(email: str, unverified: bool, display_name: str, database_url: str, json: bool) -> None:
     """Create an account and its first API key, of scope admin. Works while the service runs.
 
     Ends with exit code 9 if an account with the address already exists. The comparison ignores
@@ -70,11 +62,13 @@ def create(
     if json:
         print_json({"account": account.as_json(), "apiKey": key.as_json(), "secret": secret})
         return
-    console.print(f"account  {account.id}\nAPI key  {secret}\n\nThe key is not shown again.")
+    echo(f"account  {account.id}\nAPI key  {secret}\n\nThe key is not shown again.")
 
 
 @app.command(name="list")
-def list_(database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False) -> None:
+@database_url_option
+@json_option
+def list_(database_url: str, json: bool) -> None:
     """List all accounts, oldest first."""
     with reading(database_url) as tx:
         rows = store.list_accounts(tx)
@@ -91,15 +85,11 @@ def list_(database_url: DatabaseUrl = DEFAULT_DATABASE_URL, json: Json = False) 
 
 
 @app.command()
-def rename(
-    account_id: _AccountId,
-    name: Annotated[
-        str,
-        typer.Argument(help="New name of the sender on the account's pages. Empty clears it."),
-    ],
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
-) -> None:
+@_account_id_argument
+@click.argument("name", help="New name of the sender on the account's pages. Empty clears it.")
+@database_url_option
+@json_option
+def rename(account_id: str, name: str, database_url: str, json: bool) -> None:
     """Change the display name of an account. Works while the service runs."""
     display_name = _checked_name(name)
     with unit_of_work(database_url, must_exist=True) as tx:
@@ -110,11 +100,10 @@ def rename(
 
 
 @app.command()
-def verify(
-    account_id: _AccountId,
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
-) -> None:
+@_account_id_argument
+@database_url_option
+@json_option
+def verify(account_id: str, database_url: str, json: bool) -> None:
     """Mark the email address of an account as verified. Takes effect within 5 seconds."""
     with unit_of_work(database_url, must_exist=True) as tx:
         before = _account(account_id, tx)
@@ -124,14 +113,11 @@ def verify(
 
 
 @app.command()
-def delete(
-    account_id: _AccountId,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Delete without asking. Required without a terminal.")
-    ] = False,
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
-) -> None:
+@_account_id_argument
+@click.option("--yes", is_flag=True, help="Delete without asking. Required without a terminal.")
+@database_url_option
+@json_option
+def delete(account_id: str, yes: bool, database_url: str, json: bool) -> None:
     """Delete an account with all of its data. Works while the service runs.
 
     Its API keys stop working first, within 6 seconds. The rows are then deleted in short
@@ -155,7 +141,7 @@ def delete(
         print_json({"accountId": account_id, "rows": removed})
         return
     print_table(("table", "rows"), [(name, f"{rows:,}") for name, rows in sorted(removed.items())])
-    console.print(f"\nDeleted {account.email}.")
+    echo(f"\nDeleted {account.email}.")
 
 
 def _account(account_id: str, tx: Transaction) -> AccountRow:
@@ -188,4 +174,4 @@ def _print_changed(verb: str, account: AccountRow, *, json: bool) -> None:
     if json:
         print_json({"account": account.as_json()})
     else:
-        console.print(f"{verb} {account.email}.")
+        echo(f"{verb} {account.email}.")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+import click
 
 from ..features.audit import store
 from ..features.audit.store import AuditEntryRow
@@ -12,45 +10,55 @@ from ..serving.console import CommandError, ExitCode
 from ..storage.databases import reading
 from ..values.ids import first_id_at
 from ..values.timestamps import parse_timestamp
-from .common.accounts import AccountId, account_id_of
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .common.accounts import account_id_of, account_option
+from .common.options import database_url_option, json_option
 from .common.output import print_json_list, print_table
 
 # All of the entries are in memory.
 MAX_LIMIT = 1_000_000
 
-app = typer.Typer(add_completion=False)
 
-
-@app.callback(no_args_is_help=True)
-def audit() -> None:
+@click.group()
+def app() -> None:
     """List the audit log of an account."""
 
 
 @app.command(name="list")
+@account_option
+@click.option("--action", default="", help="Only this action, such as webhook.updated.")
+@click.option(
+    "--actor", default="", metavar="ID", help="Only by this API key or session, or COMMAND_LINE."
+)
+@click.option(
+    "--resource-type", default="", help="Only on resources of this type, such as webhook."
+)
+@click.option("--resource-id", default="", metavar="ID", help="Only on the resource with this ID.")
+@click.option(
+    "--created-after", default="", metavar="TIMESTAMP", help="Only entries stored after this."
+)
+@click.option(
+    "--created-before", default="", metavar="TIMESTAMP", help="Only entries stored before this."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1, max=MAX_LIMIT),
+    default=100,
+    show_default=True,
+    help="Maximum number of entries.",
+)
+@database_url_option
+@json_option
 def list_(
-    account: AccountId = "",
-    action: Annotated[str, typer.Option(help="Only this action, such as webhook.updated.")] = "",
-    actor: Annotated[
-        str, typer.Option(metavar="ID", help="Only by this API key or session, or COMMAND_LINE.")
-    ] = "",
-    resource_type: Annotated[
-        str, typer.Option(help="Only on resources of this type, such as webhook.")
-    ] = "",
-    resource_id: Annotated[
-        str, typer.Option(metavar="ID", help="Only on the resource with this ID.")
-    ] = "",
-    created_after: Annotated[
-        str, typer.Option(metavar="TIMESTAMP", help="Only entries stored after this.")
-    ] = "",
-    created_before: Annotated[
-        str, typer.Option(metavar="TIMESTAMP", help="Only entries stored before this.")
-    ] = "",
-    limit: Annotated[
-        int, typer.Option(min=1, max=MAX_LIMIT, help="Maximum number of entries.")
-    ] = 100,
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
+    account: str,
+    action: str,
+    actor: str,
+    resource_type: str,
+    resource_id: str,
+    created_after: str,
+    created_before: str,
+    limit: int,
+    database_url: str,
+    json: bool,
 ) -> None:
     """List the actions of API keys, sessions and the command line, newest first.
 

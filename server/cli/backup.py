@@ -7,13 +7,12 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from ..config import BACK_UP_POSTGRES, Settings
 from ..maintenance.restore_drill import rehearse_restore
-from ..serving.console import CommandError, ExitCode, console, errors, pluralized
+from ..serving.console import CommandError, ExitCode, echo, pluralized
 from ..serving.secret_key import check_secret_key, has_backup_key, key_file
 from ..storage.backups.atomic_file import BackupWriteError
 from ..storage.backups.create import Backup, back_up, stream_backup
@@ -25,30 +24,32 @@ from ..values.clock import iso8601
 from ..values.database_url import PostgresUrl
 from .check import as_json, lines
 from .common.endings import interruptible, writing
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey, option
+from .common.options import database_url_option, json_option, option, secret_key_option
 from .common.output import print_json
 from .common.progress import ByteProgress
 
 
+@click.command()
+@click.argument("file", default="", help="File to write; - is standard output.")
+@database_url_option
+@click.option("--replace", is_flag=True, help="Overwrite FILE if it exists.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Restore FILE to a temporary folder and check it, instead of creating a backup."
+    " Default: the newest backup in the backup folder.",
+)
+@option(Settings.backup_folder, "")
+@secret_key_option
+@json_option
 def backup(
-    file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="File to write; - is standard output.")
-    ] = "",
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Overwrite FILE if it exists.")
-    ] = False,
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify",
-            help="Restore FILE to a temporary folder and check it, instead of creating a backup."
-            " Default: the newest backup in the backup folder.",
-        ),
-    ] = False,
-    backup_folder: Annotated[str, option(Settings.backup_folder)] = "",
-    secret_key: SecretKey = "",
-    json: Json = False,
+    file: str,
+    database_url: str,
+    replace: bool,
+    verify: bool,
+    backup_folder: str,
+    secret_key: str,
+    json: bool,
 ) -> None:
     """Back up a SQLite database to FILE, also while it is served.
 
@@ -128,7 +129,7 @@ def _verify(
             f" {pluralized(report.errors, 'difference')}."
             f"{'' if has_key else ' Its secret key is not available here.'}"
         )
-        console.print("\n".join([*lines(report), summary]), soft_wrap=True)
+        echo("\n".join([*lines(report), summary]))
     if report.errors:
         raise SystemExit(ExitCode.DIFFERENCES)
 
@@ -159,7 +160,7 @@ def _target(name: str, database: Path, *, replace: bool) -> Path | None:
 
 def _report(backup: Backup, name: str, database: Path, *, json: bool) -> None:
     """Prints the result, to standard error if the backup went to standard output."""
-    target = errors if standard_stream(name) is sys.stdout else console
+    err = standard_stream(name) is sys.stdout
     timestamp = iso8601(backup.created_at)
     if json:
         print_json(
@@ -169,7 +170,7 @@ def _report(backup: Backup, name: str, database: Path, *, json: bool) -> None:
                 "createdAt": timestamp,
                 "keyFingerprint": backup.key_fingerprint,
             },
-            target,
+            err=err,
         )
         return
     message = f"Backed up {database} as of {timestamp} to {name}: {backup.size:,} bytes."
@@ -179,4 +180,4 @@ def _report(backup: Backup, name: str, database: Path, *, json: bool) -> None:
             f" the key too, in another place. It is in {key_file(database)}, unless"
             f" {Settings.secret_key.environment} is set."
         )
-    target.print(message, markup=False, soft_wrap=True)
+    echo(message, err=err)

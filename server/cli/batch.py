@@ -2,70 +2,83 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
+import click
 import orjson
-import typer
 
+from ..features.subscribers.fields import Status
 from ..serving.console import CommandError, ExitCode, pluralized
 from .common.endings import check_terminal, confirm_deletion
 from .common.operations import print_ended, run_operation
-from .common.options import LOCAL_URL, ApiKey, Json, Search, Url
+from .common.options import Choice, api_key_option, json_option, search_option, url_option
 from .common.service_client import ServiceClient
-from .export import StatusName
 
 _PATH = "/api/subscribers/batch"
 _CHOOSE_ACTION = "Choose one of --add-tag, --remove-tag, --set, --status, --delete."
 
 
+@click.command()
+@url_option
+@api_key_option
+@click.option(
+    "--filter",
+    "filter_expression",
+    default="",
+    metavar="EXPRESSION",
+    help="Change subscribers that match this.",
+)
+@click.option("--segment", default="", metavar="ID", help="Change the subscribers of this segment.")
+@search_option
+@click.option("--add-tag", multiple=True, metavar="NAME", help="Add this tag. Repeatable.")
+@click.option("--remove-tag", multiple=True, metavar="NAME", help="Remove this tag. Repeatable.")
+@click.option(
+    "--set",
+    "set_field",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set this custom field to a number, true, false, null or a text."
+    " A text such as 7 or true is quoted: KEY='\"7\"'. Repeatable.",
+)
+@click.option(
+    "--status", type=Choice(status.name for status in Status), help="Change the status to this."
+)
+@click.option(
+    "--consent-source",
+    default="",
+    metavar="TEXT",
+    help="How the people asked for --status, as consent.",
+)
+@click.option("--delete", is_flag=True, help="Delete the subscribers.")
+@click.option("--yes", is_flag=True, help="Delete without asking. Required without a terminal.")
+@click.option(
+    "--expected-total",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Start nothing unless about as many are selected.",
+)
+@click.option(
+    "--exclude", multiple=True, metavar="ID", help="Do not change this subscriber. Repeatable."
+)
+@click.option("--dry-run", is_flag=True, help="Change nothing, and print what would change.")
+@json_option
 def batch(
-    url: Url = LOCAL_URL,
-    api_key: ApiKey = "",
-    filter_expression: Annotated[
-        str,
-        typer.Option("--filter", metavar="EXPRESSION", help="Change subscribers that match this."),
-    ] = "",
-    segment: Annotated[
-        str, typer.Option(metavar="ID", help="Change the subscribers of this segment.")
-    ] = "",
-    search: Search = "",
-    add_tag: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Add this tag. Repeatable.")
-    ] = None,
-    remove_tag: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Remove this tag. Repeatable.")
-    ] = None,
-    set_field: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Set this custom field to a number, true, false, null or a text."
-            " A text such as 7 or true is quoted: KEY='\"7\"'. Repeatable.",
-        ),
-    ] = None,
-    status: Annotated[
-        StatusName | None, typer.Option(case_sensitive=False, help="Change the status to this.")
-    ] = None,
-    consent_source: Annotated[
-        str, typer.Option(metavar="TEXT", help="How the people asked for --status, as consent.")
-    ] = "",
-    delete: Annotated[bool, typer.Option("--delete", help="Delete the subscribers.")] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Delete without asking. Required without a terminal.")
-    ] = False,
-    expected_total: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="Start nothing unless about as many are selected."),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="Do not change this subscriber. Repeatable."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Change nothing, and print what would change.")
-    ] = False,
-    json: Json = False,
+    url: str,
+    api_key: str,
+    filter_expression: str,
+    segment: str,
+    search: str,
+    add_tag: tuple[str, ...],
+    remove_tag: tuple[str, ...],
+    set_field: tuple[str, ...],
+    status: str | None,
+    consent_source: str,
+    delete: bool,
+    yes: bool,
+    expected_total: int | None,
+    exclude: tuple[str, ...],
+    dry_run: bool,
+    json: bool,
 ) -> None:
     """Change many subscribers at once, selected by a filter, a segment or a search.
 
@@ -83,8 +96,8 @@ def batch(
     action: dict[str, Any] = {
         "addTags": add_tag,
         "removeTags": remove_tag,
-        "setCustomFields": dict(map(_assignment, set_field or ())),
-        "changeStatus": status and status.value,
+        "setCustomFields": dict(map(_assignment, set_field)),
+        "changeStatus": status,
         "delete": delete,
     }
     action = {name: value for name, value in action.items() if value}
@@ -102,7 +115,7 @@ def batch(
         "q": search,
         "action": action,
         "dryRun": dry_run,
-        "excludeIds": exclude or [],
+        "excludeIds": exclude,
     }
     if expected_total is not None:
         request["expectedTotal"] = expected_total

@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from ..config import Settings
 from ..features.accounts import store as accounts
 from ..features.suppressions.store import Suppressions
 from ..maintenance.check import Report, check_database
 from ..security.encryption import Encryption
-from ..serving.console import CommandError, ExitCode, console, pluralized
+from ..serving.console import CommandError, ExitCode, echo, pluralized
 from ..serving.secret_key import available_data_keys, check_secret_key
 from ..storage.databases import Begin, transactions
 from ..storage.findings import REPAIRABLE, Finding
 from ..values.database_url import DatabaseLocation
 from .common.endings import interruptible
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey
+from .common.options import database_url_option, json_option, secret_key_option
 from .common.output import print_json
 
 
-def check(
-    account: Annotated[
-        str, typer.Option(metavar="ID", help="Check this account only. Default: all accounts.")
-    ] = "",
-    repair: Annotated[
-        bool,
-        typer.Option("--repair", help="Recount counters and totals, and delete orphaned files."),
-    ] = False,
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    secret_key: SecretKey = "",
-    json: Json = False,
-) -> None:
+@click.command()
+@click.option(
+    "--account", default="", metavar="ID", help="Check this account only. Default: all accounts."
+)
+@click.option(
+    "--repair", is_flag=True, help="Recount counters and totals, and delete orphaned files."
+)
+@database_url_option
+@secret_key_option
+@json_option
+def check(account: str, repair: bool, database_url: str, secret_key: str, json: bool) -> None:
     """Compare the stored data with itself. Works while the service runs.
 
     Counts subscribers again and compares the counters and statistics, revisions, histories,
@@ -56,7 +55,7 @@ def check(
     if json:
         print_json({**as_json(report), "seconds": round(seconds, 3)})
     else:
-        console.print("\n".join([*lines(report), _summary(report, seconds)]), soft_wrap=True)
+        echo("\n".join([*lines(report), _summary(report, seconds)]))
     if report.errors:
         raise SystemExit(ExitCode.DIFFERENCES)
 

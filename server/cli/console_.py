@@ -3,63 +3,65 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
-from typing import Annotated
 
-import typer
+import click
 
 from ..config import URL, Settings
 from ..features.accounts.rules import MAX_NAME_LENGTH, hash_secret
 from ..features.audit.store import record_command
 from ..features.sessions import store
 from ..features.sessions.rules import MAX_LINK_TIME, SCOPES, make_token, sign_in_url
-from ..serving.console import CommandError, ExitCode, console
+from ..serving.console import CommandError, ExitCode, echo
 from ..storage.databases import unit_of_work
 from ..values.clock import iso8601
 from ..values.texts import has_control_characters, trim
-from .common.accounts import AccountId, account_id_of
-from .common.options import DEFAULT_DATABASE_URL, LOCAL_URL, DatabaseUrl, Json
+from .common.accounts import account_id_of, account_option
+from .common.options import LOCAL_URL, Choice, database_url_option, json_option
 from .common.output import print_json
-
-app = typer.Typer(add_completion=False)
 
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
-class Scope(StrEnum):
-    """The scopes as an enumeration, which Typer requires for choices."""
-
-    READ, WRITE, ADMIN = SCOPES
-
-
-@app.callback(no_args_is_help=True)
-def console_() -> None:
+@click.group()
+def app() -> None:
     """Sign people in to the console."""
 
 
 @app.command()
+@account_option
+@click.option(
+    "--scope",
+    type=Choice(SCOPES),
+    default="admin",
+    show_default=True,
+    help="What the session permits.",
+)
+@click.option(
+    "--name",
+    default="roster console link",
+    show_default=True,
+    help="Name of the session, such as that of the person.",
+)
+@click.option(
+    "--expires",
+    default="10m",
+    show_default=True,
+    metavar="TIME",
+    help="How long the link works, such as 30s, 10m, 2h or 7d.",
+)
+@click.option(
+    "--url",
+    default=LOCAL_URL,
+    show_default=True,
+    metavar="URL",
+    envvar=[Settings.public_url.environment, URL],
+    show_envvar=True,
+    help="URL under which people reach the service.",
+)
+@database_url_option
+@json_option
 def link(
-    account: AccountId = "",
-    scope: Annotated[
-        Scope, typer.Option(case_sensitive=False, help="What the session permits.")
-    ] = Scope.ADMIN,
-    name: Annotated[
-        str, typer.Option(help="Name of the session, such as that of the person.")
-    ] = "roster console link",
-    expires: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="How long the link works, such as 30s, 10m, 2h or 7d."),
-    ] = "10m",
-    url: Annotated[
-        str,
-        typer.Option(
-            metavar="URL",
-            envvar=[Settings.public_url.environment, URL],
-            help="URL under which people reach the service.",
-        ),
-    ] = LOCAL_URL,
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
+    account: str, scope: str, name: str, expires: str, url: str, database_url: str, json: bool
 ) -> None:
     """Print a link that signs a person in once, with a browser.
 
@@ -75,7 +77,7 @@ def link(
     with unit_of_work(database_url, must_exist=True) as tx:
         account = account_id_of(account, tx)
         token = make_token(account)
-        row = store.create_link(account, name, scope.value, hash_secret(token), time, tx)
+        row = store.create_link(account, name, scope, hash_secret(token), time, tx)
         record_command(account, "sign_in_link.created", tx, after=row.as_json())
     sign_in = sign_in_url(url.rstrip("/"), token)
     if json:
@@ -83,9 +85,7 @@ def link(
     else:
         # A link to a port on which the service does not listen would be opened in vain.
         hint = " If the service has another URL, set --url." if url == LOCAL_URL else ""
-        console.print(
-            f"{sign_in}\n\nIt works once, until {iso8601(row.expires_at)}.{hint}", soft_wrap=True
-        )
+        echo(f"{sign_in}\n\nIt works once, until {iso8601(row.expires_at)}.{hint}")
 
 
 def _milliseconds(text: str) -> int:

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from ..config import Settings
-from ..serving.console import CommandError, ExitCode, console
+from ..serving.console import CommandError, ExitCode, echo
 from ..storage.copy.copy import Copied, Copy
 from ..values.database_url import DatabaseLocation, PostgresUrl, parse_database_url
 from .common.endings import interruptible
-from .common.options import Json
+from .common.options import json_option
 from .common.output import print_json, print_table
 from .common.progress import RowProgress
 
 _FORMATS = "sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME"
 
 
-def copy(
-    source: Annotated[
-        str, typer.Option("--from", metavar="URL", help=f"Database to copy: {_FORMATS}.")
-    ],
-    target: Annotated[
-        str, typer.Option("--to", metavar="URL", help="Target, a database without data.")
-    ],
-    json: Json = False,
-) -> None:
+@click.command()
+@click.option(
+    "--from", "source", required=True, metavar="URL", help=f"Database to copy: {_FORMATS}."
+)
+@click.option(
+    "--to", "target", required=True, metavar="URL", help="Target, a database without data."
+)
+@json_option
+def copy(source: str, target: str, json: bool) -> None:
     """Copy a database to another one, and verify the copy.
 
     Stop the service of a SQLite file first. A service on PostgreSQL can continue to run; changes
@@ -65,7 +65,7 @@ def copy(
             ExitCode.INCOMPLETE,
         )
     if not json:
-        console.print(_summary(*names), soft_wrap=True)
+        echo(_summary(*names))
 
 
 def _location(flag: str, url: str) -> DatabaseLocation:

@@ -2,92 +2,105 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
-
-import typer
+import click
 
 from ..features.subscribers.fields import Status
-from ..serving.console import console, pluralized
-from ..storage.output_file import STANDARD, standard_stream
-from .common.files import export_format
-from .common.options import LOCAL_URL, ApiKey, Bom, ExportFormat, OutputFile, Search, Url
+from ..serving.console import echo, pluralized
+from ..storage.output_file import standard_stream
+from .common.files import FileFormat, export_format
+from .common.options import (
+    Choice,
+    api_key_option,
+    bom_option,
+    export_format_option,
+    output_file_argument,
+    search_option,
+    url_option,
+)
 from .transfer.export_run import run
 
 
-class StatusName(StrEnum):
-    """The statuses as an enumeration of names, which Typer requires for choices."""
-
-    UNCONFIRMED, CONFIRMED, UNSUBSCRIBED, BOUNCED, COMPLAINED = (status.name for status in Status)
-
-
-class Include(StrEnum):
-    """What an export can also contain."""
-
-    LINKS = "links"
-
-
+@click.command()
+@output_file_argument
+@url_option
+@api_key_option
+@export_format_option
+@click.option(
+    "--status",
+    type=Choice(status.name for status in Status),
+    help="Only subscribers with this status.",
+)
+@click.option("--tag", default="", help="Only subscribers with this tag.")
+@click.option(
+    "--created-after", default="", metavar="TIMESTAMP", help="Only subscribers created after this."
+)
+@click.option(
+    "--created-before",
+    default="",
+    metavar="TIMESTAMP",
+    help="Only subscribers created before this.",
+)
+@click.option(
+    "--updated-after",
+    default="",
+    metavar="TIMESTAMP",
+    help="Only subscribers with a last change after this.",
+)
+@click.option(
+    "--updated-before",
+    default="",
+    metavar="TIMESTAMP",
+    help="Only subscribers with a last change before this.",
+)
+@click.option(
+    "--filter",
+    "filter_expression",
+    default="",
+    metavar="EXPRESSION",
+    help="Only subscribers that match this.",
+)
+@click.option("--segment", default="", metavar="ID", help="Only subscribers of this segment.")
+@search_option
+@click.option("--full", is_flag=True, help="Also export the times of changes and the consent.")
+@click.option(
+    "--columns",
+    default="",
+    metavar="NAMES",
+    help="Fields to export instead, such as email,firstName,customFields.plan. They are"
+    " the columns of CSV in this order.",
+)
+@click.option(
+    "--include",
+    type=Choice(["links"]),
+    help="links also exports the URLs that confirm and unsubscribe.",
+)
+@bom_option
+@click.option(
+    "--no-escape-formulas",
+    is_flag=True,
+    help="Write text in CSV as it is, also if a spreadsheet would run it as a formula.",
+)
+@click.option("--no-resume", is_flag=True, help="Start over instead of resuming.")
 def export(
-    file: OutputFile = STANDARD,
-    url: Url = LOCAL_URL,
-    api_key: ApiKey = "",
-    file_format: ExportFormat = None,
-    status: Annotated[
-        StatusName | None,
-        typer.Option(case_sensitive=False, help="Only subscribers with this status."),
-    ] = None,
-    tag: Annotated[str, typer.Option(help="Only subscribers with this tag.")] = "",
-    created_after: Annotated[
-        str, typer.Option(metavar="TIMESTAMP", help="Only subscribers created after this.")
-    ] = "",
-    created_before: Annotated[
-        str, typer.Option(metavar="TIMESTAMP", help="Only subscribers created before this.")
-    ] = "",
-    updated_after: Annotated[
-        str,
-        typer.Option(metavar="TIMESTAMP", help="Only subscribers with a last change after this."),
-    ] = "",
-    updated_before: Annotated[
-        str,
-        typer.Option(metavar="TIMESTAMP", help="Only subscribers with a last change before this."),
-    ] = "",
-    filter_expression: Annotated[
-        str,
-        typer.Option("--filter", metavar="EXPRESSION", help="Only subscribers that match this."),
-    ] = "",
-    segment: Annotated[
-        str, typer.Option(metavar="ID", help="Only subscribers of this segment.")
-    ] = "",
-    search: Search = "",
-    full: Annotated[
-        bool, typer.Option("--full", help="Also export the times of changes and the consent.")
-    ] = False,
-    columns: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES",
-            help="Fields to export instead, such as email,firstName,customFields.plan. They are"
-            " the columns of CSV in this order.",
-        ),
-    ] = "",
-    include: Annotated[
-        Include | None,
-        typer.Option(
-            case_sensitive=False,
-            help="links also exports the URLs that confirm and unsubscribe.",
-        ),
-    ] = None,
-    bom: Bom = False,
-    no_escape_formulas: Annotated[
-        bool,
-        typer.Option(
-            "--no-escape-formulas",
-            help="Write text in CSV as it is, also if a spreadsheet would run it as a formula.",
-        ),
-    ] = False,
-    no_resume: Annotated[
-        bool, typer.Option("--no-resume", help="Start over instead of resuming.")
-    ] = False,
+    file: str,
+    url: str,
+    api_key: str,
+    file_format: FileFormat | None,
+    status: str | None,
+    tag: str,
+    created_after: str,
+    created_before: str,
+    updated_after: str,
+    updated_before: str,
+    filter_expression: str,
+    segment: str,
+    search: str,
+    full: bool,
+    columns: str,
+    include: str | None,
+    bom: bool,
+    no_escape_formulas: bool,
+    no_resume: bool,
 ) -> None:
     """Export the subscribers of an account to a CSV or NDJSON file, oldest first.
 
@@ -121,4 +134,4 @@ def export(
     resume = not no_resume and names[:1] in ([], ["id"])
     rows = run(file, file_format, filters, url=url, key=api_key, resume=resume)
     if standard_stream(file) is None:
-        console.print(f"{file} contains {pluralized(rows, 'subscriber')}.", soft_wrap=True)
+        echo(f"{file} contains {pluralized(rows, 'subscriber')}.")

@@ -5,28 +5,35 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 import uvloop
 
 from ..features.imports.cells import OPTED_OUT_FLAG
 from ..features.imports.consent_columns import names_opt_outs
 from ..features.imports.presets import PRESETS
-from ..serving.console import CommandError, ExitCode, console, errors, notice, pluralized
+from ..serving.console import CommandError, ExitCode, echo, notice, pluralized
 from ..storage.output_file import STANDARD
 from ..values.texts import column_key
-from .common.options import LOCAL_URL, ApiKey, ImportFormat, Json, Search, Url
+from .common.files import FileFormat
+from .common.options import (
+    Choice,
+    api_key_option,
+    import_format_option,
+    json_option,
+    search_option,
+    url_option,
+)
 from .common.output import print_json
 from .common.service_client import ServiceClient
 from .transfer.import_failures import Failures
 from .transfer.import_job import ImportJobRun
 from .transfer.import_options import (
-    DateFormatOption,
-    NullTokens,
     OnConflict,
-    UnknownColumns,
+    date_format_option,
     given_options,
+    null_token_option,
 )
 from .transfer.import_run import ImportRun
 from .transfer.import_source import Source
@@ -36,141 +43,139 @@ from .transfer.import_summary import summary_lines
 _OF_OPT_OUTS = frozenset(map(column_key, ("status", OPTED_OUT_FLAG, "unsubscribedAt")))
 
 
-def _preset(text: str) -> str:
-    if text.upper() not in PRESETS:
-        raise typer.BadParameter(f"{text!r} is not one of {', '.join(PRESETS).lower()}.")
-    return text.upper()
-
-
+@click.command()
+@click.argument("file", help="File to import; - is standard input.")
+@url_option
+@api_key_option
+@click.option(
+    "--on-conflict",
+    type=Choice(OnConflict),
+    default=OnConflict.FAIL.value,
+    show_default=True,
+    help="Action for a row with an existing address. Its status can only become stricter.",
+)
+@import_format_option
+@click.option(
+    "--preset",
+    type=Choice(PRESETS),
+    help="Service that exported a CSV file. Default: detected from the header.",
+)
+@click.option(
+    "--map",
+    "column_map",
+    multiple=True,
+    metavar="COLUMN=FIELD",
+    help="Field that a column of a CSV file sets, such as 'E-mail contact=email',"
+    " 'Name=firstName+lastName', '#3=tags' for the third column, or one of the flags"
+    " optedIn and optedOut. Can be repeated."
+    " Without a field, the column is ignored.",
+)
+@click.option(
+    "--status-map",
+    multiple=True,
+    metavar="WORD=STATUS",
+    help="Status of a word in a column of statuses, such as 'abgemeldet=UNSUBSCRIBED', or"
+    " of a word in a flag that is neither yes nor no. Can be repeated.",
+)
+@click.option(
+    "--ignore-column",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column of a CSV file to ignore, even if its name looks like consent. Can be repeated.",
+)
+@click.option(
+    "--unknown-columns",
+    type=Choice(["fail", "ignore", "create-fields"]),
+    help="Action for unknown columns of a CSV file and unknown custom fields of JSON rows."
+    " Default: ignore with a preset of another service, otherwise fail.",
+)
+@date_format_option
+@null_token_option
+@click.option(
+    "--add-tag",
+    multiple=True,
+    metavar="TAG",
+    help="Tag for every imported subscriber. Can be repeated.",
+)
+@click.option(
+    "--confirmed",
+    is_flag=True,
+    help="New subscribers whose rows state nothing about it have confirmed the"
+    " subscription. Existing subscribers keep their status. Default: they are"
+    " UNCONFIRMED.",
+)
+@click.option(
+    "--consent-source",
+    default="",
+    metavar="TEXT",
+    help="Origin of the consent of new subscribers whose rows state none, such as the name"
+    " of a form. At most 200 characters.",
+)
+@click.option(
+    "--filter",
+    "filter_expression",
+    default="",
+    metavar="EXPRESSION",
+    help="Filter expression. Only rows that match it are imported.",
+)
+@click.option(
+    "--segment",
+    default="",
+    metavar="ID",
+    help="Segment. Only rows that match its filter are imported.",
+)
+@search_option
+@click.option(
+    "--charset",
+    default="",
+    metavar="NAME",
+    help="Character encoding, such as windows-1252. Default: UTF-8, or UTF-16 if the file"
+    " starts with its byte order mark.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Validate all rows and report the results, but store nothing."
+)
+@click.option(
+    "--failures",
+    default="",
+    metavar="FILE",
+    help="File for the rows that fail, in the format of the imported file; - is standard"
+    " output. Default: FILE.failures.csv or FILE.failures.ndjson, and none for standard"
+    " input or a FIFO.",
+)
+@click.option("--no-resume", is_flag=True, help="Start over instead of resuming.")
+@click.option(
+    "--stream",
+    is_flag=True,
+    help="Send the rows and receive their results in one request, instead of uploading the"
+    " file first.",
+)
+@json_option
 def import_(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="File to import; - is standard input.")
-    ],
-    url: Url = LOCAL_URL,
-    api_key: ApiKey = "",
-    on_conflict: Annotated[
-        OnConflict,
-        typer.Option(
-            case_sensitive=False,
-            help="Action for a row with an existing address. Its status can only become stricter.",
-        ),
-    ] = OnConflict.FAIL,
-    file_format: ImportFormat = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            parser=_preset,
-            metavar=f"[{'|'.join(PRESETS).lower()}]",
-            help="Service that exported a CSV file. Default: detected from the header.",
-        ),
-    ] = None,
-    column_map: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map",
-            metavar="COLUMN=FIELD",
-            help="Field that a column of a CSV file sets, such as 'E-mail contact=email',"
-            " 'Name=firstName+lastName', '#3=tags' for the third column, or one of the flags"
-            " optedIn and optedOut. Can be repeated."
-            " Without a field, the column is ignored.",
-        ),
-    ] = None,
-    status_map: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--status-map",
-            metavar="WORD=STATUS",
-            help="Status of a word in a column of statuses, such as 'abgemeldet=UNSUBSCRIBED', or"
-            " of a word in a flag that is neither yes nor no. Can be repeated.",
-        ),
-    ] = None,
-    ignore_column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of a CSV file to ignore, even if its name looks like consent. Can be"
-            " repeated.",
-        ),
-    ] = None,
-    unknown_columns: Annotated[
-        UnknownColumns | None,
-        typer.Option(
-            case_sensitive=False,
-            help="Action for unknown columns of a CSV file and unknown custom fields of JSON rows."
-            " Default: ignore with a preset of another service, otherwise fail.",
-        ),
-    ] = None,
-    date_format: DateFormatOption = None,
-    null_token: NullTokens = None,
-    add_tag: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TAG", help="Tag for every imported subscriber. Can be repeated."),
-    ] = None,
-    confirmed: Annotated[
-        bool,
-        typer.Option(
-            "--confirmed",
-            help="New subscribers whose rows state nothing about it have confirmed the"
-            " subscription. Existing subscribers keep their status. Default: they are"
-            " UNCONFIRMED.",
-        ),
-    ] = False,
-    consent_source: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT",
-            help="Origin of the consent of new subscribers whose rows state none, such as the name"
-            " of a form. At most 200 characters.",
-        ),
-    ] = "",
-    filter_expression: Annotated[
-        str,
-        typer.Option(
-            "--filter",
-            metavar="EXPRESSION",
-            help="Filter expression. Only rows that match it are imported.",
-        ),
-    ] = "",
-    segment: Annotated[
-        str,
-        typer.Option(metavar="ID", help="Segment. Only rows that match its filter are imported."),
-    ] = "",
-    search: Search = "",
-    charset: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Character encoding, such as windows-1252. Default: UTF-8, or UTF-16 if the file"
-            " starts with its byte order mark.",
-        ),
-    ] = "",
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Validate all rows and report the results, but store nothing."
-        ),
-    ] = False,
-    failures: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE",
-            help="File for the rows that fail, in the format of the imported file; - is standard"
-            " output. Default: FILE.failures.csv or FILE.failures.ndjson, and none for standard"
-            " input or a FIFO.",
-        ),
-    ] = "",
-    no_resume: Annotated[
-        bool, typer.Option("--no-resume", help="Start over instead of resuming.")
-    ] = False,
-    stream: Annotated[
-        bool,
-        typer.Option(
-            "--stream",
-            help="Send the rows and receive their results in one request, instead of uploading the"
-            " file first.",
-        ),
-    ] = False,
-    json: Json = False,
+    file: str,
+    url: str,
+    api_key: str,
+    on_conflict: OnConflict,
+    file_format: FileFormat | None,
+    preset: str | None,
+    column_map: tuple[str, ...],
+    status_map: tuple[str, ...],
+    ignore_column: tuple[str, ...],
+    unknown_columns: str | None,
+    date_format: str | None,
+    null_token: tuple[str, ...],
+    add_tag: tuple[str, ...],
+    confirmed: bool,
+    consent_source: str,
+    filter_expression: str,
+    segment: str,
+    search: str,
+    charset: str,
+    dry_run: bool,
+    failures: str,
+    no_resume: bool,
+    stream: bool,
+    json: bool,
 ) -> None:
     """Import subscribers from a CSV, NDJSON or JSON file into a running service.
 
@@ -196,18 +201,18 @@ def import_(
     if failures and failures != STANDARD and os.path.realpath(failures) == os.path.realpath(file):
         raise CommandError(f"--failures must not be the imported file {file}.", ExitCode.USAGE)
     if stream and not dry_run:
-        _check_name(file, column_map or [])
+        _check_name(file, column_map)
     client = ServiceClient(url, api_key)
     with closing(Source(file)) as source:
         query = given_options(
             preset=preset or "",
-            columnMap=column_map or [],
-            statusMap=status_map or [],
-            ignoreColumns=ignore_column or [],
+            columnMap=column_map,
+            statusMap=status_map,
+            ignoreColumns=ignore_column,
             unknownColumns=unknown_columns.upper().replace("-", "_") if unknown_columns else "",
             dateFormat=date_format.upper() if date_format else "",
-            nullTokens=null_token or [],
-            addTags=add_tag or [],
+            nullTokens=null_token,
+            addTags=add_tag,
             isConfirmed="true" if confirmed else "",
             consentSource=consent_source,
             filter=filter_expression,
@@ -268,7 +273,7 @@ def _print(run: ImportJobRun | ImportRun, *, as_json: bool) -> None:
     tally, failures = run.tally, run.failures
     is_listed = failures is not None and not run.failures_error and (tally.failed or tally.dropped)
     path = failures.name if failures and is_listed else None
-    target = errors if failures and failures.is_standard_output else console
+    err = failures is not None and failures.is_standard_output
     counts = {outcome.lower(): number for outcome, number in tally.counts.items()}
     if as_json:
         print_json(
@@ -280,7 +285,7 @@ def _print(run: ImportJobRun | ImportRun, *, as_json: bool) -> None:
                 "resumedAfterLine": run.resumed_after,
                 "summary": run.summary,
             },
-            target,
+            err=err,
         )
         return
     words = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
@@ -305,7 +310,7 @@ def _print(run: ImportJobRun | ImportRun, *, as_json: bool) -> None:
             f"The {rows} are listed in {failures.label}. Correct them, and import the file with the"
             f" same options{update}."
         )
-    target.print("\n".join(lines), markup=False, soft_wrap=True)
+    echo("\n".join(lines), err=err)
 
 
 def _reason_line(count: Mapping[str, Any]) -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
-
-import typer
+import click
 
 from ..features.accounts import store_keys
 from ..features.accounts.rules import (
@@ -18,36 +15,30 @@ from ..features.accounts.rules import (
 from ..features.accounts.store_keys import ApiKeyRow
 from ..features.audit.store import record_command
 from ..rpc.errors import ApiKeyExpired
-from ..serving.console import CommandError, ExitCode, console
+from ..serving.console import CommandError, ExitCode, echo
 from ..storage.databases import reading, unit_of_work
 from ..storage.transaction import Transaction
 from ..values.clock import iso8601
 from ..values.texts import has_control_characters, trim
-from .common.accounts import AccountId, account_id_of
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json
+from .common.accounts import account_id_of, account_option
+from .common.options import Choice, database_url_option, json_option
 from .common.output import print_json, print_json_list, print_table
 
-app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Create, list, rotate and revoke API keys."
-)
-
-_KeyId = Annotated[str, typer.Argument(metavar="ID", help="ID of the key, not its secret.")]
+_key_id_argument = click.argument("key_id", metavar="ID", help="ID of the key, not its secret.")
 
 
-class Scope(StrEnum):
-    """The scopes as an enumeration, which Typer requires for choices."""
-
-    READ, WRITE, ADMIN, SIGNUP = SCOPES
+@click.group()
+def app() -> None:
+    """Create, list, rotate and revoke API keys."""
 
 
 @app.command()
-def create(
-    scope: Annotated[Scope, typer.Option(case_sensitive=False, help="What the key permits.")],
-    account: AccountId = "",
-    name: Annotated[str, typer.Option(help="Name of the key.")] = "roster keys create",
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
-) -> None:
+@click.option("--scope", type=Choice(SCOPES), required=True, help="What the key permits.")
+@account_option
+@click.option("--name", default="roster keys create", show_default=True, help="Name of the key.")
+@database_url_option
+@json_option
+def create(scope: str, account: str, name: str, database_url: str, json: bool) -> None:
     """Create an API key. It is printed once and cannot be shown again."""
     name = trim(name)
     if not 0 < len(name) <= MAX_NAME_LENGTH or has_control_characters(name):
@@ -59,7 +50,7 @@ def create(
     secret = make_secret()
     with unit_of_work(database_url, must_exist=True) as tx:
         account = account_id_of(account, tx)
-        row = store_keys.create_key(account, name, scope.value, hash_secret(secret), tx)
+        row = store_keys.create_key(account, name, scope, hash_secret(secret), tx)
         record_command(account, "api_key.created", tx, after=row.as_json())
     _print_secret(row, secret, json=json)
 
@@ -68,19 +59,18 @@ def _print_secret(row: ApiKeyRow, secret: str, *, json: bool) -> None:
     if json:
         print_json({"apiKey": row.as_json(), "secret": secret})
     else:
-        console.print(f"id       {row.id}\nAPI key  {secret}\n\nThe key is not shown again.")
+        echo(f"id       {row.id}\nAPI key  {secret}\n\nThe key is not shown again.")
         if row.previous_expires_at is not None:
-            console.print(f"The previous secret works until {iso8601(row.previous_expires_at)}.")
+            echo(f"The previous secret works until {iso8601(row.previous_expires_at)}.")
 
 
 @app.command(name="list")
-def list_(
-    account: Annotated[
-        str, typer.Option(metavar="ID", help="ID of an account. Default: all accounts.")
-    ] = "",
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
-) -> None:
+@click.option(
+    "--account", default="", metavar="ID", help="ID of an account. Default: all accounts."
+)
+@database_url_option
+@json_option
+def list_(account: str, database_url: str, json: bool) -> None:
     """List the API keys of all accounts, oldest first in each account."""
     with reading(database_url) as tx:
         if account:
@@ -115,20 +105,18 @@ def _creator(row: ApiKeyRow) -> str:
 
 
 @app.command()
-def rotate(
-    key_id: _KeyId,
-    grace: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=MAX_GRACE_SECONDS,
-            metavar="SECONDS",
-            help="How long the previous secret also works: at most 7 days.",
-        ),
-    ] = 0,
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
-) -> None:
+@_key_id_argument
+@click.option(
+    "--grace",
+    type=click.IntRange(min=0, max=MAX_GRACE_SECONDS),
+    default=0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the previous secret also works: at most 7 days.",
+)
+@database_url_option
+@json_option
+def rotate(key_id: str, grace: int, database_url: str, json: bool) -> None:
     """Give an API key a new secret, which is printed once.
 
     The previous secret works for --grace seconds. Then a running service accepts it for up to 5
@@ -148,11 +136,10 @@ def rotate(
 
 
 @app.command()
-def revoke(
-    key_id: _KeyId,
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    json: Json = False,
-) -> None:
+@_key_id_argument
+@database_url_option
+@json_option
+def revoke(key_id: str, database_url: str, json: bool) -> None:
     """Revoke an API key. Takes effect in a running service within 5 seconds."""
     with unit_of_work(database_url, must_exist=True) as tx:
         account = _account_of(key_id, tx)
@@ -162,7 +149,7 @@ def revoke(
     if json:
         print_json({"apiKey": row.as_json()})
     else:
-        console.print(f"Revoked API key {key_id}.")
+        echo(f"Revoked API key {key_id}.")
 
 
 def _account_of(key_id: str, tx: Transaction) -> str:

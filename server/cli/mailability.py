@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
-import typer
+import click
 
-from ..serving.console import console
-from .common.options import LOCAL_URL, ApiKey, Json, Url
+from ..serving.console import echo
+from .common.options import api_key_option, json_option, url_option
 from .common.output import print_json
 from .common.service_client import ServiceClient, run
 
 
-def mailability(
-    person: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="Email address, or ID of a subscriber.")
-    ],
-    url: Url = LOCAL_URL,
-    api_key: ApiKey = "",
-    json: Json = False,
-) -> None:
+@click.command()
+@click.argument("person", metavar="ADDRESS", help="Email address, or ID of a subscriber.")
+@url_option
+@api_key_option
+@json_option
+def mailability(person: str, url: str, api_key: str, json: bool) -> None:
     """Print whether a person may be mailed, and why not.
 
     Addresses without a subscriber have an answer too. --json prints the response of GET
@@ -32,7 +30,7 @@ def mailability(
     if json:
         print_json(answer)
     else:
-        console.print("\n".join(_lines(person, answer)), markup=False, soft_wrap=True)
+        echo("\n".join(_lines(person, answer)))
 
 
 async def _answer(client: ServiceClient, person: str) -> dict[str, Any]:

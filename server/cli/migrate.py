@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from ..config import Settings
-from ..serving.console import console
+from ..serving.console import echo
 from ..serving.secret_key import check_key, check_secret_key
 from ..storage.databases import bring_up_to_date, distributed, finish_backfills, plan
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey
+from .common.options import database_url_option, json_option, secret_key_option
 from .common.output import print_json
 
 if TYPE_CHECKING:
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from ..storage.migrate import Step
 
 
+@click.command()
+@database_url_option
+@click.option(
+    "--plan", "only_plan", is_flag=True, help="Only print the migrations that are not applied."
+)
+@click.option(
+    "--contract", is_flag=True, help="Also remove what the previous release needs, which ends it."
+)
+@click.option("--distribute", is_flag=True, help="Also distribute the tables over a Citus cluster.")
+@click.option(
+    "--allow-single-node", is_flag=True, help="Distribute even if the cluster has no worker nodes."
+)
+@secret_key_option
+@json_option
 def migrate(
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    only_plan: Annotated[
-        bool, typer.Option("--plan", help="Only print the migrations that are not applied.")
-    ] = False,
-    contract: Annotated[
-        bool,
-        typer.Option(
-            "--contract", help="Also remove what the previous release needs, which ends it."
-        ),
-    ] = False,
-    distribute: Annotated[
-        bool, typer.Option("--distribute", help="Also distribute the tables over a Citus cluster.")
-    ] = False,
-    allow_single_node: Annotated[
-        bool,
-        typer.Option(
-            "--allow-single-node", help="Distribute even if the cluster has no worker nodes."
-        ),
-    ] = False,
-    secret_key: SecretKey = "",
-    json: Json = False,
+    database_url: str,
+    only_plan: bool,
+    contract: bool,
+    distribute: bool,
+    allow_single_node: bool,
+    secret_key: str,
+    json: bool,
 ) -> None:
     """Migrate a database to the schema of this version. `serve` does this when it starts.
 
@@ -64,20 +64,20 @@ def migrate(
         database_url,
         partial(check_key, secret_key, location),
         contract=contract,
-        report=_ignore if json else console.print,
+        report=_ignore if json else echo,
     )
     if not json:
         lines = [f"applied {name}" for name in applied] or ["The schema is up to date."]
-        console.print("\n".join(lines))
+        echo("\n".join(lines))
     for progress in finish_backfills(database_url):
         if not json:
-            console.print(str(progress))
+            echo(str(progress))
     tables: list[DistributedTable] = []
     if distribute:
         for table in distributed(database_url, allow_single_node=allow_single_node):
             tables.append(table)
             if not json:
-                console.print(_line(table))
+                echo(_line(table))
     if json:
         rows = [{"table": t.table, "kind": t.kind, "before": t.before} for t in tables]
         print_json({"applied": applied, **({"tables": rows} if distribute else {})})
@@ -91,9 +91,9 @@ def _print_plan(steps: list[Step], *, json: bool) -> None:
         rows = f", {step.rows:,} rows of {step.table}" if step.table else ""
         kind = "contracts" if step.contracts else "expands"
         waits = ", waits for --contract" if step.waits else ""
-        console.print(f"{step.name} {kind} the schema{rows}{waits}")
+        echo(f"{step.name} {kind} the schema{rows}{waits}")
     if not steps:
-        console.print("The schema is up to date.")
+        echo("The schema is up to date.")
 
 
 def _ignore(_: str) -> None:

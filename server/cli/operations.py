@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from urllib.parse import quote
 
-import typer
+import click
 
 from .common.operations import print_ended, run_operation
-from .common.options import LOCAL_URL, ApiKey, Json, Url
+from .common.options import api_key_option, json_option, url_option
 from .common.service_client import ServiceClient
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Undo operations.")
 
-
-@app.callback()
-def operations() -> None:
+@click.group()
+def app() -> None:
     """Undo operations."""
 
 
 @app.command()
-def undo(
-    operation: Annotated[str, typer.Argument(metavar="ID", help="The operation to undo.")],
-    url: Url = LOCAL_URL,
-    api_key: ApiKey = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Change nothing, and print what would be undone.")
-    ] = False,
-    json: Json = False,
-) -> None:
+@click.argument("operation", metavar="ID", help="The operation to undo.")
+@url_option
+@api_key_option
+@click.option("--dry-run", is_flag=True, help="Change nothing, and print what would be undone.")
+@json_option
+def undo(operation: str, url: str, api_key: str, dry_run: bool, json: bool) -> None:
     """Undo what an operation changed, within 24 hours after its end.
 
     Subscribers get the tags, custom field values and statuses from before the operation, as far as

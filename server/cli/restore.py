@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from ..config import Settings
-from ..serving.console import CommandError, ExitCode, console
+from ..serving.console import CommandError, ExitCode, echo
 from ..serving.secret_key import check_secret_key, has_backup_key, key_file
 from ..storage.backups import restore as backups
 from ..storage.backups.atomic_file import BackupWriteError
@@ -17,17 +16,17 @@ from ..storage.backups.restore import Restored
 from ..storage.database import StorageError
 from ..values.database_url import PostgresUrl
 from .common.endings import interruptible
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey
+from .common.options import database_url_option, json_option, secret_key_option
 from .common.output import print_json
 from .common.progress import ByteProgress
 
 
-def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup or another database.")],
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    secret_key: SecretKey = "",
-    json: Json = False,
-) -> None:
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), help="A backup or another database.")
+@database_url_option
+@secret_key_option
+@json_option
+def restore(file: Path, database_url: str, secret_key: str, json: bool) -> None:
     """Replace a SQLite database with a backup. The previous database is kept under another name.
 
     Stop the service first. FILE is verified before anything is changed, and so is the secret key
@@ -64,7 +63,7 @@ def restore(
             {"database": str(database), "bytes": result.size, "kept": kept, "hasKey": has_key}
         )
         return
-    console.print("\n\n".join(_report(file, database, result, has_key=has_key)), soft_wrap=True)
+    echo("\n\n".join(_report(file, database, result, has_key=has_key)))
 
 
 def _report(file: Path, database: Path, result: Restored, *, has_key: bool) -> list[str]:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
 
-import typer
+import click
 
 from ..config import FILE, NEW_SECRET_KEY, Settings
 from ..security.encryption import make_key
-from ..serving.console import CommandError, ExitCode, console
+from ..serving.console import CommandError, ExitCode, echo
 from ..serving.key_rotation import begin_rotation, finish_rotation, rotate_file
 from ..serving.secret_key import check_secret_key, file_of
 from ..storage.databases import unit_of_work
-from .common.options import DEFAULT_DATABASE_URL, DatabaseUrl, Json, SecretKey
+from .common.options import database_url_option, json_option, secret_key_option
 from .common.output import print_json
-
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Rotate the secret key.")
 
 _SETTING = Settings.secret_key.environment
 _FINISHED = "Only this key opens the database now. Backups from before require the previous key"
@@ -28,38 +25,39 @@ _NEXT = (
 _LINKS = " Links that unsubscribe remain valid; earlier links that confirm do not."
 
 
-@app.callback()
-def group() -> None:
+@click.group()
+def app() -> None:
     """Rotate the secret key."""
 
 
 @app.command()
+@database_url_option
+@secret_key_option
+@click.option(
+    "--new-secret-key",
+    default="",
+    envvar=NEW_SECRET_KEY,
+    show_envvar=True,
+    help="The new key: 32 bytes in base64. Default: a random key. Other users of this"
+    " machine can see flags, but not the environment."
+    f" {NEW_SECRET_KEY}{FILE} names a file that contains it.",
+)
+@click.option(
+    "--new-link-key",
+    is_flag=True,
+    help="Also create a new key for links, which running services use within 40 seconds"
+    " after the rotation. Links that unsubscribe remain valid; earlier links that confirm"
+    " do not.",
+)
+@click.option("--finish", is_flag=True, help="Let only the key that is set open the database.")
+@json_option
 def rotate(
-    database_url: DatabaseUrl = DEFAULT_DATABASE_URL,
-    secret_key: SecretKey = "",
-    new_secret_key: Annotated[
-        str,
-        typer.Option(
-            envvar=NEW_SECRET_KEY,
-            help="The new key: 32 bytes in base64. Default: a random key. Other users of this"
-            " machine can see flags, but not the environment."
-            f" {NEW_SECRET_KEY}{FILE} names a file that contains it.",
-        ),
-    ] = "",
-    new_link_key: Annotated[
-        bool,
-        typer.Option(
-            "--new-link-key",
-            help="Also create a new key for links, which running services use within 40 seconds"
-            " after the rotation. Links that unsubscribe remain valid; earlier links that confirm"
-            " do not.",
-        ),
-    ] = False,
-    finish: Annotated[
-        bool,
-        typer.Option("--finish", help="Let only the key that is set open the database."),
-    ] = False,
-    json: Json = False,
+    database_url: str,
+    secret_key: str,
+    new_secret_key: str,
+    new_link_key: bool,
+    finish: bool,
+    json: bool,
 ) -> None:
     """Replace the secret key, which encrypts the data keys in the database. Services may run.
 
@@ -100,4 +98,4 @@ def _print(text: str, *, json: bool, **values: object) -> None:
     if json:
         print_json(values)
     else:
-        console.print(text, soft_wrap=True, markup=False)
+        echo(text)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import click
+
 from ..config import SERVE_GRPC, Settings
 from ..serving.launch import launch
 from ..serving.role import Role
-from .common.options import Supervised, takes_settings
+from .common.options import supervised_option, takes_settings
 
 
+@click.command()
 @takes_settings
-def serve_grpc(settings: Settings, supervised: Supervised = Role.ALONE) -> None:
+@supervised_option
+def serve_grpc(settings: Settings, supervised: Role) -> None:
     """Serve gRPC only."""
     launch(SERVE_GRPC, settings, supervised)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 
+import click
+
 from ..config import SETTINGS
-from .common.options import Json
+from .common.options import json_option
 from .common.output import print_json_list, print_table
 
 
-def settings(json: Json = False) -> None:
+@click.command()
+@json_option
+def settings(json: bool) -> None:
     """List all settings: default, whether the environment sets them, and meaning."""
     rows = list(SETTINGS.values())
     if json:

@@ -2,66 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
+import click
 import orjson
-import typer
 
 from ..features.suppressions.columns import CellOptions, Columns
 from ..features.suppressions.rules import Reason
 from ..rpc.errors import ValidationError
-from ..serving.console import CommandError, ExitCode, console, notice, pluralized
-from ..storage.output_file import STANDARD, AtomicFile, open_stream, replaceable
+from ..serving.console import CommandError, ExitCode, echo, notice, pluralized
+from ..storage.output_file import AtomicFile, open_stream, replaceable
 from .common.endings import writing
 from .common.files import CONTENT_TYPES, FileFormat, export_format
 from .common.options import (
-    LOCAL_URL,
-    ApiKey,
-    Bom,
-    ExportFormat,
-    ImportFormat,
-    Json,
-    OutputFile,
-    Url,
+    Choice,
+    api_key_option,
+    bom_option,
+    export_format_option,
+    import_format_option,
+    json_option,
+    output_file_argument,
+    url_option,
 )
 from .common.output import print_json
 from .common.service_client import ServiceClient, line_blocks, run
-from .transfer.import_options import DateFormatOption, NullTokens, given_options
+from .transfer.import_options import date_format_option, given_options, null_token_option
 from .transfer.import_rows import SentRows
 from .transfer.import_source import Source
 from .transfer.import_summary import summary_lines
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    help="Suppress addresses, so that they cannot be subscribed, and list them.",
-)
+_REASONS = [reason.name for reason in Reason]
 
 
-class ReasonName(StrEnum):
-    """The reasons as an enumeration of names, which Typer requires for choices."""
-
-    UNSUBSCRIBED, BOUNCED, COMPLAINED, MANUAL = (reason.name for reason in Reason)
-
-
-ReasonOption = Annotated[
-    ReasonName, typer.Option(case_sensitive=False, help="Why the addresses are suppressed.")
-]
+@click.group()
+def app() -> None:
+    """Suppress addresses, so that they cannot be subscribed, and list them."""
 
 
 @app.command()
-def add(
-    emails: Annotated[
-        list[str], typer.Argument(metavar="EMAIL...", help="Addresses, at most 1,000.")
-    ],
-    url: Url = LOCAL_URL,
-    api_key: ApiKey = "",
-    reason: ReasonOption = ReasonName.MANUAL,
-    json: Json = False,
-) -> None:
+@click.argument(
+    "emails", nargs=-1, required=True, metavar="EMAIL...", help="Addresses, at most 1,000."
+)
+@url_option
+@api_key_option
+@click.option(
+    "--reason",
+    type=Choice(_REASONS),
+    default=Reason.MANUAL.name,
+    show_default=True,
+    help="Why the addresses are suppressed.",
+)
+@json_option
+def add(emails: tuple[str, ...], url: str, api_key: str, reason: str, json: bool) -> None:
     """Suppress addresses. Subscribers with these addresses become UNSUBSCRIBED.
 
     With a reason other than MANUAL, they get the status of the reason. Subscribers who have
@@ -79,37 +73,41 @@ def add(
 
 
 @app.command(name="import")
+@click.argument("file", help="Suppression list; - is standard input.")
+@url_option
+@api_key_option
+@click.option(
+    "--reason",
+    type=Choice(_REASONS),
+    help="Why the addresses are suppressed, for rows without a reason. Default: MANUAL.",
+)
+@import_format_option
+@click.option(
+    "--charset", default="", metavar="NAME", help="Character encoding of the file. Default: UTF-8."
+)
+@click.option(
+    "--map",
+    "column_map",
+    multiple=True,
+    metavar="COLUMN=FIELD",
+    help="Field that a column of a CSV file sets: email, reason or createdAt. The column"
+    " is a name or a position, such as '#2=email'. Can be repeated. Without a field, the"
+    " column is ignored.",
+)
+@date_format_option
+@null_token_option
+@json_option
 def import_(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Suppression list; - is standard input.")
-    ],
-    url: Url = LOCAL_URL,
-    api_key: ApiKey = "",
-    reason: Annotated[
-        ReasonName | None,
-        typer.Option(
-            case_sensitive=False,
-            help="Why the addresses are suppressed, for rows without a reason. Default: MANUAL.",
-        ),
-    ] = None,
-    file_format: ImportFormat = None,
-    charset: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Character encoding of the file. Default: UTF-8."),
-    ] = "",
-    column_map: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map",
-            metavar="COLUMN=FIELD",
-            help="Field that a column of a CSV file sets: email, reason or createdAt. The column"
-            " is a name or a position, such as '#2=email'. Can be repeated. Without a field, the"
-            " column is ignored.",
-        ),
-    ] = None,
-    date_format: DateFormatOption = None,
-    null_token: NullTokens = None,
-    json: Json = False,
+    file: str,
+    url: str,
+    api_key: str,
+    reason: str | None,
+    file_format: FileFormat | None,
+    charset: str,
+    column_map: tuple[str, ...],
+    date_format: str | None,
+    null_token: tuple[str, ...],
+    json: bool,
 ) -> None:
     """Suppress the addresses of a list in CSV, NDJSON or JSON.
 
@@ -122,11 +120,11 @@ def import_(
     is incomplete, and 130 if the command was interrupted.
     """
     query = given_options(
-        reason=reason.value if reason else "",
+        reason=reason or "",
         charset=charset,
-        columnMap=column_map or [],
+        columnMap=column_map,
         dateFormat=date_format.upper() if date_format else "",
-        nullTokens=null_token or [],
+        nullTokens=null_token,
     )
     with closing(Source(file)) as source:
         client = ServiceClient(url, api_key)
@@ -140,13 +138,12 @@ def import_(
 
 
 @app.command()
-def export(
-    file: OutputFile = STANDARD,
-    url: Url = LOCAL_URL,
-    api_key: ApiKey = "",
-    file_format: ExportFormat = None,
-    bom: Bom = False,
-) -> None:
+@output_file_argument
+@url_option
+@api_key_option
+@export_format_option
+@bom_option
+def export(file: str, url: str, api_key: str, file_format: FileFormat | None, bom: bool) -> None:
     """Export the suppressions of an account, oldest first.
 
     They contain keyed hashes instead of addresses. The file is named FILE.part until it is
@@ -172,10 +169,10 @@ def _print(counts: dict[str, Any], failed: int, *, as_json: bool) -> None:
         f"Suppressed: {counts['added']:,}. Suppressed before: {counts['existing']:,}."
         f" Failed: {failed:,}. Subscribers opted out: {counts['optedOut']:,}."
     ]
-    console.print("\n".join([*lines, *summary_lines(counts)]), markup=False, soft_wrap=True)
+    echo("\n".join([*lines, *summary_lines(counts)]))
 
 
-async def _add(client: ServiceClient, emails: list[str], reason: str) -> dict[str, Any]:
+async def _add(client: ServiceClient, emails: Sequence[str], reason: str) -> dict[str, Any]:
     """Adds suppressions and returns the counts."""
     body = {"emails": emails, "reason": reason}
     async with client:

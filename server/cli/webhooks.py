@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
+import click
 import orjson
-import typer
 import uvloop
-from rich.text import Text
 
-from ..serving.console import CommandError, ExitCode, console
-from .common.options import LOCAL_URL, ApiKey, Json, Url
+from ..serving.console import CommandError, ExitCode, echo
+from .common.options import api_key_option, json_option, url_option
 from .common.output import print_json_list, print_table
 from .common.service_client import ServiceClient, line_blocks, run
 
 _DATA = b"data: "
+_webhook_option = click.option("--webhook", default="", metavar="ID", help="Only this webhook.")
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    help="List webhooks, their health and deliveries, and print delivery attempts.",
-)
-Webhook = Annotated[str, typer.Option(metavar="ID", help="Only this webhook.")]
+
+@click.group()
+def app() -> None:
+    """List webhooks, their health and deliveries, and print delivery attempts."""
 
 
 @app.command(name="list")
-def list_(url: Url = LOCAL_URL, api_key: ApiKey = "", json: Json = False) -> None:
+@url_option
+@api_key_option
+@json_option
+def list_(url: str, api_key: str, json: bool) -> None:
     """List the webhooks of an account, oldest first."""
     rows = run(_webhooks(url, api_key))
     if json:
@@ -44,9 +45,11 @@ def list_(url: Url = LOCAL_URL, api_key: ApiKey = "", json: Json = False) -> Non
 
 
 @app.command()
-def health(
-    url: Url = LOCAL_URL, api_key: ApiKey = "", webhook: Webhook = "", json: Json = False
-) -> None:
+@url_option
+@api_key_option
+@_webhook_option
+@json_option
+def health(url: str, api_key: str, webhook: str, json: bool) -> None:
     """Print the success of each webhook in the last 24 hours, what waits, and what failed.
 
     At most the latest 10,000 attempts are counted.
@@ -60,32 +63,49 @@ def health(
 
 
 @app.command()
+@url_option
+@api_key_option
+@_webhook_option
+@click.option("--state", default="", help="Only in this state, such as FAILED.")
+@click.option(
+    "--event-type", default="", help="Only of this event type, or of a group such as subscriber.*."
+)
+@click.option("--event-id", default="", metavar="ID", help="Only of this event.")
+@click.option(
+    "--subscriber",
+    "subscriber_id",
+    default="",
+    metavar="ID",
+    help="Only about this subscriber: ID or email address.",
+)
+@click.option(
+    "--http-status", default="", metavar="STATUS", help="Only with an attempt that got this status."
+)
+@click.option(
+    "--since", default="", metavar="TIMESTAMP", help="Only created at this time or later."
+)
+@click.option("--until", default="", metavar="TIMESTAMP", help="Only created before this time.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Maximum number of deliveries.",
+)
+@json_option
 def deliveries(
-    url: Url = LOCAL_URL,
-    api_key: ApiKey = "",
-    webhook: Webhook = "",
-    state: Annotated[str, typer.Option(help="Only in this state, such as FAILED.")] = "",
-    event_type: Annotated[
-        str, typer.Option(help="Only of this event type, or of a group such as subscriber.*.")
-    ] = "",
-    event_id: Annotated[str, typer.Option(metavar="ID", help="Only of this event.")] = "",
-    subscriber_id: Annotated[
-        str,
-        typer.Option(
-            "--subscriber", metavar="ID", help="Only about this subscriber: ID or email address."
-        ),
-    ] = "",
-    http_status: Annotated[
-        str, typer.Option(metavar="STATUS", help="Only with an attempt that got this status.")
-    ] = "",
-    since: Annotated[
-        str, typer.Option(metavar="TIMESTAMP", help="Only created at this time or later.")
-    ] = "",
-    until: Annotated[
-        str, typer.Option(metavar="TIMESTAMP", help="Only created before this time.")
-    ] = "",
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of deliveries.")] = 20,
-    json: Json = False,
+    url: str,
+    api_key: str,
+    webhook: str,
+    state: str,
+    event_type: str,
+    event_id: str,
+    subscriber_id: str,
+    http_status: str,
+    since: str,
+    until: str,
+    limit: int,
+    json: bool,
 ) -> None:
     """List the deliveries to all webhooks, newest first."""
     filters = {
@@ -110,9 +130,11 @@ def deliveries(
 
 
 @app.command()
-def tail(
-    url: Url = LOCAL_URL, api_key: ApiKey = "", webhook: Webhook = "", json: Json = False
-) -> None:
+@url_option
+@api_key_option
+@_webhook_option
+@json_option
+def tail(url: str, api_key: str, webhook: str, json: bool) -> None:
     """Print a line for each delivery attempt, when the attempt ends.
 
     Runs until it is interrupted. With --json, each line is a record of the API.
@@ -193,12 +215,12 @@ async def _print_attempts(url: str, api_key: str, webhook: str, *, as_json: bool
     async with ServiceClient(url, api_key) as client:
         async for record in _attempts(client, webhook):
             if as_json:
-                console.out(orjson.dumps(record).decode(), highlight=False)
+                echo(orjson.dumps(record).decode())
                 continue
             webhook_id = record["delivery"]["webhookId"]
             if webhook_id not in urls:
                 urls = {item["id"]: item["url"] for item in await _list(client)}
-            console.print(_line(record, urls.get(webhook_id, webhook_id)), soft_wrap=True)
+            echo(_line(record, urls.get(webhook_id, webhook_id)))
 
 
 async def _attempts(client: ServiceClient, webhook: str) -> AsyncIterator[dict[str, Any]]:
@@ -220,15 +242,16 @@ async def _attempts(client: ServiceClient, webhook: str) -> AsyncIterator[dict[s
     raise CommandError("The service closed the connection.", ExitCode.INCOMPLETE)
 
 
-def _line(record: dict[str, Any], url: str) -> Text:
+def _line(record: dict[str, Any], url: str) -> str:
     delivery, attempt = record["delivery"], record["attempt"]
     error = attempt.get("error", "")
-    line = Text(f"{attempt['startedAt']}  ")
-    line.append(f"{attempt.get('httpStatus', '---')}", style="red" if error else "green")
-    line.append(f"  {delivery['eventType']:<24}  {url}  {attempt['durationMs']} ms")
+    status = click.style(attempt.get("httpStatus", "---"), fg="red" if error else "green")
+    line = (
+        f"{attempt['startedAt']}  {status}  {delivery['eventType']:<24}  {url}"
+        f"  {attempt['durationMs']} ms"
+    )
     if error:
-        line.append(f"  {error}", style="red")
-        line.append(f"  {delivery['id']}  {_next(record)}")
+        line += f"  {click.style(error, fg='red')}  {delivery['id']}  {_next(record)}"
     return line
 
 

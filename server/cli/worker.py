@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import click
+
 from ..config import WORKER, Settings
 from ..serving.launch import launch
 from .common.options import takes_settings
 
 
+@click.command()
 @takes_settings
 def worker(settings: Settings) -> None:
     """Run the background work of a PostgreSQL database: deliveries, operations and maintenance.

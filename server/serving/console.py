@@ -9,31 +9,8 @@ from contextlib import suppress
 from enum import IntEnum
 from typing import Any, NoReturn
 
+import click
 import orjson
-from rich.console import Console
-from rich.markup import escape
-
-
-class _StandardOutput(Console):
-    """Ends the program if standard output cannot be written, for example on a full disk."""
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        try:
-            super().print(*objects, **options)
-        except OSError as error:
-            _exit_without_output(error)
-
-    def out(self, *objects: Any, **options: Any) -> None:
-        try:
-            super().out(*objects, **options)
-        except OSError as error:
-            _exit_without_output(error)
-
-
-console = _StandardOutput(highlight=False, markup=False)
-
-
-errors = Console(stderr=True, highlight=False)
 
 
 class ExitCode(IntEnum):
@@ -84,9 +61,28 @@ def pluralized(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def echo(text: str, *, err: bool = False) -> None:
+    """Prints a line, without its colors if it is not for a terminal or NO_COLOR is set.
+
+    Ends the program if standard output cannot be written, for example on a full disk.
+    """
+    color = False if os.environ.get("NO_COLOR") else None
+    try:
+        click.echo(text, err=err, color=color)
+    except OSError as error:
+        if err:
+            raise
+        _exit_without_output(error)
+
+
+def is_terminal() -> bool:
+    """Returns whether standard error is a terminal, on which questions and progress are shown."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 def notice(message: str) -> None:
     """Prints a message to standard error, because standard output may contain data."""
-    errors.print(f"[bold]roster:[/] {escape(message)}", soft_wrap=True)
+    echo(f"{click.style('roster:', bold=True)} {message}", err=True)
 
 
 def fail(message: str, code: ExitCode, response: Mapping[str, Any] | None = None) -> NoReturn:
@@ -97,9 +93,9 @@ def fail(message: str, code: ExitCode, response: Mapping[str, Any] | None = None
     """
     if "--json" in sys.argv:
         error = {"code": code.code, "details": [], **(response or {}), "message": message}
-        errors.out(orjson.dumps({"error": error}).decode(), highlight=False)
+        echo(orjson.dumps({"error": error}).decode(), err=True)
     else:
-        errors.print(f"[bold red]roster:[/] {escape(message)}", soft_wrap=True)
+        echo(f"{click.style('roster:', bold=True, fg='red')} {message}", err=True)
     raise SystemExit(code)
 
 

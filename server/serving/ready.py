@@ -9,7 +9,7 @@ from importlib.metadata import version
 from shutil import which
 
 from ..config import API_KEY, URL, Settings
-from .console import console
+from .console import echo
 from .role import Role
 
 _EXAMPLES = [
@@ -68,7 +68,7 @@ def announce(ready: Ready, processes: int = 1) -> None:
     """Prints the addresses of the service and how to try it."""
     if not ready.http and not ready.grpc:
         metrics = f" Metrics: {ready.metrics}" if ready.metrics else ""
-        console.print(f"The worker processes {ready.database}.{metrics}", soft_wrap=True)
+        echo(f"The worker processes {ready.database}.{metrics}")
         return
     suffix = f" in {processes} processes" if processes > 1 else ""
     addresses = (
@@ -86,7 +86,7 @@ def announce(ready: Ready, processes: int = 1) -> None:
         "",
         *_first_steps(ready),
     ]
-    console.print("\n".join(lines), soft_wrap=True)
+    echo("\n".join(lines))
 
 
 def _first_steps(ready: Ready) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 from rosterd.server import cli
 from rosterd.server.cli.common.flags import FLAGS
@@ -27,7 +27,7 @@ def commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
 
 
 def command_at(path: tuple[str, ...]) -> Any:
-    command: Any = get_command(cli.app)
+    command: Any = cli.app
     for name in path:
         command = command.commands[name]
     return command
@@ -42,7 +42,7 @@ def options_of(path: tuple[str, ...]) -> set[str]:
     }
 
 
-COMMANDS = [*commands(get_command(cli.app))]
+COMMANDS = [*commands(cli.app)]
 
 
 def test_version_is_printed() -> None:
@@ -60,20 +60,44 @@ def test_short_help_flag_prints_the_help_of_every_command(path: tuple[str, ...])
 def test_commands_are_completed() -> None:
     line = {"COMP_WORDS": "roster acc", "COMP_CWORD": "1"}
 
-    done = in_this_process([], environment(_ROSTER_COMPLETE="complete_bash", **line))
+    done = in_this_process([], environment(_ROSTER_COMPLETE="bash_complete", **line))
 
     assert "accounts" in done.stdout
     assert "keys" not in done.stdout
 
 
 @pytest.mark.parametrize(
+    ("shell", "script", "startup"),
+    [
+        ("bash", ".bash_completions/roster.sh", ".bashrc"),
+        ("zsh", ".zfunc/_roster", ".zshrc"),
+        ("fish", ".config/fish/completions/roster.fish", None),
+    ],
+)
+def test_completion_is_installed_once(
+    tmp_path: Path, shell: str, script: str, startup: str | None
+) -> None:
+    variables = environment(HOME=str(tmp_path), SHELL=f"/bin/{shell}")
+    for _ in range(2):
+        done = in_this_process(["--install-completion"], variables)
+        assert (done.returncode, done.stderr) == (0, "")
+
+    assert f"_ROSTER_COMPLETE={shell}_complete" in (tmp_path / script).read_text()
+    if startup is not None:
+        assert (tmp_path / startup).read_text().count(script) == 1
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("keys revok", "No such command 'revok'. Did you mean 'revoke'? See roster keys -h."),
-        ("settings --josn", "No such option: --josn (Possible options: --json). See roster"),
+        ("settings --josn", "No such option '--josn'. Did you mean '--json'? See roster"),
         ("keys create", "Missing option '--scope'. Choose from: read, write, admin, signup. See"),
         ("export --tag", "Option '--tag' requires an argument."),
-        ("audit list --limit 9223372036854775808", "Invalid value for '--limit': Input should be"),
+        (
+            "audit list --limit 9223372036854775808",
+            "Invalid value for '--limit': 9223372036854775808 is",
+        ),
         ("export --format x", "Invalid value for '--format': 'x' is not one of 'csv', 'ndjson'."),
         ("export", "An API key is required. Set ROSTER_API_KEY or use --api-key. To create a key,"),
     ],
@@ -101,7 +125,7 @@ def test_error_of_a_command_with_json_is_an_error_object(path: tuple[str, ...]) 
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
     error = json.loads(done.stderr)["error"]
     assert error == {"code": "Usage", "details": [], "message": error["message"]}
-    assert error["message"].startswith("No such option: --unknown")
+    assert error["message"].startswith("No such option '--unknown'")
 
 
 def test_flags_in_errors_of_the_service_exist() -> None:

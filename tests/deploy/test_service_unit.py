@@ -8,7 +8,6 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 from rosterd.server import cli
 from rosterd.server.config import SETTINGS
@@ -42,7 +41,7 @@ SERVICE = section_of("Service")
 
 def test_unit_starts_an_existing_command_with_existing_flags() -> None:
     ((file, name, *flags),) = (value.split() for value in SERVICE["ExecStart"])
-    command = get_command(cli.app).commands[name]  # type: ignore[attr-defined]
+    command = cli.app.commands[name]
 
     assert (INSTALLED / Path(file).name).exists()
     assert {flag.partition("=")[0] for flag in flags} <= {

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+import click
 
 from ...features.accounts import store
 from ...serving.console import CommandError, ExitCode
 from ...storage.transaction import Transaction
 
-AccountId = Annotated[
-    str, typer.Option(metavar="ID", help="ID of the account. Default: the only account.")
-]
+account_option = click.option(
+    "--account", default="", metavar="ID", help="ID of the account. Default: the only account."
+)
 
 
 def account_id_of(account: str, tx: Transaction) -> str:

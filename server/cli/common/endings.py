@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import typer
+import click
 
-from ...serving.console import CommandError, ExitCode, errors
+from ...serving.console import CommandError, ExitCode, is_terminal
 
 
 @contextmanager
@@ -32,11 +32,11 @@ def writing(name: str, code: ExitCode = ExitCode.INCOMPLETE, advice: str = "") -
 
 def check_terminal(action: str) -> None:
     """Raises CommandError if a deletion cannot be confirmed, because there is no terminal."""
-    if not (sys.stdin.isatty() and errors.is_terminal):
+    if not (sys.stdin.isatty() and is_terminal()):
         raise CommandError(f"{action} requires --yes without a terminal.", ExitCode.USAGE)
 
 
 def confirm_deletion(what: str) -> None:
     """Asks whether to delete something. Raises CommandError if the answer is no."""
-    if not typer.confirm(f"Delete {what}?", err=True):
+    if not click.confirm(f"Delete {what}?", err=True):
         raise CommandError("Nothing was deleted.", ExitCode.INTERRUPTED)

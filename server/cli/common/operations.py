@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from rich.markup import escape
-
-from ...serving.console import CommandError, ExitCode, console, errors, pluralized
+from ...serving.console import CommandError, ExitCode, echo, pluralized
 from .output import print_json
 from .progress import RowProgress
 from .service_client import ServiceClient, run
@@ -39,7 +37,7 @@ async def _run(client: ServiceClient, path: str, request: dict[str, Any]) -> dic
         operation: dict[str, Any] = (await client.post(path, request))["operation"]
         if not operation["done"]:
             noun = "Dry run" if operation["dryRun"] else "Operation"
-            errors.print(f"{noun} {operation['id']} started.")
+            echo(f"{noun} {operation['id']} started.", err=True)
         with RowProgress(0, 0, noun="subscriber") as progress:
             while not operation["done"]:
                 processed = operation["processed"]
@@ -70,17 +68,17 @@ def _print(operation: dict[str, Any], *, as_json: bool) -> None:
         examples = ", ".join(failure["examples"])
         such = f", such as {examples}" if examples else ""
         text = f"roster: {count} {failed}: {failure['reason']}{such}."
-        errors.print(text, soft_wrap=True)
+        echo(text, err=True)
     if "error" in operation:
-        errors.print(f"roster: {escape(operation['error']['message'])}", soft_wrap=True)
+        echo(f"roster: {operation['error']['message']}", err=True)
     processed = pluralized(operation["processed"], "subscriber")
     if is_dry_run:
         changes = f"{operation['wouldChange']:,} would change"
-        console.print("This was a dry run. Nothing was changed.")
+        echo("This was a dry run. Nothing was changed.")
     else:
         changes = f"{operation['changed']:,} changed"
     if operation.get("deleted"):
         changes += f" ({operation['deleted']:,} of them deleted)"
     unchanged = f"{operation['unchanged']:,} unchanged"
     excluded = f", {operation['excluded']:,} excluded" if operation.get("excluded") else ""
-    console.print(f"{state}: {processed} processed, {changes}, {unchanged}{excluded}.")
+    echo(f"{state}: {processed} processed, {changes}, {unchanged}{excluded}.")

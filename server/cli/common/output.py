@@ -6,18 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from ...serving.console import console
+from ...serving.console import echo
 
 # Wider than any table.
 _UNLIMITED_WIDTH = 1_000_000
 
 
-def print_json(value: Any, target: Console = console) -> None:
-    target.out(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode(), highlight=False)
+def print_json(value: Any, *, err: bool = False) -> None:
+    echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode(), err=err)
 
 
 def print_json_list(name: str, items: Sequence[Any]) -> None:
@@ -27,11 +24,17 @@ def print_json_list(name: str, items: Sequence[Any]) -> None:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Prints a table without truncation, regardless of the width of the terminal."""
+    # Imported here because a service, and most commands, print no tables.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     table = Table(box=None, header_style="bold")
     for column in columns:
         table.add_column(column, no_wrap=True, overflow="ignore")
     for row in rows:
         table.add_row(*map(Text, row))
-    unlimited = console.options.update(max_width=_UNLIMITED_WIDTH)
-    table.width = console.measure(table, options=unlimited).maximum
-    console.print(table, soft_wrap=True)
+    console = Console(width=_UNLIMITED_WIDTH)
+    with console.capture() as printed:
+        console.print(table)
+    echo(printed.get().removesuffix("\n"))

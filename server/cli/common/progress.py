@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -16,7 +17,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from ...serving.console import errors, pluralized
+from ...serving.console import is_terminal, pluralized
 
 
 class _Bar:
@@ -24,7 +25,10 @@ class _Bar:
 
     def __init__(self, *columns: ProgressColumn, hidden: bool = False, **fields: Any) -> None:
         self._progress = Progress(
-            *columns, console=errors, transient=True, disable=hidden or not errors.is_terminal
+            *columns,
+            console=Console(stderr=True, highlight=False),
+            transient=True,
+            disable=hidden or not is_terminal(),
         )
         self._task = self._progress.add_task("", total=None, **fields)
 

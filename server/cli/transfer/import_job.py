@@ -20,7 +20,7 @@ from urllib.parse import quote
 import orjson
 
 from ...features.imports.columns import DROPPED_CELLS
-from ...serving.console import CommandError, ExitCode, errors, notice, pluralized
+from ...serving.console import CommandError, ExitCode, is_terminal, notice, pluralized
 from ...values.reason_counts import ReasonCounts
 from ..common.files import FileFormat
 from ..common.flags import error_text
@@ -257,7 +257,7 @@ class ImportJobRun:
 
     def _show(self, job: Job) -> None:
         """Prints what the inspection found, on a terminal."""
-        if not errors.is_terminal:
+        if not is_terminal():
             return
         preset = f", preset {job['preset'].lower()}" if "preset" in job else ""
         notice(
