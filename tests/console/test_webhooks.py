@@ -300,6 +300,11 @@ def test_endpoint_is_created_changed_and_deleted(person: Person, receiver: Recei
     secret = dialog.get_by_label("Secret")
     expect(secret).to_have_attribute("type", "password")
     first = secret.input_value()
+    for _ in range(3):
+        page.keyboard.press("Escape")
+    page.mouse.click(2, 2)
+    expect(dialog.get_by_role("alert")).to_contain_text("not copied yet")
+    expect(secret).to_have_value(first)
     dialog.get_by_role("button", name="Show").click()
     expect(secret).not_to_have_attribute("type", "password")
     dialog.get_by_role("button", name="Close").click()
