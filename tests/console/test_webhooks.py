@@ -111,6 +111,19 @@ def test_paused_endpoint_is_failing(person: Person, receiver: Receiver, webhook:
     card = person.page.locator(".card")
     expect(card.locator(".state.bad")).to_have_text(re.compile(r"^Failing since \d"))
     expect(card).to_contain_text("Paused, so that the endpoint can recover.")
+    row = person.page.get_by_role("row", name="tag.created").last
+    expect(row).to_contain_text("Retrying")
+    created = row.locator("time").last
+    expect(created).not_to_have_text(created.inner_text(), timeout=90_000)
+
+    person.page.get_by_role("link", name="Failed", exact=True).click()
+    expect(person.page.get_by_text("No delivery failed for good.")).to_be_visible()
+    person.page.get_by_role("link", name="Waiting or retrying").click()
+    person.page.get_by_role("link", name="tag.created").last.click()
+    account, path = person.account, {"id": webhook["webhook"]["id"]}
+    account.ok("UpdateWebhook", enabled=False, **path)
+    person.page.get_by_role("button", name="Retry").click()
+    expect(person.page.locator(".notice")).to_contain_text("until it is enabled")
 
 
 def test_command_of_a_delivery_has_a_signature_that_the_receiver_accepts(
@@ -300,6 +313,11 @@ def test_endpoint_is_created_changed_and_deleted(person: Person, receiver: Recei
     secret = dialog.get_by_label("Secret")
     expect(secret).to_have_attribute("type", "password")
     first = secret.input_value()
+    for _ in range(3):
+        page.keyboard.press("Escape")
+    page.mouse.click(2, 2)
+    expect(dialog.get_by_role("alert")).to_contain_text("not copied yet")
+    expect(secret).to_have_value(first)
     dialog.get_by_role("button", name="Show").click()
     expect(secret).not_to_have_attribute("type", "password")
     dialog.get_by_role("button", name="Close").click()

@@ -3,7 +3,11 @@ import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { announcedInDialog as announced, dialogs } from "../announce.ts";
 import { returnFocus } from "../focus.ts";
 
-/** A modal dialog. Escape and a click on the backdrop close it; the focus returns by itself. */
+/**
+ * A modal dialog. Escape and a click on the backdrop ask `onClose`; the focus returns by itself.
+ *
+ * Browsers close it at a second Escape in any case. If it is rendered again after that, it is shown again.
+ */
 export function Dialog({
   title,
   onClose,
@@ -25,6 +29,9 @@ export function Dialog({
       returnFocus(before);
     };
   }, []);
+  useLayoutEffect(() => {
+    if (!dialog.current?.open) dialog.current?.showModal();
+  });
   return (
     <dialog
       ref={dialog}

@@ -4,7 +4,10 @@ import { copy } from "../copying.ts";
 import { t } from "../texts.ts";
 import { Dialog } from "./dialog.tsx";
 
-/** Shows a secret once, hidden at first, so that it is on no screenshot by accident. */
+/**
+ * Shows a secret once, hidden at first, so that it is on no screenshot by accident. Until it was copied, only a button
+ * closes the dialog: Escape and a click on the backdrop say so.
+ */
 export function SecretDialog({
   title,
   label,
@@ -20,8 +23,10 @@ export function SecretDialog({
 }) {
   const isShown = useSignal(false);
   const isCopied = useSignal(false);
+  // A number, so that each attempt to close the dialog shows it again.
+  const attempts = useSignal(0);
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={() => (isCopied.value ? onClose() : (attempts.value += 1))}>
       <p>{t("secret.once")}</p>
       {children}
       <label class="field">
@@ -32,6 +37,11 @@ export function SecretDialog({
           <input class="mono" type="password" readOnly autocomplete="off" value={secret} />
         )}
       </label>
+      {attempts.value > 0 && !isCopied.value && (
+        <p role="alert" class="error" key={attempts.value}>
+          {t("secret.notCopied")}
+        </p>
+      )}
       <div class="actions">
         <button type="button" onClick={() => (isShown.value = !isShown.value)}>
           {t(isShown.value ? "secret.hide" : "secret.show")}
@@ -44,7 +54,7 @@ export function SecretDialog({
           {t(isCopied.value ? "copied" : "copy")}
         </button>
         <button type="button" onClick={onClose}>
-          {t("close")}
+          {t(isCopied.value ? "close" : "secret.close")}
         </button>
       </div>
     </Dialog>

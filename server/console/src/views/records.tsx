@@ -102,7 +102,7 @@ export function PersonalData({ id = "" }: Parameters) {
             {pages.flatMap((page) =>
               page.deliveries.map(({ delivery }) => (
                 <li key={delivery.id}>
-                  <DeliveryLabel state={delivery.state} /> {delivery.eventType} →{" "}
+                  <DeliveryLabel delivery={delivery} /> {delivery.eventType} →{" "}
                   <bdi>{urls.get(delivery.webhookId) ?? delivery.webhookId}</bdi> · <Time value={delivery.createdAt} />
                 </li>
               )),

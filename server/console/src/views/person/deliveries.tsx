@@ -23,7 +23,7 @@ export function PersonDeliveries({ id, version }: { id: string; version: string 
             <ul class="person-deliveries">
               {deliveries.map((delivery) => (
                 <li key={delivery.id}>
-                  <DeliveryLabel state={delivery.state} />
+                  <DeliveryLabel delivery={delivery} />
                   <a class="cut" href={href(deliveryPath(delivery))}>
                     {delivery.eventType}
                   </a>

@@ -22,12 +22,12 @@ const REFRESH = 10;
 const COUNTED = 10_000;
 
 /** The state of a delivery as a color, a shape and a word. */
-export function DeliveryLabel({ state }: { state: State }) {
+export function DeliveryLabel({ delivery: { state, attemptCount } }: { delivery: WebhookDelivery }) {
   const [icon, kind] = ICONS[state];
   return (
     <span class={`state ${kind}`}>
       <Icon name={icon} />
-      {named("delivery", state)}
+      {named("delivery", state === "PENDING" && attemptCount ? "RETRYING" : state)}
     </span>
   );
 }
@@ -95,7 +95,13 @@ export function Deliveries({ webhooks, waiting, webhookId = "" }: DeliveriesProp
           if (!deliveries.length && !paged.more) {
             return (
               <p class="muted">
-                {t(isFiltered ? "deliveries.none" : "deliveries.empty")}{" "}
+                {t(
+                  state === "FAILED" && !isNarrowed
+                    ? "deliveries.noneFailed"
+                    : isFiltered
+                      ? "deliveries.none"
+                      : "deliveries.empty",
+                )}{" "}
                 {isFiltered && <a href={href(address.value.path)}>{t("filters.clear")}</a>}
               </p>
             );
@@ -116,7 +122,7 @@ export function Deliveries({ webhooks, waiting, webhookId = "" }: DeliveriesProp
                 {deliveries.map((delivery) => (
                   <tr key={delivery.id}>
                     <td>
-                      <DeliveryLabel state={delivery.state} />
+                      <DeliveryLabel delivery={delivery} />
                     </td>
                     <td>
                       <a

@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
-import { announce, notify } from "../../announce.ts";
+import { notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { Event, WebhookAttempt } from "../../api/types.ts";
+import { now } from "../../clock.ts";
 import { Icon } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
@@ -10,7 +11,7 @@ import { useShortcuts } from "../../keys.ts";
 import { useLoaded } from "../../load.ts";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
-import { errorText, number, parts, t } from "../../texts.ts";
+import { ago, errorText, number, parts, t } from "../../texts.ts";
 import { DeliveryLabel } from "./deliveries.tsx";
 import { resultOf } from "./health.tsx";
 import { deliveryCommand, findEvent } from "./requests.ts";
@@ -41,8 +42,13 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
   async function retry(): Promise<void> {
     isBusy.value = true;
     try {
-      await call("POST /api/webhook-deliveries/{id}/retry", { path: { id } });
-      announce(t("delivery.retried"));
+      const { delivery } = await call("POST /api/webhook-deliveries/{id}/retry", { path: { id } });
+      const next = delivery.nextAttemptAt;
+      // The pause after failures is at least 30 seconds long.
+      const isPaused = next && Date.parse(next) > now() + 10_000;
+      const isDisabled = delivery.state === "PENDING" && !next;
+      const wait = isPaused ? "paused" : isDisabled ? "disabled" : "retried";
+      notify(t(`delivery.${wait}`, { time: next ? ago(next) : "" }));
       loaded.reload();
     } catch (error) {
       notify(errorText(error));
@@ -63,7 +69,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
           <>
             <header class="page-head">
               <h1>{delivery.eventType}</h1>
-              <DeliveryLabel state={delivery.state} />
+              <DeliveryLabel delivery={delivery} />
               <span class="space" />
               {canWrite.value && (
                 <button
