@@ -45,7 +45,7 @@ gc.disable()
 
 
 # Examples of property-based tests: some in make test, more in make verify.
-settings.register_profile("default", max_examples=10, deadline=None)
+settings.register_profile("default", max_examples=5, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("default")
 

@@ -215,6 +215,7 @@ def test_entry_has_the_fields_that_the_action_changed(account: Account) -> None:
     assert changes(account) == ("tag.deleted", {"name": "vip", "description": ""}, None)
 
 
+@pytest.mark.one_database
 def test_call_that_changes_nothing_adds_no_entry(account: Account) -> None:
     rpcs = [rpc for rpc in AUDITED if rpc.startswith(("Update", "Cancel"))]
     requests = {rpc: recorded_request(account, rpc) for rpc in rpcs}

@@ -190,7 +190,6 @@ def test_every_list_has_page_tokens_and_a_total_that_can_be_absent() -> None:
         assert token.GetOptions().Extensions[http_pb2.next_link], rpc
 
 
-@pytest.mark.each_database
 @each(
     ("rpc", "filters"),
     [(rpc, {}) for rpc in LISTS]

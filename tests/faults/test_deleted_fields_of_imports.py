@@ -19,9 +19,8 @@ from ..processes import Service, start
 ATTEMPTS = (20_000, 100_000, 500_000)
 
 
-@pytest.mark.parametrize(
-    "options", [{}, pytest.param(CREATE, marks=pytest.mark.verify)], ids=["own", "created"]
-)
+@pytest.mark.verify
+@pytest.mark.parametrize("options", [{}, CREATE], ids=["own", "created"])
 def test_rows_after_the_deletion_fail_although_the_import_was_interrupted(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:

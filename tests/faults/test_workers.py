@@ -110,6 +110,7 @@ def test_ports_of_workers_are_not_shared_with_another_service(
     assert address in line
 
 
+@pytest.mark.verify
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are not listed here")
 def test_connections_to_both_ports_are_distributed_among_all_workers(
     workers_service: Service,

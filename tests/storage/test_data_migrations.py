@@ -48,7 +48,7 @@ Row = tuple[str, dict[str, Any]]
 Stored = Callable[[str, Iterable[Row]], str]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.verify)])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
     def store(before: str, rows: Iterable[Row]) -> str:
         if request.param == "sqlite":
