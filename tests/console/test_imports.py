@@ -502,3 +502,13 @@ def test_check_shows_the_values_that_fail_and_offers_their_rows(person: Person) 
         page.get_by_role("link", name="Failed rows (CSV)").click()
     assert len(Path(download.value.path()).read_text().splitlines()) == 6
     assert account.ok("ListSubscribers")["total"] == 0
+
+
+def test_failed_row_of_json_is_not_shown_as_the_value_of_a_field(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    drop(page, '[{"email": "bob@"}, {"email": "ada@example.com"}]', "members.json")
+    button(page, "Continue").click()
+    button(page, "Check the file").click()
+
+    expect(page.locator(".row-reasons")).to_have_text(re.compile(r"address is not valid line 1$"))

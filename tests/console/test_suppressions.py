@@ -142,7 +142,7 @@ def test_list_has_hashes_and_can_be_exported(person: Person) -> None:
     rows = page.get_by_role("row")
     expect(rows).to_have_count(101)
 
-    page.get_by_role("button", name="Show 20 more").click()
+    page.get_by_role("button", name="Show more").click()
 
     expect(rows).to_have_count(121)
     expect(page.get_by_role("button", name="more")).to_have_count(0)

@@ -9,6 +9,7 @@ import { choose, errorText, language, type Language, LANGUAGES, named, parts, t 
 import { Dialog } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
 import { Menu } from "./menu.tsx";
+import { Select } from "./select.tsx";
 import { Time } from "./time.tsx";
 
 /** Who is signed in, with language, theme and the ways to sign out. */
@@ -72,19 +73,13 @@ export function AccountMenu({ children, isCurrent, onShow }: {
             ))}
           </select>
         </label>
-        <label>
-          {t("account.theme")}
-          <select
-            value={theme.value}
-            onChange={(event) => chooseTheme(event.currentTarget.value as (typeof THEMES)[number])}
-          >
-            {THEMES.map((each) => (
-              <option key={each} value={each}>
-                {t(`theme.${each || "system"}`)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Select
+          class=""
+          label={t("account.theme")}
+          value={theme.value}
+          choices={THEMES.map((each) => [each, t(`theme.${each || "system"}`)])}
+          onChoose={(chosen) => chooseTheme(chosen as (typeof THEMES)[number])}
+        />
         <hr />
         {isPhone.value && (
           <button type="button" onClick={() => onShow("palette")}>

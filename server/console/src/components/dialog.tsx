@@ -22,7 +22,6 @@ export function Dialog({
   const before = useRef(announced.peek());
   useLayoutEffect(() => {
     const before = document.activeElement;
-    dialog.current?.showModal();
     dialogs.open += 1;
     return () => {
       dialogs.open -= 1;

@@ -6,8 +6,9 @@ import { href } from "../router.ts";
 import { named, number, parts, plural, t } from "../texts.ts";
 import { filterText } from "../views/subscribers/condition_words.ts";
 import { EVERYONE } from "../views/subscribers/selection.ts";
-import { Icon, type IconName } from "./icon.tsx";
+import type { IconName } from "./icon.tsx";
 import { counts, jobText } from "./operation_words.ts";
+import { StateLabel } from "./state_label.tsx";
 
 /** Names that operations refer to by identifiers: of segments and files of imports, and URLs of endpoints. */
 export type Names = Map<string, string>;
@@ -24,10 +25,9 @@ const STATES: Record<Operation["state"], [IconName, string]> = {
 export function OperationLabel({ operation }: { operation: Operation }) {
   const [icon, kind] = STATES[operation.state];
   return (
-    <span class={`state ${kind}`}>
-      <Icon name={icon} />
+    <StateLabel icon={icon} kind={kind}>
       {t(`operation.${operation.state}`)}
-    </span>
+    </StateLabel>
   );
 }
 

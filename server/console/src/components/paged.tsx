@@ -3,6 +3,8 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { notify } from "../announce.ts";
+import { callTagged } from "../api/client.ts";
+import type { Operations } from "../api/types.ts";
 import { type Loaded, useLoaded } from "../load.ts";
 import { errorText, t } from "../texts.ts";
 
@@ -18,12 +20,21 @@ export interface Paged<Item> extends Omit<Loaded<Item[]>, "replace"> {
   more: (() => void) | undefined;
 }
 
-/** Loads the first page, as useLoaded does, and others when a person wants more. */
-export function usePaged<Item>(
-  load: (pageToken: string, signal?: AbortSignal) => Promise<Page<Item>>,
-  key = "",
+/**
+ * Calls an operation for the first page, as useLoaded does, and for others when a person wants more.
+ *
+ * `itemsOf` returns the items in a response.
+ */
+export function usePaged<Name extends keyof Operations, Item>(
+  operation: Name,
+  query: Operations[Name]["query"],
+  itemsOf: (body: Operations[Name]["response"]) => Item[],
   seconds: (items: Item[]) => number = () => 0,
 ): Paged<Item> {
+  async function load(pageToken: string, signal?: AbortSignal): Promise<Page<Item>> {
+    const { body, nextPage } = await callTagged(operation, { query: { ...query, pageToken }, signal } as never);
+    return { items: itemsOf(body), nextPage };
+  }
   const others = useSignal<Page<Item> | null>(null);
   const shown = useRef<Page<Item> | undefined>(undefined);
   // The first page of the list to which a page is being added.
@@ -36,7 +47,7 @@ export function usePaged<Item>(
       if (!signal.aborted) others.value = null;
       return page;
     },
-    key,
+    JSON.stringify(query),
     (page) => (page && !others.value ? seconds(page.items) : 0),
   );
   shown.current = data ?? shown.current;

@@ -16,17 +16,24 @@ export function Part<Data>({
   return (
     <>
       {error ? (
-        <p class="part-error" role="alert">
-          {errorText(error)}{" "}
-          {!(error instanceof ApiError && error.status === 404) && (
-            <button type="button" onClick={reload}>
-              {t("retry")}
-            </button>
-          )}
-        </p>
+        <PartError onRetry={error instanceof ApiError && error.status === 404 ? undefined : reload}>{errorText(error)}</PartError>
       ) : null}
       {data !== undefined ? children(data) : !error && <Bars count={bars} />}
     </>
+  );
+}
+
+/** What failed, with a button to try again unless that would fail too. */
+export function PartError({ onRetry, children }: { onRetry: (() => void) | undefined; children: ComponentChildren }) {
+  return (
+    <p class="part-error" role="alert">
+      <span>{children}</span>
+      {onRetry && (
+        <button type="button" onClick={onRetry}>
+          {t("retry")}
+        </button>
+      )}
+    </p>
   );
 }
 

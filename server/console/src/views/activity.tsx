@@ -1,6 +1,5 @@
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
-import { callTagged } from "../api/client.ts";
 import type { Operation } from "../api/types.ts";
 import { ActorName } from "../components/actor_name.tsx";
 import { Icon } from "../components/icon.tsx";
@@ -34,12 +33,9 @@ export function Activity({ id }: Parameters) {
 function OperationList() {
   const names = useLoaded(loadNames);
   const paged = usePaged(
-    async (pageToken, signal) => {
-      const query = { limit: PAGE, pageToken };
-      const { body, nextPage } = await callTagged("GET /api/operations", { query, signal });
-      return { items: body.operations, nextPage };
-    },
-    "",
+    "GET /api/operations",
+    { limit: PAGE },
+    (body) => body.operations,
     (operations) => (operations.some(({ done }) => !done) ? REFRESH_RUNNING : REFRESH),
   );
   const undone = useSignal<Operation | null>(null);

@@ -6,6 +6,7 @@ import type { CustomField } from "../api/types.ts";
 import { CopyButton } from "../components/copy_button.tsx";
 import { FormDialog, textOf } from "../components/form_dialog.tsx";
 import { Part } from "../components/part.tsx";
+import { TextField } from "../components/text_field.tsx";
 import { UsedBy, UsesLost } from "../components/used_by.tsx";
 import { useLoaded } from "../load.ts";
 import { href } from "../router.ts";
@@ -84,18 +85,12 @@ export function Fields() {
             <table class="table records">
               <thead>
                 <tr>
-                  <th scope="col">{t("column.name")}</th>
-                  <th scope="col">{t("field.type")}</th>
-                  <th scope="col" class="number">
-                    {t("people")}
-                  </th>
-                  <th scope="col" class="wide">
-                    {t("field.fallback")}
-                  </th>
-                  <th scope="col" class="wide">
-                    {t("usedBy")}
-                  </th>
-                  <th scope="col">
+                  <th>{t("column.name")}</th>
+                  <th>{t("field.type")}</th>
+                  <th class="number">{t("people")}</th>
+                  <th class="wide">{t("field.fallback")}</th>
+                  <th class="wide">{t("usedBy")}</th>
+                  <th>
                     <span class="unseen">{t("actions")}</span>
                   </th>
                 </tr>
@@ -168,10 +163,7 @@ function EditField({
         onSaved();
       }}
     >
-      <label class="field">
-        {t("column.name")}
-        <input name="label" required maxLength={80} dir="auto" autocomplete="off" defaultValue={field?.label ?? ""} />
-      </label>
+      <TextField label={t("column.name")} name="label" max={80} value={field?.label} />
       {field ? (
         <p class="hint">{parts("field.renameText", { tag: <code>{field.mergeTag}</code> })}</p>
       ) : (

@@ -3,7 +3,7 @@ import { call } from "../api/client.ts";
 import type { ImportJob } from "../api/types.ts";
 import { ActorName } from "../components/actor_name.tsx";
 import { Icon } from "../components/icon.tsx";
-import { Part } from "../components/part.tsx";
+import { Part, PartError } from "../components/part.tsx";
 import { Time } from "../components/time.tsx";
 import { useLoaded } from "../load.ts";
 import { href } from "../router.ts";
@@ -52,16 +52,9 @@ function Start() {
         <p class="warning">{t("import.readOnly")}</p>
       )}
       {problem && (
-        <p class="part-error" role="alert">
-          <span>
-            <bdi dir="auto">{problem.file.name}</bdi>: {fileErrorText(problem.error)}
-          </span>
-          {!(problem.error instanceof FileError) && (
-            <button type="button" onClick={() => void openFile(problem.file)}>
-              {t("retry")}
-            </button>
-          )}
-        </p>
+        <PartError onRetry={problem.error instanceof FileError ? undefined : () => void openFile(problem.file)}>
+          <bdi dir="auto">{problem.file.name}</bdi>: {fileErrorText(problem.error)}
+        </PartError>
       )}
       <section class="block" aria-labelledby="imports">
         <h2 id="imports">{t("import.last")}</h2>

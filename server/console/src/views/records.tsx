@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { call } from "../api/client.ts";
 import type { Subscriber } from "../api/types.ts";
+import { Fact } from "../components/fact.tsx";
 import { Part } from "../components/part.tsx";
 import { StatusLabel } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
@@ -60,18 +61,20 @@ export function PersonalData({ id = "" }: Parameters) {
       title={t("person.data")}
       facts={({ customFields }, subscriber) => (
         <>
-          <Fact title={t("column.tags")} value={<Names of={subscriber.tags} />} />
-          <Fact title={t("person.segments")} value={<Names of={data.segments.value.map(({ name }) => name)} />} />
+          <Fact title={t("column.tags")}>
+            <Names of={subscriber.tags} />
+          </Fact>
+          <Fact title={t("person.segments")}>
+            <Names of={data.segments.value.map(({ name }) => name)} />
+          </Fact>
           {Object.entries(subscriber.customFields ?? {}).map(([key, value]) => (
-            <Fact
-              key={key}
-              title={<bdi>{customFields.find((field) => field.key === key)?.label ?? key}</bdi>}
-              value={<bdi dir="auto">{shown(value)}</bdi>}
-            />
+            <Fact key={key} title={<bdi>{customFields.find((field) => field.key === key)?.label ?? key}</bdi>}>
+              <bdi dir="auto">{shown(value)}</bdi>
+            </Fact>
           ))}
           {(["createdAt", "updatedAt", "statusChangedAt", "confirmedAt", "unsubscribedAt"] as const).map((name) => {
             const at = subscriber[name];
-            return <Fact key={name} title={t(`exported.${name}`)} value={at && <Time value={at} />} />;
+            return <Fact key={name} title={t(`exported.${name}`)}>{at && <Time value={at} />}</Fact>;
           })}
         </>
       )}
@@ -168,24 +171,29 @@ function Page<Data extends object>({
               <dl class="facts">
                 {subscriber && (
                   <>
-                    <Fact
-                      title={t("column.name")}
-                      value={
-                        <bdi>
-                          {subscriber.firstName} {subscriber.lastName}
-                        </bdi>
-                      }
-                    />
-                    <Fact title={t("exported.id")} value={<code>{subscriber.id}</code>} />
-                    <Fact title={t("column.status")} value={<StatusLabel status={subscriber.status} />} />
+                    <Fact title={t("column.name")}>
+                      <bdi>
+                        {subscriber.firstName} {subscriber.lastName}
+                      </bdi>
+                    </Fact>
+                    <Fact title={t("exported.id")}>
+                      <code>{subscriber.id}</code>
+                    </Fact>
+                    <Fact title={t("column.status")}>
+                      <StatusLabel status={subscriber.status} />
+                    </Fact>
                     {facts?.(found, subscriber)}
                   </>
                 )}
-                <Fact title={t("exported.consentSource")} value={source && <bdi>{source}</bdi>} />
-                <Fact title={t("exported.consentAt")} value={at && <Time value={at} />} />
-                <Fact title={t("exported.consentIp")} value={ip} />
-                <Fact title={t("consent.account")} value={<bdi>{account?.displayName || account?.email}</bdi>} />
-                <Fact title={t("consent.time")} value={<Time value={time} />} />
+                <Fact title={t("exported.consentSource")}>{source && <bdi>{source}</bdi>}</Fact>
+                <Fact title={t("exported.consentAt")}>{at && <Time value={at} />}</Fact>
+                <Fact title={t("exported.consentIp")}>{ip}</Fact>
+                <Fact title={t("consent.account")}>
+                  <bdi>{account?.displayName || account?.email}</bdi>
+                </Fact>
+                <Fact title={t("consent.time")}>
+                  <Time value={time} />
+                </Fact>
               </dl>
               {children(found)}
             </>
@@ -193,15 +201,6 @@ function Page<Data extends object>({
         }}
       </Part>
     </div>
-  );
-}
-
-function Fact({ title, value }: { title: ComponentChildren; value: ComponentChildren }) {
-  return (
-    <>
-      <dt>{title}</dt>
-      <dd>{value || "–"}</dd>
-    </>
   );
 }
 

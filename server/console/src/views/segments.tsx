@@ -50,14 +50,10 @@ function List() {
             <table class="table records">
               <thead>
                 <tr>
-                  <th scope="col">{t("column.name")}</th>
-                  <th scope="col" class="number">
-                    {t("people")}
-                  </th>
-                  <th scope="col" class="wide">
-                    {t("usedBy")}
-                  </th>
-                  <th scope="col">
+                  <th>{t("column.name")}</th>
+                  <th class="number">{t("people")}</th>
+                  <th class="wide">{t("usedBy")}</th>
+                  <th>
                     <span class="unseen">{t("actions")}</span>
                   </th>
                 </tr>

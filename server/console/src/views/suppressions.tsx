@@ -1,15 +1,14 @@
 import { useSignal } from "@preact/signals";
-import { notify } from "../announce.ts";
-import { call, url } from "../api/client.ts";
+import { url } from "../api/client.ts";
 import type { Suppression } from "../api/types.ts";
 import { CopyButton } from "../components/copy_button.tsx";
 import { Icon, type IconName } from "../components/icon.tsx";
+import { More, usePaged } from "../components/paged.tsx";
 import { Part } from "../components/part.tsx";
 import { Time } from "../components/time.tsx";
-import { useLoaded } from "../load.ts";
 import { address } from "../router.ts";
 import { canWrite, isAdmin } from "../session.ts";
-import { errorText, named, plural, t } from "../texts.ts";
+import { named, plural, t } from "../texts.ts";
 import { BlockDialog } from "./suppressions/block_dialog.tsx";
 import { LiftDialog } from "./suppressions/lift_dialog.tsx";
 import { LookUp } from "./suppressions/look_up.tsx";
@@ -22,28 +21,20 @@ const ICONS: Record<Suppression["reason"], IconName> = {
   MANUAL: "shield",
 };
 
-interface Shown {
-  suppressions: Suppression[];
-  total: number;
-  pages: number;
-}
-
 /** Whether an address is blocked, and the blocked addresses, of which only hashes are stored. */
 export function Suppressions() {
   const email = address.value.query.get("email") ?? "";
   const version = useSignal(0);
   const lifts = useSignal<string | null>(null);
   const blocks = useSignal<string | null>(null);
-  const loaded = useLoaded((signal) => read(1, signal), String(version.value));
-  const changed = () => (version.value += 1);
-
-  async function showMore(shown: Shown): Promise<void> {
-    try {
-      const next = await read(shown.pages + 1);
-      loaded.replace({ ...next, suppressions: [...shown.suppressions, ...next.suppressions] });
-    } catch (error) {
-      notify(errorText(error));
-    }
+  const total = useSignal(0);
+  const paged = usePaged("GET /api/suppressions", { limit: LIMIT }, (body) => {
+    total.value = body.total ?? total.value;
+    return body.suppressions;
+  });
+  function changed(): void {
+    version.value += 1;
+    paged.reload();
   }
 
   return (
@@ -63,24 +54,22 @@ export function Suppressions() {
         onLift={() => (lifts.value = email)}
         onBlock={() => (blocks.value = email)}
       />
-      <Part of={loaded} bars={6}>
+      <Part of={paged} bars={6}>
         {(shown) => (
           <section class="block" aria-labelledby="blocked">
             <header>
-              <h2 id="blocked">{plural("suppressions.total", shown.total)}</h2>
-              {shown.total > 0 && (
+              <h2 id="blocked">{plural("suppressions.total", total.value)}</h2>
+              {shown.length > 0 && (
                 <a href={url("/api/suppressions/export", {}, { format: "CSV" })} download="suppressions.csv">
                   {t("suppressions.export")}
                 </a>
               )}
             </header>
             <p class="hint">{t("suppressions.why")}</p>
-            {shown.total > 0 && <Table shown={shown.suppressions} onLift={(hash) => (lifts.value = hash)} />}
-            {shown.suppressions.length < shown.total && (
+            {shown.length > 0 && <Table shown={shown} onLift={(hash) => (lifts.value = hash)} />}
+            {paged.more && (
               <p>
-                <button type="button" onClick={() => void showMore(shown)}>
-                  {plural("suppressions.more", Math.min(LIMIT, shown.total - shown.suppressions.length))}
-                </button>
+                <More paged={paged} />
               </p>
             )}
           </section>
@@ -101,11 +90,6 @@ export function Suppressions() {
   );
 }
 
-async function read(page: number, signal?: AbortSignal): Promise<Shown> {
-  const { suppressions, total = 0 } = await call("GET /api/suppressions", { query: { limit: LIMIT, page }, signal });
-  return { suppressions, total, pages: page };
-}
-
 function short(hash: string): string {
   return hash.slice(0, 8);
 }
@@ -115,13 +99,11 @@ function Table({ shown, onLift }: { shown: Suppression[]; onLift: (hash: string)
     <table class="table records">
       <thead>
         <tr>
-          <th scope="col">{t("suppressions.reason")}</th>
-          <th scope="col">{t("suppressions.date")}</th>
-          <th scope="col" class="wide">
-            {t("suppressions.hash")}
-          </th>
+          <th>{t("suppressions.reason")}</th>
+          <th>{t("suppressions.date")}</th>
+          <th class="wide">{t("suppressions.hash")}</th>
           {isAdmin.value && (
-            <th scope="col">
+            <th>
               <span class="unseen">{t("actions")}</span>
             </th>
           )}

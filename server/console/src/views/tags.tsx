@@ -4,6 +4,7 @@ import { call } from "../api/client.ts";
 import type { Tag } from "../api/types.ts";
 import { FormDialog, textOf } from "../components/form_dialog.tsx";
 import { Part } from "../components/part.tsx";
+import { TextField } from "../components/text_field.tsx";
 import { UsedBy, UsesLost } from "../components/used_by.tsx";
 import { useLoaded } from "../load.ts";
 import { pages } from "../pages.ts";
@@ -52,15 +53,11 @@ export function Tags() {
             <table class="table records">
               <thead>
                 <tr>
-                  <th scope="col">{t("column.name")}</th>
-                  <th scope="col" class="number">
-                    {t("people")}
-                  </th>
-                  <th scope="col" class="wide">
-                    {t("usedBy")}
-                  </th>
+                  <th>{t("column.name")}</th>
+                  <th class="number">{t("people")}</th>
+                  <th class="wide">{t("usedBy")}</th>
                   {canWrite.value && (
-                    <th scope="col">
+                    <th>
                       <span class="unseen">{t("actions")}</span>
                     </th>
                   )}
@@ -124,10 +121,7 @@ function EditTag({ tag, onClose, onSaved }: { tag: Tag | undefined; onClose: () 
         onSaved();
       }}
     >
-      <label class="field">
-        {t("column.name")}
-        <input name="name" required maxLength={100} dir="auto" autocomplete="off" defaultValue={tag?.name ?? ""} />
-      </label>
+      <TextField label={t("column.name")} name="name" max={100} value={tag?.name} />
       {tag && <p class="hint">{t("tag.renameText")}</p>}
       <label class="field">
         {t("description")}

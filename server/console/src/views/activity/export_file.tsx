@@ -1,5 +1,6 @@
 import { ApiError, call, url } from "../../api/client.ts";
 import type { Operation } from "../../api/types.ts";
+import { Fact } from "../../components/fact.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
@@ -40,16 +41,13 @@ export function ExportFile({ operation: { id, state, done } }: { operation: Oper
               </div>
             )}
             <dl class="facts">
-              <dt>{t("export.format")}</dt>
-              <dd>{file.format}</dd>
-              <dt>{t("export.columns")}</dt>
-              <dd>
+              <Fact title={t("export.format")}>{file.format}</Fact>
+              <Fact title={t("export.columns")}>
                 <bdi dir="auto">
                   {file.columns.join(", ") || t(file.view === "FULL" ? "export.full" : "export.basic")}
                 </bdi>
-              </dd>
-              <dt>{t("exportFile.size")}</dt>
-              <dd>{bytes(Number(file.size))}</dd>
+              </Fact>
+              <Fact title={t("exportFile.size")}>{bytes(Number(file.size))}</Fact>
             </dl>
           </>
         )

@@ -3,6 +3,8 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import { ActorName } from "../../components/actor_name.tsx";
+import { Back } from "../../components/back.tsx";
+import { Fact } from "../../components/fact.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { loadNames } from "../../components/operation_names.ts";
 import { Failures, OperationLabel, Progress, result, selection, what } from "../../components/operation_text.tsx";
@@ -42,12 +44,7 @@ export function OperationDetail({ id }: { id: string }) {
 
   return (
     <div class="page">
-      <p class="back">
-        <a href={href("/activity")}>
-          <Icon name="left" />
-          {t("activity.title")}
-        </a>
-      </p>
+      <Back to="/activity">{t("activity.title")}</Back>
       <Part of={loaded}>
         {(operation) => {
           const known = names.data ?? new Map();
@@ -97,53 +94,39 @@ export function OperationDetail({ id }: { id: string }) {
               {operation.type === "SUBSCRIBERS_EXPORT" && <ExportFile operation={operation} />}
               <dl class="facts">
                 {!undoOf && !operation.importId && (
-                  <>
-                    <dt>{t(operation.replay ? "events" : "selection")}</dt>
-                    <dd>
-                      {selection(operation, known)}
-                      {operation.filter && (
-                        <code class="below" dir="auto">
-                          {operation.filter}
-                        </code>
-                      )}
-                      {Boolean(operation.excluded) && (
-                        <small class="below">{plural("selection.without", operation.excluded ?? 0)}</small>
-                      )}
-                    </dd>
-                  </>
+                  <Fact title={t(operation.replay ? "events" : "selection")}>
+                    {selection(operation, known)}
+                    {operation.filter && (
+                      <code class="below" dir="auto">
+                        {operation.filter}
+                      </code>
+                    )}
+                    {Boolean(operation.excluded) && (
+                      <small class="below">{plural("selection.without", operation.excluded ?? 0)}</small>
+                    )}
+                  </Fact>
                 )}
-                <dt>{t("who")}</dt>
-                <dd>
+                <Fact title={t("who")}>
                   <ActorName actor={operation.actor} />
-                </dd>
-                <dt>{t("started")}</dt>
-                <dd>
+                </Fact>
+                <Fact title={t("started")}>
                   <Time value={operation.createdAt} />
-                </dd>
+                </Fact>
                 {operation.endedAt && (
-                  <>
-                    <dt>{t("ended")}</dt>
-                    <dd>
-                      <Time value={operation.endedAt} />{" "}
-                      <small>{t("operation.rate", { count: number(operation.rate) })}</small>
-                    </dd>
-                  </>
+                  <Fact title={t("ended")}>
+                    <Time value={operation.endedAt} />{" "}
+                    <small>{t("operation.rate", { count: number(operation.rate) })}</small>
+                  </Fact>
                 )}
                 {(undoOf || undoneBy) && (
-                  <>
-                    <dt>{t(undoOf ? "operation.undoes" : "operation.undoneBy")}</dt>
-                    <dd>
-                      <a href={href(`/activity/${undoOf ?? undoneBy}`)}>{t("show")}</a>
-                    </dd>
-                  </>
+                  <Fact title={t(undoOf ? "operation.undoes" : "operation.undoneBy")}>
+                    <a href={href(`/activity/${undoOf ?? undoneBy}`)}>{t("show")}</a>
+                  </Fact>
                 )}
                 {undoExpiresAt && (
-                  <>
-                    <dt>{t("operation.undoUntil")}</dt>
-                    <dd>
-                      <Time value={undoExpiresAt} />
-                    </dd>
-                  </>
+                  <Fact title={t("operation.undoUntil")}>
+                    <Time value={undoExpiresAt} />
+                  </Fact>
                 )}
               </dl>
               {question.value === "undo" && (

@@ -4,11 +4,12 @@ import { announce } from "../../announce.ts";
 import { call, randomKey } from "../../api/client.ts";
 import type { CustomField, ImportJob, ImportOptions } from "../../api/types.ts";
 import { Problem } from "../../components/form_dialog.tsx";
+import { Select } from "../../components/select.tsx";
 import { address, go, withQuery } from "../../router.ts";
 import { language, parts, plural, t } from "../../texts.ts";
 import { ColumnList } from "./column_list.tsx";
 import { type Decided, decided, decidedAsNew, decisions, hasProblem, ignored, labelOf, NEW, NEW_TEXT, orderOf, suggested, typeOf, unclearDates, withoutIgnored } from "./columns.ts";
-import { UnclearDates } from "./repairs.tsx";
+import { ORDERS, UnclearDates } from "./repairs.tsx";
 import { Sample } from "./sample.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
 import { SERVICES } from "./words.tsx";
@@ -286,72 +287,37 @@ function Reading({
         {t("import.charsetIs", { charset: charsetText(charset) })} <span class="amend">{t("import.amend")}</span>
       </summary>
       <div class="filters">
-        <label class="field">
-          {t("import.charset")}
-          <select
-            value={charset}
-            onChange={(event) => onChoose({ ...options, charset: event.currentTarget.value })}
-          >
-            {Object.keys({ ...CHARSETS, [charset]: "" }).map((name) => (
-              <option key={name} value={name}>
-                {charsetText(name)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Select
+          label={t("import.charset")}
+          value={charset}
+          choices={Object.keys({ ...CHARSETS, [charset]: "" }).map((name) => [name, charsetText(name)])}
+          onChoose={(charset) => onChoose({ ...options, charset })}
+        />
         {job.format === "csv" && (
-          <label class="field">
-            {t("import.delimiter")}
-            <select
-              value={options.delimiter ?? ""}
-              onChange={(event) => {
-                const delimiter = (event.currentTarget.value || null) as ImportOptions["delimiter"];
-                // The columns are others.
-                go(withQuery({ text: "" }), { replace: true });
-                onChoose({ ...options, delimiter, columnMap: [], ignoreColumns: [] });
-              }}
-            >
-              <option value="">{t("import.recognize")}</option>
-              {DELIMITERS.map((name) => (
-                <option key={name} value={name}>
-                  {t(`import.delimiter.${name}`)}
-                </option>
-              ))}
-            </select>
-          </label>
+          <Select
+            label={t("import.delimiter")}
+            value={options.delimiter ?? ""}
+            choices={[["", t("import.recognize")], ...DELIMITERS.map((name) => [name, t(`import.delimiter.${name}`)] as const)]}
+            onChoose={(name) => {
+              const delimiter = (name || null) as ImportOptions["delimiter"];
+              // The columns are others.
+              go(withQuery({ text: "" }), { replace: true });
+              onChoose({ ...options, delimiter, columnMap: [], ignoreColumns: [] });
+            }}
+          />
         )}
-        <label class="field">
-          {t("import.service")}
-          <select
-            value={options.preset ?? ""}
-            onChange={(event) => {
-              const preset = (event.currentTarget.value || null) as ImportOptions["preset"];
-              onChoose({ ...options, preset });
-            }}
-          >
-            <option value="">{t("import.recognize")}</option>
-            {Object.entries(SERVICES).map(([name, text]) => (
-              <option key={name} value={name}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="field">
-          {t("import.dates")}
-          <select
-            value={options.dateFormat ?? ""}
-            onChange={(event) => {
-              const dateFormat = (event.currentTarget.value || null) as ImportOptions["dateFormat"];
-              onChoose({ ...options, dateFormat });
-            }}
-          >
-            <option value="">2024-12-31</option>
-            <option value="DMY">{t("import.dates.DMY")}</option>
-            <option value="MDY">{t("import.dates.MDY")}</option>
-            <option value="YMD">{t("import.dates.YMD")}</option>
-          </select>
-        </label>
+        <Select
+          label={t("import.service")}
+          value={options.preset ?? ""}
+          choices={[["", t("import.recognize")], ...Object.entries(SERVICES)]}
+          onChoose={(preset) => onChoose({ ...options, preset: (preset || null) as ImportOptions["preset"] })}
+        />
+        <Select
+          label={t("import.dates")}
+          value={options.dateFormat ?? ""}
+          choices={[["", "2024-12-31"], ...ORDERS.map((order) => [order, t(`import.dates.${order}`)] as const)]}
+          onChoose={(order) => onChoose({ ...options, dateFormat: (order || null) as ImportOptions["dateFormat"] })}
+        />
       </div>
     </details>
   );

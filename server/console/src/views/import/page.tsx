@@ -2,11 +2,10 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { ApiError, ConnectionError } from "../../api/client.ts";
 import type { ImportJob } from "../../api/types.ts";
-import { Icon } from "../../components/icon.tsx";
-import { Bars } from "../../components/part.tsx";
+import { Back } from "../../components/back.tsx";
+import { Bars, PartError } from "../../components/part.tsx";
 import { restored } from "../../connection.ts";
 import { repeat } from "../../load.ts";
-import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, number, t } from "../../texts.ts";
 import { FileButton } from "./files.tsx";
@@ -51,12 +50,7 @@ export function ImportPage({ id }: { id: string }) {
   const isMissing = error instanceof ApiError && error.status === 404;
   return (
     <div class="page wide-page import">
-      <p class="back">
-        <a href={href("/import")}>
-          <Icon name="left" />
-          {t("import.title")}
-        </a>
-      </p>
+      <Back to="/import">{t("import.title")}</Back>
       {isMissing ? (
         <>
           <h1>{t("import.missing")}</h1>
@@ -79,18 +73,14 @@ export function ImportPage({ id }: { id: string }) {
             </header>
           )}
           {error && !(error instanceof ConnectionError) ? (
-            <p class="part-error" role="alert">
-              <span>{errorText(error)}</span>
-              <button
-                type="button"
-                onClick={() => {
-                  model.error.value = null;
-                  void (model.draft.value ? model.choose(model.draft.value) : model.read());
-                }}
-              >
-                {t("retry")}
-              </button>
-            </p>
+            <PartError
+              onRetry={() => {
+                model.error.value = null;
+                void (model.draft.value ? model.choose(model.draft.value) : model.read());
+              }}
+            >
+              {errorText(error)}
+            </PartError>
           ) : null}
           {job ? <State model={model} job={job} /> : !error && <Bars count={3} />}
         </>
@@ -142,12 +132,7 @@ function Uploading({ model, job }: { model: ImportModel; job: ImportJob }) {
       <progress value={sent} max={total} aria-label={t("import.state.UPLOADING")} />
       <small>{text}</small>
       {upload?.error ? (
-        <p class="part-error" role="alert">
-          <span>{fileErrorText(upload.error)}</span>
-          <button type="button" onClick={() => retry(job.id)}>
-            {t("retry")}
-          </button>
-        </p>
+        <PartError onRetry={() => retry(job.id)}>{fileErrorText(upload.error)}</PartError>
       ) : upload || isSent(job.id) ? (
         <p class={upload?.isWaiting ? "warning" : "hint"}>
           {t(!upload ? "import.reading" : upload.isWaiting ? "import.waiting" : "import.keepOpen")}

@@ -8,12 +8,12 @@ import { listed } from "./repairs.tsx";
 /** The number of characters that are shown of a value. */
 const MOST_CHARACTERS = 80;
 
-/** Why rows fail, with the lines of the first ones; of an import also their values. */
+/** Why rows fail, with the lines of the first ones; of a file with columns also their values. */
 export function Reasons({ job, reasons }: { job?: ImportJob; reasons: ReasonCount[] }) {
   const failures = reasons.filter(({ reason }) => reason !== "FILTERED");
   const rows = useLoaded<ImportFailure[]>(
     async (signal) =>
-      job ? await callFirst("GET /api/imports/{id}/failures", { path: { id: job.id }, signal }) : [],
+      job && job.format !== "json" ? await callFirst("GET /api/imports/{id}/failures", { path: { id: job.id }, signal }) : [],
     job?.startedAt,
   );
   if (!failures.length) return null;

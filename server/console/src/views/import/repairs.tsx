@@ -3,7 +3,7 @@ import type { ImportOptions, UnrecognizedCells } from "../../api/types.ts";
 import { STATUSES } from "../subscribers/list.ts";
 import { named, number, parts, pluralParts, quoted, t } from "../../texts.ts";
 
-const ORDERS = ["DMY", "MDY", "YMD"] as const;
+export const ORDERS = ["DMY", "MDY", "YMD"] as const;
 /** The server gives no more words of a column. */
 const MOST_WORDS = 3;
 

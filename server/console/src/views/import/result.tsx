@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { url } from "../../api/client.ts";
 import type { ImportJob, ImportSummary } from "../../api/types.ts";
+import { Fact } from "../../components/fact.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { ActorName } from "../../components/actor_name.tsx";
 import { StatusLabel } from "../../components/status.tsx";
@@ -89,38 +90,27 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
       </div>
       {isDone && <Failed job={job} summary={summary} />}
       <dl class="facts">
-        <dt>{t("who")}</dt>
-        <dd>
+        <Fact title={t("who")}>
           <ActorName actor={job.actor} />
-        </dd>
+        </Fact>
         {job.startedAt && (
-          <>
-            <dt>{t("started")}</dt>
-            <dd>
-              <Time value={job.startedAt} />
-            </dd>
-          </>
+          <Fact title={t("started")}>
+            <Time value={job.startedAt} />
+          </Fact>
         )}
         {job.endedAt && (
-          <>
-            <dt>{t("ended")}</dt>
-            <dd>
-              <Time value={job.endedAt} />
-            </dd>
-          </>
+          <Fact title={t("ended")}>
+            <Time value={job.endedAt} />
+          </Fact>
         )}
         {undoable && undoExpiresAt && (
-          <>
-            <dt>{t("operation.undoUntil")}</dt>
-            <dd>
-              <Time value={undoExpiresAt} />
-            </dd>
-          </>
+          <Fact title={t("operation.undoUntil")}>
+            <Time value={undoExpiresAt} />
+          </Fact>
         )}
-        <dt>{t("import.keptUntil")}</dt>
-        <dd>
+        <Fact title={t("import.keptUntil")}>
           <Time value={job.expiresAt} />
-        </dd>
+        </Fact>
       </dl>
       {undoes.value && (
         <UndoDialog

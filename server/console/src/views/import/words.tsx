@@ -2,8 +2,9 @@
 
 import { ApiError } from "../../api/client.ts";
 import type { ImportJob } from "../../api/types.ts";
-import { Icon, type IconName } from "../../components/icon.tsx";
+import type { IconName } from "../../components/icon.tsx";
 import { counts } from "../../components/operation_words.ts";
+import { StateLabel } from "../../components/state_label.tsx";
 import { errorText, language, named, number, plural, t } from "../../texts.ts";
 import { FileError } from "./upload.ts";
 
@@ -39,10 +40,9 @@ export const SERVICES = {
 export function JobState({ job }: { job: ImportJob }) {
   const [icon, kind] = STATES[job.state];
   return (
-    <span class={`state ${kind}`}>
-      <Icon name={icon} />
+    <StateLabel icon={icon} kind={kind}>
       {t(job.state === "RUNNING" && job.dryRun ? "import.state.checking" : `import.state.${job.state}`)}
-    </span>
+    </StateLabel>
   );
 }
 

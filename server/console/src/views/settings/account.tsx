@@ -3,6 +3,7 @@ import { notify } from "../../announce.ts";
 import { callTagged, url } from "../../api/client.ts";
 import type { Account } from "../../api/types.ts";
 import { Problem } from "../../components/form_dialog.tsx";
+import { Fact } from "../../components/fact.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { useLoaded } from "../../load.ts";
@@ -125,15 +126,13 @@ function AccountForm({
           </div>
         )}
         <dl class="facts">
-          <dt>{t("account.owner")}</dt>
-          <dd>
+          <Fact title={t("account.owner")}>
             <bdi dir="auto">{account.email}</bdi>{" "}
             <small>{t(account.emailVerified ? "account.verified" : "account.unverified")}</small>
-          </dd>
-          <dt>{t("account.id")}</dt>
-          <dd>
+          </Fact>
+          <Fact title={t("account.id")}>
             <code>{account.id}</code>
-          </dd>
+          </Fact>
         </dl>
       </form>
       <div class="block">

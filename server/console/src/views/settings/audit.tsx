@@ -1,8 +1,9 @@
-import { call, callTagged, url } from "../../api/client.ts";
+import { call, url } from "../../api/client.ts";
 import type { AuditEntry, Operations } from "../../api/types.ts";
 import { ActorName } from "../../components/actor_name.tsx";
 import { Part } from "../../components/part.tsx";
 import { More, usePaged } from "../../components/paged.tsx";
+import { Select } from "../../components/select.tsx";
 import { Time } from "../../components/time.tsx";
 import { useLoaded } from "../../load.ts";
 import { address, go, href, withQuery } from "../../router.ts";
@@ -51,13 +52,7 @@ export function AuditLog() {
     createdAfter: dayStart(value("from"), 0),
     createdBefore: dayStart(value("to"), 1),
   };
-  const paged = usePaged(async (pageToken, signal) => {
-    const { body, nextPage } = await callTagged("GET /api/audit", {
-      query: { ...filters, limit: PAGE, pageToken },
-      signal,
-    });
-    return { items: body.entries, nextPage };
-  }, JSON.stringify(filters));
+  const paged = usePaged("GET /api/audit", { ...filters, limit: PAGE }, (body) => body.entries);
   const isFiltered = ["type", "action", "actor", "resource", "from", "to"].some((name) => query.has(name));
   return (
     <>
@@ -185,17 +180,12 @@ function Actors({ value, entries }: { value: string; entries: AuditEntry[] }) {
   for (const { actor } of entries) if (actor.id) names.set(actor.id, actor.name ?? actor.id);
   for (const [id, name] of loaded.data ?? []) names.set(id, name);
   return (
-    <label class="field">
-      {t("who")}
-      <select value={value} onChange={(event) => go(withQuery({ actor: event.currentTarget.value }))}>
-        <option value="">{t("all")}</option>
-        {[...names].map(([id, name]) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Select
+      label={t("who")}
+      value={value}
+      choices={[["", t("all")], ...names]}
+      onChoose={(actor) => go(withQuery({ actor }))}
+    />
   );
 }
 

@@ -1,15 +1,17 @@
 import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
-import { call, callTagged, randomKey } from "../../api/client.ts";
+import { call, randomKey } from "../../api/client.ts";
 import type { ApiKey, CreateApiKeyRequest } from "../../api/types.ts";
 import { now } from "../../clock.ts";
 import { ActorName } from "../../components/actor_name.tsx";
-import { Choices, FormDialog } from "../../components/form_dialog.tsx";
+import { Choices, FormDialog, textOf } from "../../components/form_dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { Menu } from "../../components/menu.tsx";
 import { More, usePaged } from "../../components/paged.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
+import { Select } from "../../components/select.tsx";
+import { TextField } from "../../components/text_field.tsx";
 import { Time } from "../../components/time.tsx";
 import { useLoaded } from "../../load.ts";
 import { session } from "../../session.ts";
@@ -19,19 +21,16 @@ import { ScopeChoices } from "./scopes.tsx";
 const PAGE = 100;
 const DAY = 86_400_000;
 const SCOPES = ["read", "write", "admin", "signup"] as const;
-const GRACE = { 86400: "time.day", 3600: "time.hour", 604800: "time.week" } as const;
-const LIFETIMES = { "": "key.never", 30: "time.month", 90: "time.quarter", 365: "time.year" } as const;
+// Numbers are in ascending order, and before other keys.
+const GRACE = { 3600: "time.hour", 86400: "time.day", 604800: "time.week" } as const;
+const LIFETIMES = { 30: "time.month", 90: "time.quarter", 365: "time.year", "": "key.never" } as const;
 type Question = { type: "create" } | { type: "rotate" | "revoke"; key: ApiKey };
 
 /** API keys: what each permits, who created it, and whether it is used. */
 export function Keys() {
   const question = useSignal<Question | null>(null);
   const created = useSignal<{ secret: string; name: string } | null>(null);
-  const keys = usePaged(async (pageToken, signal) => {
-    const query = { limit: PAGE, pageToken };
-    const { body, nextPage } = await callTagged("GET /api/keys", { query, signal });
-    return { items: body.apiKeys, nextPage };
-  });
+  const keys = usePaged("GET /api/keys", { limit: PAGE }, (body) => body.apiKeys);
   const close = () => (question.value = null);
   const done = (secret?: string, name = "") => {
     keys.reload();
@@ -165,7 +164,6 @@ function CreateDialog({
   onClose: () => void;
   onDone: (secret: string, name: string) => void;
 }) {
-  const name = useSignal("");
   const scope = useSignal<CreateApiKeyRequest["scope"]>("write");
   const days = useSignal("");
   return (
@@ -173,40 +171,23 @@ function CreateDialog({
       title={t("key.create")}
       verb={t("key.create")}
       onClose={onClose}
-      onSubmit={async () => {
+      onSubmit={async (form) => {
         const expiresAt = days.value && new Date(now() + Number(days.value) * DAY).toISOString();
         const { apiKey, secret } = await call("POST /api/keys", {
-          body: { name: name.value, scope: scope.value, ...(expiresAt ? { expiresAt } : {}) },
+          body: { name: textOf(form, "name"), scope: scope.value, ...(expiresAt ? { expiresAt } : {}) },
           idempotencyKey: randomKey(),
         });
         onDone(secret, apiKey.name);
       }}
     >
-      <label class="field">
-        {t("key.name")}
-        <input
-          required
-          dir="auto"
-          maxLength={100}
-          autocomplete="off"
-          value={name.value}
-          onInput={(event) => (name.value = event.currentTarget.value)}
-        />
-      </label>
+      <TextField label={t("key.name")} name="name" max={100} />
       <ScopeChoices scopes={SCOPES} value={scope.value} onChoose={(chosen) => (scope.value = chosen)} />
-      <label class="field">
-        {t("expires")}
-        <select value={days.value} onChange={(event) => (days.value = event.currentTarget.value)}>
-          {Object.entries(LIFETIMES)
-            // Never is the last one.
-            .toSorted(([a], [b]) => (Number(a) || Infinity) - (Number(b) || Infinity))
-            .map(([value, text]) => (
-              <option key={value} value={value}>
-                {t(text)}
-              </option>
-            ))}
-        </select>
-      </label>
+      <Select
+        label={t("expires")}
+        value={days.value}
+        choices={Object.entries(LIFETIMES).map(([value, text]) => [value, t(text)])}
+        onChoose={(chosen) => (days.value = chosen)}
+      />
     </FormDialog>
   );
 }
@@ -246,7 +227,7 @@ function RotateDialog({
         legend={t("key.grace.title")}
         value={grace.value}
         choices={[
-          ...choices.toSorted((a, b) => Number(a.value === "604800") - Number(b.value === "604800")),
+          ...choices,
           { value: "0", text: t("key.grace.none"), hint: t("key.grace.none.hint") },
         ]}
         onChoose={(value) => (grace.value = value)}

@@ -1,12 +1,14 @@
 import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
-import { call, callTagged } from "../../api/client.ts";
+import { call } from "../../api/client.ts";
 import type { CreateSignInLinkRequest, Session, SignInLink } from "../../api/types.ts";
-import { FormDialog } from "../../components/form_dialog.tsx";
+import { FormDialog, textOf } from "../../components/form_dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { More, usePaged } from "../../components/paged.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
+import { Select } from "../../components/select.tsx";
+import { TextField } from "../../components/text_field.tsx";
 import { Time } from "../../components/time.tsx";
 import { session, signOut, signOutEverywhere } from "../../session.ts";
 import { named, parts, t } from "../../texts.ts";
@@ -25,16 +27,8 @@ type Question =
 export function Sessions() {
   const question = useSignal<Question | null>(null);
   const url = useSignal("");
-  const sessions = usePaged(async (pageToken, signal) => {
-    const query = { limit: PAGE, pageToken };
-    const { body, nextPage } = await callTagged("GET /api/sessions", { query, signal });
-    return { items: body.sessions, nextPage };
-  });
-  const links = usePaged(async (pageToken, signal) => {
-    const query = { limit: PAGE, pageToken };
-    const { body, nextPage } = await callTagged("GET /api/sign-in-links", { query, signal });
-    return { items: body.signInLinks, nextPage };
-  });
+  const sessions = usePaged("GET /api/sessions", { limit: PAGE }, (body) => body.sessions);
+  const links = usePaged("GET /api/sign-in-links", { limit: PAGE }, (body) => body.signInLinks);
   const asked = question.value;
   const close = () => (question.value = null);
   const own = session.value?.session?.id;
@@ -241,48 +235,30 @@ export function Sessions() {
 }
 
 function LinkDialog({ onClose, onDone }: { onClose: () => void; onDone: (url: string) => void }) {
-  const name = useSignal("");
   const scope = useSignal<LinkScope>("write");
-  const seconds = useSignal(600);
+  const seconds = useSignal("600");
   return (
     <FormDialog
       title={t("link.create")}
       verb={t("link.create")}
       onClose={onClose}
-      onSubmit={async () => {
-        const body = { name: name.value, scope: scope.value, expiresInSeconds: seconds.value };
+      onSubmit={async (form) => {
+        const body = { name: textOf(form, "name"), scope: scope.value, expiresInSeconds: Number(seconds.value) };
         onDone((await call("POST /api/sign-in-links", { body })).url);
       }}
     >
-      <label class="field">
-        {t("link.name")}
-        <input
-          required
-          dir="auto"
-          maxLength={100}
-          autocomplete="off"
-          value={name.value}
-          onInput={(event) => (name.value = event.currentTarget.value)}
-        />
-      </label>
+      <TextField label={t("link.name")} name="name" max={100} />
       <ScopeChoices
         scopes={["read", "write", "admin"] as const}
         value={scope.value}
         onChoose={(chosen) => (scope.value = chosen)}
       />
-      <label class="field">
-        {t("link.works")}
-        <select
-          value={seconds.value}
-          onChange={(event) => (seconds.value = Number(event.currentTarget.value))}
-        >
-          {Object.entries(TIMES).map(([value, text]) => (
-            <option key={value} value={value}>
-              {t(text)}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Select
+        label={t("link.works")}
+        value={seconds.value}
+        choices={Object.entries(TIMES).map(([value, text]) => [value, t(text)])}
+        onChoose={(chosen) => (seconds.value = chosen)}
+      />
     </FormDialog>
   );
 }

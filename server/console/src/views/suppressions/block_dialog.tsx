@@ -3,6 +3,7 @@ import { notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { ImportSuppressionsSummary, ReasonCount, Suppression } from "../../api/types.ts";
 import { FormDialog } from "../../components/form_dialog.tsx";
+import { Select } from "../../components/select.tsx";
 import { named, plural, t } from "../../texts.ts";
 import { Reasons } from "../import/reasons.tsx";
 import { addressesIn } from "./addresses.ts";
@@ -109,19 +110,12 @@ export function BlockDialog({ start, onClose, onBlocked }: { start: string; onCl
           {plural("block.rejected", rejected.value)}
         </p>
       )}
-      <label class="field">
-        {t("suppressions.reason")}
-        <select
-          value={reason.value}
-          onChange={(event) => (reason.value = event.currentTarget.value as Suppression["reason"])}
-        >
-          {REASONS.map((each) => (
-            <option key={each} value={each}>
-              {named("suppressedBy", each)}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Select
+        label={t("suppressions.reason")}
+        value={reason.value}
+        choices={REASONS.map((each) => [each, named("suppressedBy", each)])}
+        onChoose={(chosen) => (reason.value = chosen as Suppression["reason"])}
+      />
     </FormDialog>
   );
 }

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import { FormDialog, textOf } from "../../components/form_dialog.tsx";
+import { TextField } from "../../components/text_field.tsx";
 import { parts, t } from "../../texts.ts";
 
 /** Lifts a suppression, which is given by address or hash, with the reason for it. */
@@ -30,10 +31,7 @@ export function LiftDialog({
       }}
     >
       <p>{t("lift.text")}</p>
-      <label class="field">
-        {t("lift.reason")}
-        <input name="reason" required maxLength={200} dir="auto" autocomplete="off" />
-      </label>
+      <TextField label={t("lift.reason")} name="reason" max={200} />
     </FormDialog>
   );
 }

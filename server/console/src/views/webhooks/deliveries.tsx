@@ -1,8 +1,8 @@
-import { callTagged } from "../../api/client.ts";
 import type { Operations, Webhook, WebhookDelivery } from "../../api/types.ts";
-import { Icon, type IconName } from "../../components/icon.tsx";
+import type { IconName } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { More, usePaged } from "../../components/paged.tsx";
+import { StateLabel } from "../../components/state_label.tsx";
 import { Time } from "../../components/time.tsx";
 import { address, go, href, withQuery } from "../../router.ts";
 import { named, number, t } from "../../texts.ts";
@@ -25,10 +25,9 @@ const COUNTED = 10_000;
 export function DeliveryLabel({ delivery: { state, attemptCount } }: { delivery: WebhookDelivery }) {
   const [icon, kind] = ICONS[state];
   return (
-    <span class={`state ${kind}`}>
-      <Icon name={icon} />
+    <StateLabel icon={icon} kind={kind}>
       {named("delivery", state === "PENDING" && attemptCount ? "RETRYING" : state)}
-    </span>
+    </StateLabel>
   );
 }
 
@@ -54,17 +53,7 @@ export function Deliveries({ webhooks, waiting, webhookId = "" }: DeliveriesProp
     subscriberId: value("person"),
     ...(value("status") ? { httpStatus: Number(value("status")) } : {}),
   };
-  const paged = usePaged(
-    async (pageToken, signal) => {
-      const { body, nextPage } = await callTagged("GET /api/webhook-deliveries", {
-        query: { ...request, pageToken },
-        signal,
-      });
-      return { items: body.deliveries, nextPage };
-    },
-    JSON.stringify(request),
-    () => REFRESH,
-  );
+  const paged = usePaged("GET /api/webhook-deliveries", request, (body) => body.deliveries, () => REFRESH);
   const isNarrowed = ["type", "event", "person", "status"].some((name) => query.has(name));
   const isFiltered = isNarrowed || query.has("state");
   return (

@@ -3,6 +3,8 @@ import { notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { Event, WebhookAttempt } from "../../api/types.ts";
 import { now } from "../../clock.ts";
+import { Back } from "../../components/back.tsx";
+import { Fact } from "../../components/fact.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
@@ -13,7 +15,7 @@ import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { ago, errorText, number, parts, t } from "../../texts.ts";
 import { DeliveryLabel } from "./deliveries.tsx";
-import { resultOf } from "./health.tsx";
+import { AttemptLabel } from "./health.tsx";
 import { deliveryCommand, findEvent } from "./requests.ts";
 
 /** One delivery: its request, and what came back in each attempt. */
@@ -58,12 +60,9 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
 
   return (
     <div class="page wide-page">
-      <p class="back">
-        <a href={href(`/webhooks/${webhookId}`)}>
-          <Icon name="left" />
-          <bdi dir="auto">{loaded.data?.webhook.url ?? t("webhooks.title")}</bdi>
-        </a>
-      </p>
+      <Back to={`/webhooks/${webhookId}`}>
+        <bdi dir="auto">{loaded.data?.webhook.url ?? t("webhooks.title")}</bdi>
+      </Back>
       <Part of={loaded} bars={6}>
         {({ delivery, attempts }) => (
           <>
@@ -87,14 +86,12 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
               </button>
             </header>
             <dl class="facts">
-              <dt>{t("event.id")}</dt>
-              <dd>
+              <Fact title={t("event.id")}>
                 <code>{delivery.eventId}</code>{" "}
                 <a href={href(`/webhooks?event=${delivery.eventId}`)}>{t("delivery.others")}</a>
-              </dd>
+              </Fact>
               <Person event={event.data} />
-              <dt>{t("created")}</dt>
-              <dd>
+              <Fact title={t("created")}>
                 <Time value={delivery.createdAt} />
                 {delivery.operationId && (
                   <>
@@ -102,14 +99,11 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
                     <a href={href(`/activity/${delivery.operationId}`)}>{t("delivery.replay")}</a>
                   </>
                 )}
-              </dd>
+              </Fact>
               {delivery.nextAttemptAt && (
-                <>
-                  <dt>{t("attempt.next")}</dt>
-                  <dd>
-                    <Time value={delivery.nextAttemptAt} as="ago" />
-                  </dd>
-                </>
+                <Fact title={t("attempt.next")}>
+                  <Time value={delivery.nextAttemptAt} as="ago" />
+                </Fact>
               )}
             </dl>
             <section aria-labelledby="attempts">
@@ -145,14 +139,11 @@ function Person({ event }: { event: Event | null | undefined }) {
   const person = event?.data.subscriber as { id?: string; email?: string } | undefined;
   if (!person?.id) return null;
   return (
-    <>
-      <dt>{t("person")}</dt>
-      <dd>
-        <a href={href(`/subscribers/${person.id}`)}>
-          <bdi dir="auto">{person.email || person.id}</bdi>
-        </a>
-      </dd>
-    </>
+    <Fact title={t("person")}>
+      <a href={href(`/subscribers/${person.id}`)}>
+        <bdi dir="auto">{person.email || person.id}</bdi>
+      </a>
+    </Fact>
   );
 }
 
@@ -161,10 +152,7 @@ function Attempt({ attempt, isOpen }: { attempt: WebhookAttempt; isOpen: boolean
   return (
     <details class="attempt" open={isOpen}>
       <summary>
-        <span class={`state ${attempt.error ? "bad" : "good"}`}>
-          <Icon name={attempt.error ? "warning" : "check"} />
-          {resultOf(attempt)}
-        </span>
+        <AttemptLabel attempt={attempt} />
         <span>{parts("attempt.number", { number: number(attempt.number) })}</span>
         <Time value={attempt.startedAt} />
       </summary>

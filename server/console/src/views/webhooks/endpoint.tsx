@@ -2,6 +2,8 @@ import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
 import { call, callTagged } from "../../api/client.ts";
 import type { Webhook } from "../../api/types.ts";
+import { Back } from "../../components/back.tsx";
+import { Fact } from "../../components/fact.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { Menu } from "../../components/menu.tsx";
@@ -47,12 +49,7 @@ export function Endpoint({ id }: { id: string }) {
 
   return (
     <div class="page wide-page">
-      <p class="back">
-        <a href={href("/webhooks")}>
-          <Icon name="left" />
-          {t("webhooks.title")}
-        </a>
-      </p>
+      <Back to="/webhooks">{t("webhooks.title")}</Back>
       <Part of={loaded} bars={4}>
         {({ webhook, health }) => (
           <>
@@ -108,12 +105,10 @@ export function Endpoint({ id }: { id: string }) {
               </div>
             </div>
             <dl class="facts">
-              <dt>{t("events")}</dt>
-              <dd>{webhook.eventTypes.length ? webhook.eventTypes.join(", ") : t("events.all")}</dd>
-              <dt>{t("created")}</dt>
-              <dd>
+              <Fact title={t("events")}>{webhook.eventTypes.length ? webhook.eventTypes.join(", ") : t("events.all")}</Fact>
+              <Fact title={t("created")}>
                 <Time value={webhook.createdAt} />
-              </dd>
+              </Fact>
             </dl>
           </>
         )}

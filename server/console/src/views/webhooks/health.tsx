@@ -1,6 +1,7 @@
-import type { Webhook, WebhookHealth, WebhookHealthAttempt } from "../../api/types.ts";
+import type { Webhook, WebhookAttempt, WebhookHealth, WebhookHealthAttempt } from "../../api/types.ts";
 import { now } from "../../clock.ts";
-import { Icon, type IconName } from "../../components/icon.tsx";
+import type { IconName } from "../../components/icon.tsx";
+import { StateLabel } from "../../components/state_label.tsx";
 import { Time } from "../../components/time.tsx";
 import { named, number, parts, percent, plural, t } from "../../texts.ts";
 
@@ -14,14 +15,13 @@ export function HealthLabel({ webhook, health }: { webhook: Webhook; health: Web
   const kind = kindOf(webhook, health);
   const failingSince = health?.failingSince ?? webhook.failingSince;
   return (
-    <span class={`state ${kind === "unused" ? "paused" : kind}`}>
-      <Icon name={ICONS[kind]} />
+    <StateLabel icon={ICONS[kind]} kind={kind === "unused" ? "paused" : kind}>
       {kind === "bad" && failingSince ? (
         <span>{parts("webhook.since", { time: <Time value={failingSince} /> })}</span>
       ) : (
         t(`health.${kind}`)
       )}
-    </span>
+    </StateLabel>
   );
 }
 
@@ -109,8 +109,19 @@ export function Dots({ attempts }: { attempts: WebhookHealthAttempt[] }) {
   );
 }
 
-/** The result of an attempt, such as `503 · 84 ms`. */
-export function resultOf(attempt: { httpStatus?: number; error?: string; durationMs: number }): string {
+type Result = Pick<WebhookAttempt, "httpStatus" | "error" | "durationMs">;
+
+/** The result of an attempt as a color, a shape and words. */
+export function AttemptLabel({ attempt }: { attempt: Result }) {
+  return (
+    <StateLabel icon={attempt.error ? "warning" : "check"} kind={attempt.error ? "bad" : "good"}>
+      {resultOf(attempt)}
+    </StateLabel>
+  );
+}
+
+/** Returns the result of an attempt, such as `503 · 84 ms`. */
+export function resultOf(attempt: Result): string {
   const result = attempt.httpStatus ?? (attempt.error ? attempt.error : named("delivery", "SUCCEEDED"));
   return `${result} · ${number(attempt.durationMs)} ms`;
 }

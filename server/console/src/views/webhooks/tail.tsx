@@ -3,16 +3,23 @@ import { useLayoutEffect } from "preact/hooks";
 import { callStream } from "../../api/client.ts";
 import type { TailWebhookDeliveriesResponse, Webhook } from "../../api/types.ts";
 import { announce } from "../../announce.ts";
-import { Icon } from "../../components/icon.tsx";
+import { Back } from "../../components/back.tsx";
+import { Select } from "../../components/select.tsx";
+import { StateLabel } from "../../components/state_label.tsx";
 import { oneStream } from "../../one_stream.ts";
 import { address, go, href, withQuery } from "../../router.ts";
 import { clockTime, errorText, number, plural, t } from "../../texts.ts";
 import { deliveryPath } from "./deliveries.tsx";
-import { resultOf } from "./health.tsx";
+import { AttemptLabel } from "./health.tsx";
 
 const SHOWN = 500;
 const RETRY = 3_000;
-const LOOKS = { live: ["good", "check"], lost: ["bad", "warning"], elsewhere: ["idle", "stop"] } as const;
+const LOOKS = {
+  live: ["good", "check"],
+  lost: ["bad", "warning"],
+  elsewhere: ["idle", "stop"],
+  paused: ["paused", "stop"],
+} as const;
 
 /** Attempts as they finish, newest first. While it is paused, they are collected. */
 export function Tail({ webhooks }: { webhooks: Webhook[] }) {
@@ -22,6 +29,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
   const isPaused = useSignal(false);
   const problem = useSignal("");
   const state = useSignal<"live" | "lost" | "elsewhere">("lost");
+  const shown = isPaused.value ? "paused" : state.value;
   const urls = new Map(webhooks.map((webhook) => [webhook.id, webhook.url]));
 
   useLayoutEffect(() => {
@@ -64,37 +72,24 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
 
   return (
     <div class="page wide-page">
-      <p class="back">
-        <a href={href(webhookId ? `/webhooks/${webhookId}` : "/webhooks")}>
-          <Icon name="left" />
-          {t("webhooks.title")}
-        </a>
-      </p>
+      <Back to={webhookId ? `/webhooks/${webhookId}` : "/webhooks"}>{t("webhooks.title")}</Back>
       <header class="page-head">
         <h1>{t("tail.title")}</h1>
-        <span class={`state ${isPaused.value ? "paused" : LOOKS[state.value][0]}`}>
-          <Icon name={isPaused.value ? "stop" : LOOKS[state.value][1]} />
-          {t(isPaused.value ? "tail.paused" : `tail.${state.value}`)}
-        </span>
+        <StateLabel kind={LOOKS[shown][0]} icon={LOOKS[shown][1]}>
+          {t(`tail.${shown}`)}
+        </StateLabel>
         <span class="space" />
         <button type="button" class="main" onClick={toggle}>
           {isPaused.value ? t("tail.resume") : t("tail.pause")}
         </button>
       </header>
-      <label class="field narrow">
-        {t("endpoint")}
-        <select
-          value={webhookId}
-          onChange={(event) => go(withQuery({ webhook: event.currentTarget.value }))}
-        >
-          <option value="">{t("all")}</option>
-          {webhooks.map((webhook) => (
-            <option key={webhook.id} value={webhook.id}>
-              {webhook.url}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Select
+        class="field narrow"
+        label={t("endpoint")}
+        value={webhookId}
+        choices={[["", t("all")], ...urls]}
+        onChoose={(webhook) => go(withQuery({ webhook }))}
+      />
       {problem.value && (
         <p class="error" role="alert">
           {problem.value}
@@ -122,10 +117,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
                   </time>
                 </td>
                 <td>
-                  <span class={`state ${attempt.error ? "bad" : "good"}`}>
-                    <Icon name={attempt.error ? "warning" : "check"} />
-                    {resultOf(attempt)}
-                  </span>
+                  <AttemptLabel attempt={attempt} />
                 </td>
                 <td>
                   <a
