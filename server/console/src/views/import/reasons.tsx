@@ -41,6 +41,8 @@ export function Reasons({ job, reasons }: { job?: ImportJob; reasons: ReasonCoun
 /** The value because of which a row fails, with its column. */
 function valueOf({ columns }: ImportJob, row?: ImportFailure): ComponentChildren {
   const index = columns.findIndex(({ target }, at) => row?.cells[at] && row.field && target.split("+").includes(row.field));
-  const value = row?.cells[index]?.slice(0, MOST_CHARACTERS);
-  return value && [" (", <bdi dir="auto">{columns[index]?.name}</bdi>, " ", listed([value]), ")"];
+  const value = row?.cells[index];
+  if (!value) return null;
+  const shown = value.length > MOST_CHARACTERS ? `${value.slice(0, MOST_CHARACTERS)}…` : value;
+  return [" (", <bdi dir="auto">{columns[index]?.name}</bdi>, " ", listed([shown]), ")"];
 }
