@@ -2,13 +2,12 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { Operation } from "../../api/types.ts";
-import { OperationLabel, Progress, result, what } from "../../components/operation_text.tsx";
+import { loadNames } from "../../components/operation_names.ts";
+import { type Names, OperationLabel, operationHref, Progress, result, what } from "../../components/operation_text.tsx";
 import { isTrial } from "../../components/operation_words.ts";
 import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
-import { loadFields } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
-import { href } from "../../router.ts";
 import { t } from "../../texts.ts";
 
 const SHOWN = 5;
@@ -18,12 +17,15 @@ const REFRESH = 2;
 
 /** The operations that run or ended last. Those that run are read again until they end. */
 export function LastOperations({ onEnd }: { onEnd: () => void }) {
+  const names = useRef<Names>(new Map());
   const loaded = useLoaded(
     async (signal, isRepetition) => {
       const { operations } = await call("GET /api/operations", { query: { limit: READ }, signal });
       const shown = operations.filter((each) => !isTrial(each)).slice(0, SHOWN);
-      // Their titles have the names of fields.
-      if (!isRepetition && shown.some(({ action }) => action?.setCustomFields)) await loadFields(signal).catch(() => {});
+      // Their titles have the names of files, webhooks and fields.
+      if (!isRepetition && shown.some(({ importId, replay, action }) => importId || replay || action?.setCustomFields)) {
+        names.current = await loadNames(signal).catch(() => names.current);
+      }
       return shown;
     },
     "",
@@ -50,7 +52,7 @@ export function LastOperations({ onEnd }: { onEnd: () => void }) {
           ) : (
             <ul class="entries">
               {operations.map((operation) => (
-                <Line key={operation.id} operation={operation} />
+                <Line key={operation.id} operation={operation} names={names.current} />
               ))}
             </ul>
           )
@@ -60,11 +62,11 @@ export function LastOperations({ onEnd }: { onEnd: () => void }) {
   );
 }
 
-function Line({ operation }: { operation: Operation }) {
+function Line({ operation, names }: { operation: Operation; names: Names }) {
   return (
     <li class="operation">
       <div>
-        <a href={href(`/activity/${operation.id}`)}>{what(operation)}</a>
+        <a href={operationHref(operation, names)}>{what(operation, names)}</a>
         {!operation.done && <Progress operation={operation} />}
         <small>
           {operation.done && `${result(operation)} · `}
