@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { announce } from "../../announce.ts";
+import { announce, linesOf } from "../../announce.ts";
 import type { ImportOptions } from "../../api/types.ts";
 import { go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
@@ -28,7 +28,7 @@ export function CheckStep({ model, job }: StepProps) {
   const main = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
     if (!isComplete) return;
-    announce(document.getElementById("numbers")?.textContent ?? "");
+    announce(linesOf(document.getElementById("numbers")));
     if ([null, document.body, document.getElementById("step")].includes(document.activeElement as HTMLElement)) {
       main.current?.focus();
     }
