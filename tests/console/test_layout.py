@@ -45,7 +45,7 @@ _CUT = """
   return found;
 }
 """
-# Returns controls of less than 24 px whose surroundings another one uses too, as WCAG 2.5.8 forbids.
+# Returns controls of less than 24 px without the space around them that WCAG 2.5.8 requires.
 # Links in sentences are as high as their lines.
 _SMALL = """
 () => {
@@ -56,18 +56,18 @@ _SMALL = """
       [...element.parentNode.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
     if (!isShown || isInSentence || element.closest(".unseen, .skip")) return [];
     const box = (element.closest("label") ?? element).getBoundingClientRect();
-    return box.width && box.height ? [{ element, box }] : [];
-  });
-  const isSmall = ({ box }) => box.width < 24 || box.height < 24;
-  const overlaps = ({ box }, other) => {
     const x = (box.left + box.right) / 2, y = (box.top + box.bottom) / 2;
-    const { left, right, top, bottom } = other.box;
-    if (isSmall(other) && Math.hypot(x - (left + right) / 2, y - (top + bottom) / 2) < 24) return true;
-    return Math.hypot(x - Math.max(left, Math.min(x, right)), y - Math.max(top, Math.min(y, bottom))) < 12;
+    const isSmall = box.width < 24 || box.height < 24;
+    return box.width && box.height ? [{ element, box, x, y, isSmall }] : [];
+  });
+  const isNear = (one, { element, box, x, y, isSmall }) => {
+    if (one.element.contains(element) || element.contains(one.element)) return false;
+    const dx = one.x - Math.max(box.left, Math.min(one.x, box.right));
+    const dy = one.y - Math.max(box.top, Math.min(one.y, box.bottom));
+    return Math.hypot(dx, dy) < 12 || (isSmall && Math.hypot(one.x - x, one.y - y) < 24);
   };
-  const isNested = (one, other) => one.element.contains(other.element) || other.element.contains(one.element);
   return targets
-    .filter((one) => isSmall(one) && targets.some((other) => other !== one && !isNested(one, other) && overlaps(one, other)))
+    .filter((one) => one.isSmall && targets.some((other) => isNear(one, other)))
     .map(({ element, box }) => `${element.outerHTML.slice(0, 90)} ${box.width} x ${box.height}`);
 }
 """
