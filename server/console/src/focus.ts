@@ -4,24 +4,15 @@ export function focusMain(): void {
   if (main && !main.contains(document.activeElement)) main.focus();
 }
 
-let returning: Element | null = null;
-
-/** Returns what has the focus, or gets it back from a dialog that is being replaced. */
-export function focused(): Element | null {
-  return document.activeElement === document.body ? returning : document.activeElement;
-}
-
 /** Moves the focus to where it was before a dialog that is being removed; if that disappears too, to a dialog or the view. */
 export function returnFocus(before: Element | null): void {
   const isLost = () => document.activeElement === document.body;
   // An item of a menu is not shown anymore.
   const menu = before?.closest("[popover]")?.id;
   const to = menu ? document.querySelector(`[popovertarget="${menu}"]`) : before;
-  returning = to;
   // Until the dialog is removed, nothing else can have the focus.
   queueMicrotask(() => isLost() && to instanceof HTMLElement && to.focus());
   setTimeout(() => {
-    returning = null;
     if (!isLost()) return;
     document.querySelector<HTMLElement>("dialog:modal :is(input, textarea, select, button):enabled")?.focus();
     focusMain();

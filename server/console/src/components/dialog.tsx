@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { announcedInDialog as announced, dialogs } from "../announce.ts";
-import { focused, returnFocus } from "../focus.ts";
+import { returnFocus } from "../focus.ts";
 
 /** A modal dialog. Escape and a click on the backdrop close it; the focus returns by itself. */
 export function Dialog({
@@ -17,7 +17,7 @@ export function Dialog({
   const id = useId();
   const before = useRef(announced.peek());
   useLayoutEffect(() => {
-    const before = focused();
+    const before = document.activeElement;
     // Its sentences, such as what is lost, are read with its title.
     const texts = [...(dialog.current?.querySelectorAll(".form > p") ?? [])];
     texts.forEach((text, index) => (text.id ||= `${id}-${index}`));
