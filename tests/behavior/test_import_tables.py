@@ -32,6 +32,10 @@ from .test_import import line_outcomes, list_subscribers, outcomes, post_import,
             "\ufeff\ufeffemail,first\u00adName,\u200blastName,tags\u200e,isConfirmed,size of shoes",
             "a@b.io,Ada,King,vip,yes,44",
         ),
+        (
+            "ï»¿Email,First name:,last_name*,[tags],ｓｔａｔｕｓ,size of shoes",
+            "a@b.io,Ada,King,vip,confirmed,44",
+        ),
         ("tags,isconfirmed,email,CustomFields.Size Of Shoes", "vip,1,Ada King <a@b.io>,44"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 from rosterd.server.features.statistics import store as statistics
 from rosterd.server.features.statistics.rules import day_of, quarter_of
 
+from ..behavior import import_jobs
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver, Reply
 
@@ -96,6 +97,8 @@ def fill(account: Account, good: Receiver, bad: Receiver) -> None:
         account.ok("CreateApiKey", name=name, scope=scope)
     account.ok("CreateSignInLink", name="Grace", scope="read")
     account.ok("AddSuppressions", emails=["old.address@example.com"], reason="BOUNCED")
+    import_jobs.run_file(account, "email,plan\nada.lovelace@example.com,team\nbob@,free\n")
+    import_jobs.upload(account, b"email,Town,Opted out\ngrace@example.com,Bath,no\n")
 
 
 def views(account: Account) -> dict[str, str]:
@@ -109,15 +112,21 @@ def views(account: Account) -> dict[str, str]:
     operation = account.ok("ListOperations")["operations"][0]["id"]
     segment = account.ok("ListSegments")["segments"][0]["id"]
     person = account.ok("ListSubscribers", status="CONFIRMED")["subscribers"][3]["id"]
+    new, imported = (job["id"] for job in account.ok("ListImports")["imports"])
     return {
         "home": "/",
         "subscribers": "/subscribers",
         "person": f"/subscribers/{person}",
+        "consent": f"/subscribers/{person}/consent",
+        "data": f"/subscribers/{person}/data",
         "segments": "/segments",
         "segment": f"/segments/{segment}",
         "tags": "/tags",
         "fields": "/fields",
         "suppressions": "/suppressions",
+        "import": "/import",
+        "wizard": f"/import/{new}",
+        "imported": f"/import/{imported}",
         "activity": "/activity",
         "operation": f"/activity/{operation}",
         "webhooks": "/webhooks",

@@ -21,9 +21,12 @@ def test_failed_rows_are_fetched_in_three_actions(person: Person) -> None:
     page, actions = person.page, Actions(person.page)
     import_jobs.run_file(person.account, "email,firstName\nada@example.com,Ada\nbob@,Bob\n")
     person.sign_in()
+    file = page.get_by_role("link", name="members.csv")
+    expect(file).to_have_attribute("href", re.compile("/import/"))
 
     actions.click(page.get_by_role("link", name="Activity"))
-    actions.click(page.get_by_role("link", name="members.csv"))
+    page.get_by_role("heading", name="Activity", exact=True).wait_for()
+    actions.click(file)
     expect(page.get_by_text("1 row: address is not valid line 3")).to_be_visible()
     with page.expect_download() as download:
         actions.click(page.get_by_role("link", name="Failed rows (CSV)"))

@@ -67,7 +67,7 @@ def test_delimiter_that_was_not_recognized_is_chosen(person: Person) -> None:
 
     expect(page.get_by_role("heading", name="CSV with 2 rows.")).to_be_visible()
     go_through(page)
-    expect(page.get_by_role("main").get_by_role("status")).to_contain_text(
+    expect(page.get_by_role("main")).to_contain_text(
         "1 new person1 update to a person in the list, or in an earlier row"
     )
     found = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]

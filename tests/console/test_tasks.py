@@ -173,6 +173,7 @@ def test_finding_and_resending_a_failed_delivery(support: Person, receiver: Rece
     actions = Actions(page)
 
     actions.click(page.get_by_role("link", name="Webhooks"))
+    expect(page.get_by_role("main", name="Webhooks")).to_be_focused()
     actions.click(page.get_by_role("link", name="Failed"))
     actions.click(page.get_by_role("link", name="webhook.test"))
     actions.click(page.get_by_role("button", name="Retry"))
@@ -200,6 +201,7 @@ def test_creating_and_revoking_a_key(support: Person) -> None:
     row = page.get_by_role("row", name="shop backend")
     actions.click(row.get_by_role("button"))
     actions.click(page.get_by_role("button", name="Revoke key"))
+    expect(dialog).to_have_accessible_description(re.compile("Calls with it"))
     actions.click(dialog.get_by_role("button", name="Revoke key"))
 
     expect(row).to_have_count(0)

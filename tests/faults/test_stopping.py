@@ -90,7 +90,10 @@ def send_incomplete_request(service: Service, key: str = "") -> socket.socket:
     connection = socket.create_connection((host, int(port)), timeout=20)
     head = "POST /api/tags HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     head += f"X-API-Key: {key}\r\n" if key else ""
-    connection.sendall(f"{head}Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY[:1])
+    head += "Expect: 100-continue\r\n"
+    connection.sendall(f"{head}Content-Length: {len(BODY)}\r\n\r\n".encode())
+    assert connection.recv(65_536).startswith(b"HTTP/1.1 100")
+    connection.sendall(BODY[:1])
     return connection
 
 

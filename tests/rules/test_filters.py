@@ -209,6 +209,7 @@ def test_invalid_filter_is_rejected_with_its_column(text: str, code: str, messag
             'has an unexpected "; a comparison is a field, an operator and a value (column 1)',
         ),
         ("tags:a and tags:b", "operators are upper case: AND (column 8)"),
+        ("NOT tags:“unsubscribed”", "has a typographic quote; use a straight one (column 10)"),
         ("(tags:a) or (tags:b)", "operators are upper case: OR (column 10)"),
         ("Not tags:a", "operators are upper case: NOT (column 1)"),
         ("status == CONFIRMED", "= is the operator for equality (column 9)"),

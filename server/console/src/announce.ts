@@ -21,8 +21,15 @@ let hiding: ReturnType<typeof setTimeout> | undefined;
 
 /** Announces a text politely, at most one in two seconds: the last one. */
 export function announce(text: string): void {
+  if (!text) return;
   next = text;
   timer ??= setTimeout(flush, DELAY);
+}
+
+/** Returns what an element shows, with a pause between its lines. */
+export function linesOf(element: HTMLElement | null): string {
+  const lines = element?.innerText.split(/\s*\n\s*/).filter(Boolean) ?? [];
+  return lines.join(", ").replaceAll(/([.:,;?!]),/g, "$1");
 }
 
 function flush(): void {

@@ -168,7 +168,7 @@ function Main({ view, parameters }: { view: View | undefined; parameters: Parame
     isFirst.current = false;
   }, [view]);
   return (
-    <main id="main" tabIndex={-1}>
+    <main id="main" tabIndex={-1} aria-label={t(view?.title ?? "missing.title")}>
       <LostConnection />
       {view ? <view.component {...parameters} /> : <Missing />}
     </main>

@@ -7,6 +7,7 @@ a label.
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
@@ -16,7 +17,7 @@ from ...rpc.errors import Detail, ValidationError
 from ...rpc.file_columns import column_name, columns_named, mapped_columns
 from ...values.file_dates import DateFormat
 from ...values.suggestions import MAX_SUGGESTIONS, did_you_mean
-from ...values.texts import column_key
+from ...values.texts import column_key, word_key
 from ..custom_fields.store import ColumnField
 from ..subscribers.csv_format import CUSTOM_FIELDS
 from ..subscribers.rules import Failure
@@ -151,6 +152,10 @@ class Columns:
         self._cells = cells
         creates = self.action is UnknownColumns.CREATE_FIELDS
         by_name = _names(fields)
+        names = [
+            name if name in by_name else _bare_name(cell, name)
+            for cell, name in zip(cells, names, strict=True)
+        ]
         targets_by_name = {**by_name, **_FLAGS}
         mapped = mapped_columns(
             cells,
@@ -365,6 +370,15 @@ def label_of(name: str) -> str:
 def _is_custom(field: str) -> bool:
     """Whether a field is a custom field, which may be new."""
     return field.startswith((CUSTOM_FIELDS, _NEW))
+
+
+def _bare_name(cell: str, name: str) -> str:
+    """Returns the name of a built-in field if a column has it with punctuation, or the name.
+
+    Such as `Status:`. The letters can be wide, or follow a byte order mark in another encoding.
+    """
+    bare = word_key(unicodedata.normalize("NFKC", cell.removeprefix("\u00ef\u00bb\u00bf")))
+    return bare if bare in _NAMES else name
 
 
 def _target(cell: str, name: str, by_name: Mapping[str, str]) -> str | None:

@@ -87,7 +87,7 @@ class Columns:
         self.has_header = not first_line or parse_file_email(first_line[first]) is None
         if self.has_header:
             for index, name in enumerate(first_line):
-                field = _COLUMNS.get(column_key(name))
+                field = _COLUMNS.get(word_key(name))
                 if field is not None and index not in mapped:
                     self._positions.setdefault(field, index)
         # Whether the address is in any cell.

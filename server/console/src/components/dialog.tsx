@@ -22,6 +22,10 @@ export function Dialog({
   const before = useRef(announced.peek());
   useLayoutEffect(() => {
     const before = document.activeElement;
+    // Its sentences, such as what is lost, are read with its title.
+    const texts = [...(dialog.current?.querySelectorAll(".form > p") ?? [])];
+    texts.forEach((text, index) => (text.id ||= `${id}-${index}`));
+    if (texts.length) dialog.current?.setAttribute("aria-describedby", texts.map((text) => text.id).join(" "));
     dialogs.open += 1;
     return () => {
       dialogs.open -= 1;

@@ -1,3 +1,5 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { announce, linesOf } from "../announce.ts";
 import { call } from "../api/client.ts";
 import { useLoaded } from "../load.ts";
 import { useDebounced } from "../debounced.ts";
@@ -20,6 +22,8 @@ export function FilterField({
     return filter ? (await call("GET /api/statistics", { query: { filter }, signal })).total : null;
   }, filter);
   const detail = filterError(matches.error);
+  const result = useRef<HTMLParagraphElement>(null);
+  useLayoutEffect(() => announce(linesOf(result.current)), [matches.data, matches.error]);
   return (
     <div class="field">
       <label for="filter">{t("segment.filter")}</label>
@@ -37,7 +41,7 @@ export function FilterField({
         value={value}
         onInput={(event) => onInput(event.currentTarget.value)}
       />
-      <p id="filter-result" class={matches.error ? "error filter-result" : "filter-result"} role="status">
+      <p ref={result} id="filter-result" class={matches.error ? "error filter-result" : "filter-result"}>
         {detail ? (
           <Explained detail={detail} text={filter} />
         ) : matches.error ? (

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { announce } from "../announce.ts";
+import { announce, linesOf } from "../announce.ts";
 import type { Operation } from "../api/types.ts";
 import { track } from "../operations.ts";
 import { number, plural, t } from "../texts.ts";
@@ -89,7 +89,7 @@ export function PlanDialog(props: PlanDialogProps) {
     if (!counted) return;
     // The numbers describe the button, so they are read with it.
     if (awaited.current === key && hasEffect && !isBlocked) main.current?.focus();
-    else announce(document.getElementById("plan")?.innerText.replace(/\s+/g, " ") ?? "");
+    else announce(linesOf(document.getElementById("plan")));
     awaited.current = "";
   }, [counted]);
 

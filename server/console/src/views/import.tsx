@@ -82,20 +82,24 @@ function Imports({ imports }: { imports: ImportJob[] }) {
         {imports.toSorted((a, b) => Number(isActive(b)) - Number(isActive(a))).map((job) => (
           <tr key={job.id}>
             <td class="name">
-              <a class="row-link" href={href(`/import/${job.id}`)}>
+              <a
+                class="row-link"
+                href={href(`/import/${job.id}`)}
+                aria-describedby={`state-${job.id} at-${job.id}`}
+              >
                 <bdi dir="auto" class="lines">
                   {job.name}
                 </bdi>
               </a>
             </td>
-            <td>
+            <td id={`state-${job.id}`}>
               <JobState job={job} />
             </td>
             <td>{resultText(job)}</td>
             <td class="wide name">
               <ActorName actor={job.actor} />
             </td>
-            <td class="wide">
+            <td id={`at-${job.id}`} class="wide">
               <Time value={job.createdAt} as="ago" />
             </td>
           </tr>

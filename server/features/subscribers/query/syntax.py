@@ -47,6 +47,7 @@ _ARGUMENT = re.compile(
 # A comparison up to the part that is missing.
 _INCOMPLETE = re.compile(rf"\s*+(?:(?P<field>{_FIELD})\s*+(?:(?P<operator>{_OPERATOR})\s*+)?+)?+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_TYPOGRAPHIC = tuple("“”„‘’‚«»")
 # An asterisk that is not escaped.
 _WILDCARD = re.compile(r"(?<!\\)(?:\\\\)*+\*")
 
@@ -178,6 +179,10 @@ class _Parser:
         compared = _value(token, head["field"], operator, head.start("field") + 1)
         if self._compared and not compared.is_quoted and compared.value.upper() in LOGICAL:
             message = f"operators are upper case: {compared.value.upper()}"
+            raise fault("INVALID_FORMAT", message, compared.value_column)
+        # Word processors write them in place of straight ones.
+        if not compared.is_quoted and compared.value[:1] in _TYPOGRAPHIC:
+            message = "has a typographic quote; use a straight one"
             raise fault("INVALID_FORMAT", message, compared.value_column)
         self._advance()
         self._follows_text = not compared.is_quoted

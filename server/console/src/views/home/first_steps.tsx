@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { announce } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import { CopyButton } from "../../components/copy_button.tsx";
 import { Icon } from "../../components/icon.tsx";
@@ -59,6 +60,7 @@ function ConnectApp() {
     try {
       const body = { name: t("steps.keyName"), scope: "signup" } as const;
       secret.value = (await call("POST /api/keys", { body })).secret;
+      announce(t("steps.keyOnce"));
     } catch (problem) {
       error.value = errorText(problem);
     }
@@ -81,7 +83,7 @@ function ConnectApp() {
         </p>
       )}
       {secret.value ? (
-        <p class="hint" role="status">
+        <p class="hint">
           {t("steps.keyOnce")}
         </p>
       ) : isAdmin.value ? (

@@ -2,13 +2,12 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { Operation } from "../../api/types.ts";
-import { OperationLabel, Progress, result, what } from "../../components/operation_text.tsx";
+import { loadNames } from "../../components/operation_names.ts";
+import { type Names, OperationLabel, operationHref, Progress, result, what } from "../../components/operation_text.tsx";
 import { isTrial } from "../../components/operation_words.ts";
 import { Part } from "../../components/part.tsx";
 import { Time } from "../../components/time.tsx";
-import { loadFields } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
-import { href } from "../../router.ts";
 import { t } from "../../texts.ts";
 
 const SHOWN = 5;
@@ -18,15 +17,23 @@ const REFRESH = 2;
 
 /** The operations that run or ended last. Those that run are read again until they end. */
 export function LastOperations({ onEnd }: { onEnd: () => void }) {
-  // The fields whose names were loaded.
+  const names = useRef<Names>(new Map());
+  // The operations whose names were loaded.
   const named = useRef("");
   const loaded = useLoaded(
     async (signal) => {
       const { operations } = await call("GET /api/operations", { query: { limit: READ }, signal });
       const shown = operations.filter((each) => !isTrial(each)).slice(0, SHOWN);
-      // Their titles have the names of fields.
-      const keys = shown.flatMap(({ action }) => Object.keys(action?.setCustomFields ?? {})).join();
-      if (keys && keys !== named.current) await loadFields(signal).then(() => (named.current = keys), () => {});
+      // Their titles have the names of files, webhooks and fields.
+      const withNames = shown.filter(({ importId, replay, action }) => importId || replay || action?.setCustomFields);
+      const key = withNames.map((each) => each.id).join();
+      if (key && key !== named.current) {
+        const found = await loadNames(signal).catch(() => null);
+        if (found) {
+          names.current = found;
+          named.current = key;
+        }
+      }
       return shown;
     },
     "",
@@ -53,7 +60,7 @@ export function LastOperations({ onEnd }: { onEnd: () => void }) {
           ) : (
             <ul class="entries">
               {operations.map((operation) => (
-                <Line key={operation.id} operation={operation} />
+                <Line key={operation.id} operation={operation} names={names.current} />
               ))}
             </ul>
           )
@@ -63,11 +70,11 @@ export function LastOperations({ onEnd }: { onEnd: () => void }) {
   );
 }
 
-function Line({ operation }: { operation: Operation }) {
+function Line({ operation, names }: { operation: Operation; names: Names }) {
   return (
     <li class="operation">
       <div>
-        <a href={href(`/activity/${operation.id}`)}>{what(operation)}</a>
+        <a href={operationHref(operation, names)}>{what(operation, names)}</a>
         {!operation.done && <Progress operation={operation} />}
         <small>
           {operation.done && `${result(operation)} · `}

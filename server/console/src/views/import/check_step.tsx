@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { announce } from "../../announce.ts";
+import { announce, linesOf } from "../../announce.ts";
 import type { CustomField, ImportOptions } from "../../api/types.ts";
 import { go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
@@ -27,7 +27,7 @@ export function CheckStep({ model, job, fields }: StepProps & { fields: CustomFi
   const main = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
     if (!isComplete) return;
-    announce(document.getElementById("numbers")?.textContent ?? "");
+    announce(linesOf(document.getElementById("numbers")));
     if ([null, document.body, document.getElementById("step")].includes(document.activeElement as HTMLElement)) {
       main.current?.focus();
     }

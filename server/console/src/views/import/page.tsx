@@ -1,5 +1,5 @@
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { announce } from "../../announce.ts";
+import { announce, linesOf } from "../../announce.ts";
 import { ApiError, ConnectionError } from "../../api/client.ts";
 import type { ImportJob } from "../../api/types.ts";
 import { Back } from "../../components/back.tsx";
@@ -93,7 +93,7 @@ function State({ model, job }: { model: ImportModel; job: ImportJob }) {
   const { state } = job;
   const before = useRef(state);
   useLayoutEffect(() => {
-    if (before.current !== state) announce(t(`import.state.${state}`));
+    if (before.current !== state) announce([t(`import.state.${state}`), linesOf(document.getElementById("numbers"))].filter(Boolean).join(". "));
     before.current = state;
   }, [state]);
   if (state === "UPLOADING") return <Uploading model={model} job={job} />;

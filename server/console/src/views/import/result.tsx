@@ -67,7 +67,7 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
         </p>
       )}
       {isDone && (
-        <div role="status">
+        <div id="numbers">
           <Numbers summary={summary} />
         </div>
       )}

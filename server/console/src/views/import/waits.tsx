@@ -1,4 +1,5 @@
-import { useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { announce, linesOf } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { ImportJob } from "../../api/types.ts";
 import { loadNames } from "../../components/operation_names.ts";
@@ -27,9 +28,11 @@ export function Waits({ job }: { job: ImportJob }) {
     `${job.id} ${job.operationId} ${job.state}`,
     () => REFRESH,
   );
+  const text = useRef<HTMLParagraphElement>(null);
+  useLayoutEffect(() => announce(linesOf(text.current)), [data?.first.id]);
   if (!data) return null;
   return (
-    <p class="warning" role="status">
+    <p ref={text} class="warning">
       {parts("import.waits", {
         operation: <a href={operationHref(data.first, data.names)}>{what(data.first, data.names)}</a>,
       })}

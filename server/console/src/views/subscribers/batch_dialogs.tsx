@@ -52,8 +52,7 @@ export function TagDialog({ kind, group, ...props }: Props & { kind: "tag" | "un
       // A name without a tag can be a typing error.
       verb={(count, dryRun) => plural(dryRun && isNew ? "batch.button.newTag" : `batch.button.${kind}`, count)}
       plan={tag && JSON.stringify(action)}
-      // Other names can be the beginning of one.
-      counts={isKnown ? "pause" : "enter"}
+      counts="pause"
       start={async (options) => {
         await readTags();
         return await begin(options);

@@ -1,4 +1,6 @@
 import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { announce, linesOf } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { GetSubscriberMailabilityResponse, Suppression } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
@@ -54,17 +56,15 @@ export function LookUp({
         </label>
         <button class="main">{t("suppressions.check")}</button>
       </form>
-      <div role="status">
-        {isAddress(email) ? (
-          <Result key={email} email={email} version={version} onLift={onLift} onBlock={onBlock} />
-        ) : (
-          email && (
-            <p class="error" role="alert">
-              {plural("block.rejected", 1)}
-            </p>
-          )
-        )}
-      </div>
+      {isAddress(email) ? (
+        <Result key={email} email={email} version={version} onLift={onLift} onBlock={onBlock} />
+      ) : (
+        email && (
+          <p class="error" role="alert">
+            {plural("block.rejected", 1)}
+          </p>
+        )
+      )}
     </section>
   );
 }
@@ -91,6 +91,8 @@ function Result({
     ]);
     return { mailability, suppression, isInList: Boolean(total) };
   }, String(version));
+  const answer = useRef<HTMLParagraphElement>(null);
+  useLayoutEffect(() => announce(linesOf(answer.current)), [loaded.data]);
   return (
     <Part of={loaded} bars={2}>
       {({ mailability: { reason, since, mayBeMailed }, suppression, isInList }) => {
@@ -102,7 +104,7 @@ function Result({
           <div class={`answer ${kind}`}>
             <Icon name={suppression || optedOut ? "stop" : mayBeMailed ? "check" : "person"} />
             <div>
-              <p>
+              <p ref={answer}>
                 <strong>
                   {t(suppression ? "suppressions.yes" : "suppressions.no")}
                   {optedOut && ` ${t("mail.no")}`}

@@ -64,7 +64,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
 
   function toggle(): void {
     isPaused.value = !isPaused.value;
-    if (isPaused.value) return;
+    if (isPaused.value) return announce(t("tail.paused"));
     announce(plural("tail.held", held.value.length));
     attempts.value = [...held.value, ...attempts.value].slice(0, SHOWN);
     held.value = [];
@@ -95,7 +95,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
           {problem.value}
         </p>
       )}
-      {held.value.length > 0 && <p role="status">{plural("tail.held", held.value.length)}</p>}
+      {held.value.length > 0 && <p>{plural("tail.held", held.value.length)}</p>}
       {attempts.value.length === 0 && held.value.length === 0 && <p class="muted">{t("tail.empty")}</p>}
       {attempts.value.length > 0 && (
         <table class="table">
