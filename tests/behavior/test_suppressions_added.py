@@ -342,6 +342,7 @@ def test_address_of_a_json_row_is_suppressed_without_members_that_cannot_be_read
         ("Correo electrónico,Motivo", "Baja", "UNSUBSCRIBED"),
         ("E-mailadres,Reden", "afgemeld", "UNSUBSCRIBED"),
         ("メールアドレス,理由", "配信停止", "UNSUBSCRIBED"),
+        ("E-mail,Motif", "De\u0301sabonne\u0301", "UNSUBSCRIBED"),
         ("recipient_address,reason", "Hard bounce", "BOUNCED"),
         ("\u200bEmail:,reason*", "\u200bComplained.", "COMPLAINED"),
     ],
