@@ -724,8 +724,8 @@ type ImportSuppression struct {
 	// Email address, compared as on creation of a subscriber. The characters around it that an
 	// import of subscribers removes are removed.
 	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
-	// Why the address is suppressed, in JSON also with the words of other services. Default: the
-	// reason of the request.
+	// Why the address is suppressed. Over HTTP, also one of the words of other services, such as
+	// hardBounce. Default: the reason of the request.
 	Reason Suppression_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
 	// Time at which the owner opted out, in JSON in the formats that an import of subscribers
 	// accepts. Default: the time of the import, which also replaces a time in the future.

@@ -371,8 +371,8 @@ class ImportSuppression(_message.Message):
     import of subscribers removes are removed.
     """
     reason: Global___Suppression.Reason.ValueType
-    """Why the address is suppressed, in JSON also with the words of other services. Default: the
-    reason of the request.
+    """Why the address is suppressed. Over HTTP, also one of the words of other services, such as
+    hardBounce. Default: the reason of the request.
     """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:

@@ -386,8 +386,8 @@ export declare type ImportSuppression = Message<"roster.v1.ImportSuppression"> &
   email: string;
 
   /**
-   * Why the address is suppressed, in JSON also with the words of other services. Default: the
-   * reason of the request.
+   * Why the address is suppressed. Over HTTP, also one of the words of other services, such as
+   * hardBounce. Default: the reason of the request.
    *
    * @generated from field: roster.v1.Suppression.Reason reason = 2;
    */
