@@ -112,7 +112,7 @@ def import_(
     """Suppress the addresses of a list in CSV, NDJSON or JSON.
 
     The list of a service has a column for the address, and may have columns for the reason and
-    the time. A list without a header has one address a line. If a list has unknown columns and
+    the time. A list without a header has addresses only. If a list has unknown columns and
     none for the reason, nothing is sent unless --map or --reason is given. Rows that fail are
     printed. An interrupted import can be repeated.
     Exit codes: 1 if rows failed, 2 if an argument is invalid, 6 if the

@@ -32,8 +32,6 @@ _PLAIN = re.compile(rf"{_ATOM}(?:\.{_ATOM})*+@(?:{_LABEL}\.)++[A-Za-z]++")
 # No part of an address of at most this length can be too long.
 _MAX_PLAIN_LENGTH = 64
 
-# Replaces a character that could not be read.
-_LOST = "\ufffd"
 # The prefix of an A-label, which encodes a Unicode label (RFC 5890).
 _A_LABEL = "xn--"
 # An address in other text, such as a filter, in which backslashes can precede characters. The
@@ -74,7 +72,7 @@ def parse_email(text: str) -> Email | None:
     if len(address) <= _MAX_PLAIN_LENGTH and _PLAIN.fullmatch(address):
         return Email(address, address.lower())
     # Most cells of a file are no addresses, and the library takes long to find that out.
-    return _parse_any(address) if "@" in address and _LOST not in address else None
+    return _parse_any(address) if "@" in address else None
 
 
 def comparison_key(text: str) -> str:

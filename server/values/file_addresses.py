@@ -17,6 +17,8 @@ _QUOTES = {
     *("\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"),
 }
 _MAIL_TO = "mailto:"
+# Replaces a character that could not be read, so that the address is another one.
+_LOST = "\ufffd"
 
 
 class Unwrapped(NamedTuple):
@@ -28,7 +30,8 @@ class Unwrapped(NamedTuple):
 
 def parse_file_email(text: str) -> Email | None:
     """Returns the address in a text, or None if it is not a single valid address."""
-    return parse_email(text) or parse_email(unwrap(text).address)
+    email = parse_email(text) or parse_email(unwrap(text).address)
+    return None if email is not None and _LOST in email.address else email
 
 
 def unwrap(text: str) -> Unwrapped:

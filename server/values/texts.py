@@ -108,8 +108,8 @@ def word_key(word: str) -> str:
 
     A long text is not a word.
     """
-    is_word = len(word) <= _MAX_WORD_LENGTH
-    return column_key(_PUNCTUATION.sub("", word) if is_word else word)
+    key = column_key(word)
+    return _PUNCTUATION.sub("", key) if len(word) <= _MAX_WORD_LENGTH else key
 
 
 def with_texts(value: Any, convert: Callable[[str, str], str], name: str = "") -> Any:

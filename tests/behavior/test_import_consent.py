@@ -431,6 +431,17 @@ def test_word_for_a_missing_confirmation_outweighs_that_all_people_confirmed(
     }
 
 
+def test_json_row_of_an_export_keeps_its_status_with_words_in_tags_and_custom_fields(
+    account: Account,
+) -> None:
+    create_field(account, "Type")
+    row = {"email": "a@b.io", "status": "CONFIRMED", "createdAt": "2024-01-01T00:00:00.000Z"}
+
+    send_rows(account, [{**row, "tags": ["optedout"], "customFields": {"type": "complaint"}}])
+
+    assert by_address(account, "a@b.io")["status"] == "CONFIRMED"
+
+
 def test_tag_that_can_only_be_an_opt_out_counts_unless_the_column_is_mapped(
     account: Account,
 ) -> None:

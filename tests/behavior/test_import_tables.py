@@ -217,3 +217,15 @@ def test_invalid_header_fails_the_import(
     assert (response.error.status, response.error.code) == (400, "ValidationError")
     assert response.error.violations == violations
     assert emails(account) == []
+
+
+def test_column_with_punctuation_is_unknown_next_to_its_field_or_if_it_is_read_only(
+    account: Account,
+) -> None:
+    table = "email,Email?,ID #,Status:\na@b.io,yes,7,unsubscribed\n"
+
+    result = send_table(account, table, unknownColumns="IGNORE")
+
+    assert result.summary is not None
+    assert result.summary["ignoredColumns"] == ["Email?", "ID #"]
+    assert result.summary["statuses"] == {"UNSUBSCRIBED": 1}

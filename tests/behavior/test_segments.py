@@ -92,6 +92,7 @@ def test_pages_of_a_segment_follow_each_other(account: Account) -> None:
     [
         ("", "REQUIRED"),
         ("status =", "INVALID_FORMAT"),
+        ("tags:“vip”", "INVALID_FORMAT"),
         ("customFields.plan = pro", "UNKNOWN_FIELD"),
         ("tags = vip", "INVALID_VALUE"),
         ("a" * 4001, "TOO_LONG"),
@@ -205,6 +206,17 @@ def test_an_account_has_at_most_500_segments(account: Account) -> None:
 
     assert error.status == 409
     assert account.ok("ListSegments")["total"] == 500
+
+
+def test_typographic_quote_in_a_stored_filter_is_a_part_of_the_value(account: Account) -> None:
+    create_subscriber(account, "ada@example.com", tags=["“vip”"])
+    text = "tags:“vip”"
+    with account.service.unit_of_work() as tx:
+        segment = store.create(account.id, "old", text, parse(text), "", tx).id
+
+    assert account.ok("ListSubscribers", segmentId=segment)["total"] == 1
+    error = account.fails("ValidationError", "ListSubscribers", filter=text)
+    assert error.violations == [("filter", "INVALID_FORMAT")]
 
 
 def test_segment_whose_filter_is_no_longer_valid_matches_nobody_and_says_why(

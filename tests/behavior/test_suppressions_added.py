@@ -243,14 +243,14 @@ def test_rows_are_imported_with_reasons_and_times(account: Account) -> None:
     assert (bob["status"], change["source"]) == ("UNSUBSCRIBED", "IMPORT")
 
 
-def test_list_without_a_header_has_the_address_in_the_first_column(account: Account) -> None:
-    text = f"{ADA},x\n{BOB}\na@b.io,b@b.io\nx,{BOB}\n"
+def test_all_addresses_of_a_list_without_a_header_are_suppressed(account: Account) -> None:
+    text = f"{ADA},x\n{BOB}\nx,{ADA},c@b.io\nx,y\n"
 
     result = import_list(account, text, reason="BOUNCED")
 
-    # The address of a line with several is not known.
-    assert outcomes(result) == [(1, "ADDED"), (2, "ADDED"), (3, "FAILED"), (4, "EXISTING")]
-    assert reasons(account, ADA, BOB) == ["BOUNCED", "BOUNCED"]
+    lines = [(1, "ADDED"), (2, "ADDED"), (3, "EXISTING"), (3, "ADDED"), (4, "FAILED")]
+    assert outcomes(result) == lines
+    assert reasons(account, ADA, BOB, "c@b.io") == ["BOUNCED"] * 3
     assert result.summary is not None
     assert result.summary["ignoredColumns"] == ["column 2"]
 
@@ -342,6 +342,7 @@ def test_address_of_a_json_row_is_suppressed_without_members_that_cannot_be_read
         ("Correo electrónico,Motivo", "Baja", "UNSUBSCRIBED"),
         ("E-mailadres,Reden", "afgemeld", "UNSUBSCRIBED"),
         ("メールアドレス,理由", "配信停止", "UNSUBSCRIBED"),
+        ("E-mail,Motif", "De\u0301sabonne\u0301", "UNSUBSCRIBED"),
         ("recipient_address,reason", "Hard bounce", "BOUNCED"),
         ("\u200bEmail:,reason*", "\u200bComplained.", "COMPLAINED"),
     ],

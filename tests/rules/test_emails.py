@@ -64,7 +64,6 @@ def test_valid_address_is_stored_verbatim(address: str) -> None:
         pytest.param('"ada love"@example.com', id="quoted local part"),
         pytest.param("ada@[127.0.0.1]", id="IP literal"),
         pytest.param("a\u202eda@example.com", id="bidi override"),
-        pytest.param("a\ufffdda@example.com", id="replacement character"),
         pytest.param("a\u200bda@example.com", id="zero-width space"),
         pytest.param("ada\0@example.com", id="NUL"),
         pytest.param("ada@example.com.", id="trailing dot"),

@@ -62,6 +62,7 @@ def test_name_before_an_address_is_returned(text: str, name: str) -> None:
             "ada\u200b@example.com",
             "ada@exam\u200bple.com",
             "ada@\u00adexample.com",
+            "a\ufffdda@example.com",
             "a b@example.com",
         ),
         *(

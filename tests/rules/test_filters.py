@@ -10,7 +10,13 @@ from rosterd.server.features.custom_fields.rules import DataType
 from rosterd.server.features.subscribers.fields import Status
 from rosterd.server.features.subscribers.query.conditions import conditions_of
 from rosterd.server.features.subscribers.query.evaluation import matches
-from rosterd.server.features.subscribers.query.syntax import MAX_DEPTH, MAX_TERMS, Comparison, parse
+from rosterd.server.features.subscribers.query.syntax import (
+    MAX_DEPTH,
+    MAX_TERMS,
+    Comparison,
+    check_quotes,
+    parse,
+)
 from rosterd.server.features.subscribers.query.tree import And, Not, Or
 from rosterd.server.features.subscribers.rules import NewSubscriber
 from rosterd.server.rpc.errors import ValidationError
@@ -209,7 +215,6 @@ def test_invalid_filter_is_rejected_with_its_column(text: str, code: str, messag
             'has an unexpected "; a comparison is a field, an operator and a value (column 1)',
         ),
         ("tags:a and tags:b", "operators are upper case: AND (column 8)"),
-        ("NOT tags:“unsubscribed”", "has a typographic quote; use a straight one (column 10)"),
         ("(tags:a) or (tags:b)", "operators are upper case: OR (column 10)"),
         ("Not tags:a", "operators are upper case: NOT (column 1)"),
         ("status == CONFIRMED", "= is the operator for equality (column 9)"),
@@ -240,6 +245,16 @@ def test_error_of_a_filter_says_what_to_write(text: str, message: str) -> None:
 
     assert code == "INVALID_FORMAT"
     assert message in full_message
+
+
+def test_typographic_quote_at_the_start_of_a_value_is_an_error_in_a_new_filter_only() -> None:
+    with pytest.raises(ValidationError) as caught:
+        check_quotes("NOT tags:“unsubscribed”")
+
+    (detail,) = caught.value.details
+    assert detail.message == "has a typographic quote; use a straight one (column 10)"
+    check_quotes('lastName = O’Brien AND tags:"“vip"')
+    assert outline(parse("tags:“vip”"), values=True) == "tags:“vip”"
 
 
 @each(

@@ -43,7 +43,7 @@ _NUMERIC_DATE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _FLAG_HINT = "Write yes or no, or map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
-_STATUS_HINT = "Map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
+STATUS_HINT = "Map the word with statusMap, such as statusMap=WORD=UNSUBSCRIBED."
 # Texts that mean no date in a column of opt-out dates, by column key. `parse_date` recognizes more.
 NO_DATES = frozenset(
     ("", "false", "no", "never", "none", "nil", "n/a", "na", "nan", "undefined", "[]")
@@ -128,7 +128,7 @@ def parse_confirmed(row: CsvRow, cell: str) -> None:
 def parse_status(words: Mapping[str, Status], row: CsvRow, cell: str) -> None:
     status = status_of(words, cell)
     if status is None:
-        raise CellError(_STATUS_HINT)
+        raise CellError(STATUS_HINT)
     row.status = status
     if status in OPTED_OUT:
         # Of several columns, another one can follow.

@@ -153,7 +153,7 @@ class Columns:
         creates = self.action is UnknownColumns.CREATE_FIELDS
         by_name = _names(fields)
         names = [
-            name if name in by_name else _bare_name(cell, name)
+            name if name in by_name or (bare := _bare_name(cell)) in names else bare or name
             for cell, name in zip(cells, names, strict=True)
         ]
         targets_by_name = {**by_name, **_FLAGS}
@@ -372,13 +372,14 @@ def _is_custom(field: str) -> bool:
     return field.startswith((CUSTOM_FIELDS, _NEW))
 
 
-def _bare_name(cell: str, name: str) -> str:
-    """Returns the name of a built-in field if a column has it with punctuation, or the name.
+def _bare_name(cell: str) -> str:
+    """Returns the name of a field that is in a column name with punctuation, or an empty text.
 
     Such as `Status:`. The letters can be wide, or follow a byte order mark in another encoding.
+    Fields that clients do not set, such as `ID #`, are not meant.
     """
     bare = word_key(unicodedata.normalize("NFKC", cell.removeprefix("\u00ef\u00bb\u00bf")))
-    return bare if bare in _NAMES else name
+    return bare if _NAMES.get(bare) else ""
 
 
 def _target(cell: str, name: str, by_name: Mapping[str, str]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -32,7 +32,7 @@ from ..subscribers.rules import (
     subscriber_of,
 )
 from ..tags.rules import distinct, parse_name
-from .cells import NO_DATES, is_valid_ip, is_valid_source
+from .cells import NO_DATES, STATUS_HINT, is_valid_ip, is_valid_source
 from .columns import ColumnOptions, UnknownColumns
 from .consent_columns import can_state_status, is_other_channel
 from .csv_row import CsvRow
@@ -40,8 +40,8 @@ from .evidence import stated_status
 from .presets import PRESETS
 from .status_words import (
     COMMON_WORDS,
+    JSON_STATED_HINT,
     JSON_TAG_HINT,
-    STATED_HINT,
     parse_status_map,
     status_in,
     status_in_tag,
@@ -128,7 +128,8 @@ def import_row(
         except UnknownDate as error:
             faults.append(fault.field)
             if fault.text:
-                unrecognized.add(fault.field, fault.text, error.hint)
+                hint = STATUS_HINT if fault.field == "status" else error.hint
+                unrecognized.add(fault.field, fault.text, hint)
     # A member that is specified several times has a fault for each value.
     row.faults = faults = list(dict.fromkeys(faults))
     if message.status:
@@ -144,8 +145,7 @@ def import_row(
     # The date of an opt-out that cannot be read is still an opt-out.
     opt_out = Status.UNSUBSCRIBED if "unsubscribedAt" in faults else None
     if row.status is None or not options.is_own_export:
-        tags = () if _is_exported(message) else row.tags
-        found = _opt_out_in_values(tags, row.custom_fields, options, unrecognized)
+        found = _opt_out_in_values(row, options, unrecognized, is_exported=_is_exported(message))
         opt_out = strictest(opt_out, found)
     if stated or opt_out is not None:
         row.consent_record = ConsentRecord(**stated)
@@ -166,30 +166,28 @@ def _is_exported(message: pb.ImportSubscriber) -> bool:
 
 
 def _opt_out_in_values(
-    tags: Sequence[str],
-    custom_fields: Mapping[str, Any] | None,
-    options: Options,
-    unrecognized: UnrecognizedCells,
+    row: Row, options: Options, unrecognized: UnrecognizedCells, *, is_exported: bool
 ) -> Status | None:
     """Returns the strictest opt-out that a tag or a text in a custom field states.
 
-    One in a custom field that is ignored does not count.
+    One in a custom field that is ignored does not count. In an exported row, only a word that can
+    only be an opt-out does, and no tag.
     """
     opt_out: Status | None = None
-    for tag in tags:
+    for tag in () if is_exported else row.tags:
         if (stated := status_in_tag(tag)) is not None:
             opt_out = strictest(opt_out, stated)
             unrecognized.add("tags", tag, JSON_TAG_HINT)
-    for name, value in (custom_fields or {}).items():
+    for name, value in (row.custom_fields or {}).items():
         if not isinstance(value, str):
             continue
         key = column_key(name)
-        stated = status_in(value, of_state=can_state_status(key))
+        stated = status_in(value, of_state=not is_exported and can_state_status(key))
         if stated is None:
             continue
         if not is_other_channel(key) and key not in map(column_key, options.columns.ignored):
             opt_out = strictest(opt_out, stated)
-            unrecognized.add(CUSTOM_FIELDS + name, value, STATED_HINT)
+            unrecognized.add(CUSTOM_FIELDS + name, value, JSON_STATED_HINT)
     return opt_out
 
 

@@ -64,8 +64,12 @@ _NOT_FROM_MAIL = re.compile(
 )
 _MAX_LENGTH_NOT_FROM_MAIL = 40
 STATED_HINT = (
-    "This status counts. Map the column to status or optedOut, or list it in ignoreColumns if it"
-    " says nothing about permission to send mail."
+    "This status counts. Map the column to status or optedOut. If it says nothing about permission"
+    " to send mail, map it to a custom field, or list it in ignoreColumns."
+)
+JSON_STATED_HINT = (
+    "This status counts. If the custom field says nothing about permission to send mail, list it in"
+    " ignoreColumns."
 )
 TAG_HINT = (
     "This status counts. If such tags say nothing about permission to send mail, map the column to"

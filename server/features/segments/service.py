@@ -20,7 +20,7 @@ from ...storage.transaction import Transaction
 from ...values.ids import checked_id
 from ..custom_fields.store import types as custom_field_types
 from ..subscribers.query.conditions import conditions_of
-from ..subscribers.query.syntax import parse
+from ..subscribers.query.syntax import check_quotes, parse
 from ..subscribers.store_reading import check_reference, find
 from . import store
 
@@ -44,6 +44,7 @@ class SegmentService(SegmentServiceServicer):
         self, request: pb.CreateSegmentRequest, _context: Context
     ) -> pb.CreateSegmentResponse:
         account, tree = account_id(), parse(request.filter)
+        check_quotes(request.filter)
 
         def create(tx: Transaction) -> pb.CreateSegmentResponse:
             _check(account, tree, tx)
@@ -104,7 +105,10 @@ class SegmentService(SegmentServiceServicer):
             "expression" if field == "filter" else field: getattr(request, field)
             for field in fields
         }
-        tree = parse(request.filter) if "filter" in fields else None
+        tree = None
+        if "filter" in fields:
+            tree = parse(request.filter)
+            check_quotes(request.filter)
 
         def update(tx: Transaction) -> pb.UpdateSegmentResponse:
             if tree is not None:

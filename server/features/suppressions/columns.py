@@ -63,8 +63,8 @@ class CellOptions(NamedTuple):
 class Columns:
     """The columns of a file. Of several columns for one field, the first one counts.
 
-    A file without a header has the address in the first column, unless the map names another
-    position. An unknown reason or time is reported and ignored: the address is still suppressed.
+    In a file without a header, addresses are in all columns, unless the map names the position of
+    one. An unknown reason or time is reported and ignored: the address is still suppressed.
     """
 
     def __init__(self, first_line: Sequence[str], options: CellOptions) -> None:
@@ -90,7 +90,7 @@ class Columns:
                 field = _COLUMNS.get(word_key(name))
                 if field is not None and index not in mapped:
                     self._positions.setdefault(field, index)
-        # Whether the address is in any cell.
+        # Whether addresses are in all columns.
         self._is_list = not self.has_header and EMAIL not in self._positions
         if not self.has_header:
             self._names = [f"column {number}" for number in range(1, len(first_line) + 1)]
@@ -110,17 +110,18 @@ class Columns:
     def has_reason(self) -> bool:
         return REASON in self._positions
 
-    def row(self, line: int, cells: Sequence[str], now: int, *, is_malformed: bool = False) -> Row:
-        """Returns a row.
+    def rows(
+        self, line: int, cells: Sequence[str], now: int, *, is_malformed: bool = False
+    ) -> list[Row]:
+        """Returns the row of a line, or a row for each address in a line without a header.
 
         The cells of a malformed line, or of one with more or fewer than the first line, may be in
-        wrong columns. Such a line has the only address in it, as has one of a file without a
-        header. A malformed one without an address has a fault, and so has one with several
-        addresses and more cells, or without a header.
+        wrong columns. Such a line has the only address in it. A malformed one without an address
+        has a fault, and so has one with several addresses and more cells.
         """
         if is_malformed:
             cells = [cell.strip(AROUND_MALFORMED) for cell in cells]
-        email = self._cell(EMAIL, cells)
+        emails = [self._cell(EMAIL, cells)]
         fault = "" if is_malformed else None
         if is_malformed or self._is_list or len(cells) != self._count:
             addresses = {
@@ -129,9 +130,9 @@ class Columns:
                 if "@" in cell and (address := parse_file_email(cell)) is not None
             }
             is_longer = any(map(str.strip, cells[self._count :]))
-            if len(addresses) == 1:
-                (email,), fault = addresses.values(), None
-            elif len(addresses) > 1 and (self._is_list or is_longer):
+            if len(addresses) == 1 or (addresses and self._is_list):
+                emails, fault = [*addresses.values()], None
+            elif addresses and is_longer:
                 fault = ""
         text = self._cell(REASON, cells)
         reason = REASONS.get(word_key(text))
@@ -143,7 +144,7 @@ class Columns:
                 time = parse_time(text, self._options.date_format, now)
             except UnknownDate as error:
                 self._reject(CREATED_AT, text, error.hint)
-        return Row(line, email, reason, time, fault)
+        return [Row(line, email, reason, time, fault) for email in emails]
 
     def _cell(self, field: str, cells: Sequence[str]) -> str:
         position = self._positions.get(field, len(cells))

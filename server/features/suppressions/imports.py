@@ -147,7 +147,8 @@ class SuppressionImport:
         for line in lines:
             assert self._columns is not None
             self._last_line = line.number or self._last_line + 1
-            yield self._columns.row(self._last_line, line.cells, now, is_malformed=line.malformed)
+            malformed = line.malformed
+            yield from self._columns.rows(self._last_line, line.cells, now, is_malformed=malformed)
         for message in request.suppressions:
             self._last_line += 1
             yield self._row(message, now)

@@ -713,7 +713,7 @@ var (
 	E_NextLink = &file_roster_v1_http_proto_extTypes[13]
 	// For a repeated Row.Fault: the message is a row that is validated individually. If its
 	// JSON cannot be parsed, the gateway records that here and continues, so that only this
-	// row fails. The field has no JSON name.
+	// row fails. The field has no JSON name. A number is no value of an enum in such a row.
 	//
 	// optional bool row_faults = 50003;
 	E_RowFaults = &file_roster_v1_http_proto_extTypes[14]

@@ -3236,9 +3236,9 @@ type ImportSubscriber struct {
 	// Custom field values by key.
 	CustomFields *structpb.Struct `protobuf:"bytes,6,opt,name=custom_fields,json=customFields,proto3" json:"custom_fields,omitempty"`
 	// Status. If unspecified, CONFIRMED if isConfirmed of the row, or else of the import, is true,
-	// otherwise UNCONFIRMED. Over HTTP, also one of the words that status_map describes. A row with
-	// unsubscribedAt is at least UNSUBSCRIBED, unless confirmedAt is later, or statusChangedAt is
-	// later and the status is no opt-out.
+	// otherwise UNCONFIRMED. Over HTTP, also one of the words that status_map describes; a number is
+	// such a word, and not that of a status. A row with unsubscribedAt is at least UNSUBSCRIBED,
+	// unless confirmedAt is later, or statusChangedAt is later and the status is no opt-out.
 	Status Subscriber_Status `protobuf:"varint,7,opt,name=status,proto3,enum=roster.v1.Subscriber_Status" json:"status,omitempty"`
 	// Time of creation, with millisecond precision: since 1970, and at most a
 	// day in the future. Default: the time of the import.

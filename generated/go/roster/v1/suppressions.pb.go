@@ -724,8 +724,8 @@ type ImportSuppression struct {
 	// Email address, compared as on creation of a subscriber. The characters around it that an
 	// import of subscribers removes are removed.
 	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
-	// Why the address is suppressed, in JSON also with the words of other services. Default: the
-	// reason of the request.
+	// Why the address is suppressed. Over HTTP, also one of the words of other services, such as
+	// hardBounce. Default: the reason of the request.
 	Reason Suppression_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=roster.v1.Suppression_Reason" json:"reason,omitempty"`
 	// Time at which the owner opted out, in JSON in the formats that an import of subscribers
 	// accepts. Default: the time of the import, which also replaces a time in the future.
@@ -802,9 +802,9 @@ type ImportSuppressionsRequest struct {
 	// Rows, at most 2,000 per message.
 	Suppressions []*ImportSuppression `protobuf:"bytes,2,rep,name=suppressions,proto3" json:"suppressions,omitempty"`
 	// Lines of CSV, on gRPC at most 2,000 in a message, and not in the same import as suppressions.
-	// The first line is the header. If its first cell is an address, the file has no header, and
-	// the address is in that column. Times and addresses are in the formats that an import of
-	// subscribers accepts.
+	// The first line is the header. If its first cell, or that of the column that column_map names,
+	// is an address, the file has no header, and each address in a line has a result. Times and
+	// addresses are in the formats that an import of subscribers accepts.
 	Lines []*CsvLine `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
 	// Character encoding of the body over HTTP, such as windows-1252. Default: that of the
 	// Content-Type header, otherwise UTF-8.
@@ -914,7 +914,8 @@ func (x *ImportSuppressionsRequest) GetNullTokens() []string {
 // The result of one row.
 type ImportSuppressionResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Line number of the row, starting at 1, as in ImportSubscribers.
+	// Line number of the row, starting at 1, as in ImportSubscribers. A line without a header can
+	// have several rows.
 	Line int32 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
 	// Outcome of the row.
 	Outcome ImportSuppressionResult_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=roster.v1.ImportSuppressionResult_Outcome" json:"outcome,omitempty"`

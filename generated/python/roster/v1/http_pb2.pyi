@@ -281,7 +281,7 @@ next_link: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOption
 row_faults: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.bool]
 """For a repeated Row.Fault: the message is a row that is validated individually. If its
 JSON cannot be parsed, the gateway records that here and continues, so that only this
-row fails. The field has no JSON name.
+row fails. The field has no JSON name. A number is no value of an enum in such a row.
 """
 example: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, _builtins.str]
 """An example value: text, enum names and timestamps are written literally, other values

@@ -1933,9 +1933,9 @@ class ImportSubscriber(_message.Message):
     """
     status: Global___Subscriber.Status.ValueType
     """Status. If unspecified, CONFIRMED if isConfirmed of the row, or else of the import, is true,
-    otherwise UNCONFIRMED. Over HTTP, also one of the words that status_map describes. A row with
-    unsubscribedAt is at least UNSUBSCRIBED, unless confirmedAt is later, or statusChangedAt is
-    later and the status is no opt-out.
+    otherwise UNCONFIRMED. Over HTTP, also one of the words that status_map describes; a number is
+    such a word, and not that of a status. A row with unsubscribedAt is at least UNSUBSCRIBED,
+    unless confirmedAt is later, or statusChangedAt is later and the status is no opt-out.
     """
     consent_source: _builtins.str
     """Origin of the consent, such as the name of a form. At most 200 characters. Default:

@@ -371,8 +371,8 @@ class ImportSuppression(_message.Message):
     import of subscribers removes are removed.
     """
     reason: Global___Suppression.Reason.ValueType
-    """Why the address is suppressed, in JSON also with the words of other services. Default: the
-    reason of the request.
+    """Why the address is suppressed. Over HTTP, also one of the words of other services, such as
+    hardBounce. Default: the reason of the request.
     """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
@@ -433,9 +433,9 @@ class ImportSuppressionsRequest(_message.Message):
     @_builtins.property
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
         """Lines of CSV, on gRPC at most 2,000 in a message, and not in the same import as suppressions.
-        The first line is the header. If its first cell is an address, the file has no header, and
-        the address is in that column. Times and addresses are in the formats that an import of
-        subscribers accepts.
+        The first line is the header. If its first cell, or that of the column that column_map names,
+        is an address, the file has no header, and each address in a line has a result. Times and
+        addresses are in the formats that an import of subscribers accepts.
         """
 
     @_builtins.property
@@ -510,7 +510,9 @@ class ImportSuppressionResult(_message.Message):
     FIELD_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     line: _builtins.int
-    """Line number of the row, starting at 1, as in ImportSubscribers."""
+    """Line number of the row, starting at 1, as in ImportSubscribers. A line without a header can
+    have several rows.
+    """
     outcome: Global___ImportSuppressionResult.Outcome.ValueType
     """Outcome of the row."""
     email: _builtins.str

@@ -103,8 +103,8 @@ class SuppressionServiceServicer:
         text/csv, or a ZIP archive with one such file, as for ImportSubscribers. The columns are
         email, reason and createdAt; other names that services use for them, such as "Email
         Address" and "created", are known, and other columns are ignored. If the first line
-        contains an address, the file has no header, and the first column is the address. It has at
-        most 2,000 columns. The body
+        starts with an address, the file has no header, and all addresses in it are suppressed, unless
+        column_map names their column. It has at most 2,000 columns. The body
         is in UTF-8, or in the encoding of charset. The response is NDJSON: one
         result per line, then a line with the summary, {"summary": {...}}. The
         client must read it while it sends the rows, or limit it with results. On gRPC each request

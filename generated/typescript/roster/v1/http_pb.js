@@ -177,7 +177,7 @@ export const next_link = /*@__PURE__*/
 /**
  * For a repeated Row.Fault: the message is a row that is validated individually. If its
  * JSON cannot be parsed, the gateway records that here and continues, so that only this
- * row fails. The field has no JSON name.
+ * row fails. The field has no JSON name. A number is no value of an enum in such a row.
  *
  * @generated from extension: bool row_faults = 50003;
  */

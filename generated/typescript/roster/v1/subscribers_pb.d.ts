@@ -2098,9 +2098,9 @@ export declare type ImportSubscriber = Message<"roster.v1.ImportSubscriber"> & {
 
   /**
    * Status. If unspecified, CONFIRMED if isConfirmed of the row, or else of the import, is true,
-   * otherwise UNCONFIRMED. Over HTTP, also one of the words that status_map describes. A row with
-   * unsubscribedAt is at least UNSUBSCRIBED, unless confirmedAt is later, or statusChangedAt is
-   * later and the status is no opt-out.
+   * otherwise UNCONFIRMED. Over HTTP, also one of the words that status_map describes; a number is
+   * such a word, and not that of a status. A row with unsubscribedAt is at least UNSUBSCRIBED,
+   * unless confirmedAt is later, or statusChangedAt is later and the status is no opt-out.
    *
    * @generated from field: roster.v1.Subscriber.Status status = 7;
    */

@@ -386,8 +386,8 @@ export declare type ImportSuppression = Message<"roster.v1.ImportSuppression"> &
   email: string;
 
   /**
-   * Why the address is suppressed, in JSON also with the words of other services. Default: the
-   * reason of the request.
+   * Why the address is suppressed. Over HTTP, also one of the words of other services, such as
+   * hardBounce. Default: the reason of the request.
    *
    * @generated from field: roster.v1.Suppression.Reason reason = 2;
    */
@@ -437,9 +437,9 @@ export declare type ImportSuppressionsRequest = Message<"roster.v1.ImportSuppres
 
   /**
    * Lines of CSV, on gRPC at most 2,000 in a message, and not in the same import as suppressions.
-   * The first line is the header. If its first cell is an address, the file has no header, and
-   * the address is in that column. Times and addresses are in the formats that an import of
-   * subscribers accepts.
+   * The first line is the header. If its first cell, or that of the column that column_map names,
+   * is an address, the file has no header, and each address in a line has a result. Times and
+   * addresses are in the formats that an import of subscribers accepts.
    *
    * @generated from field: repeated roster.v1.CsvLine lines = 3;
    */
@@ -499,7 +499,8 @@ export declare const ImportSuppressionsRequestSchema: GenMessage<ImportSuppressi
  */
 export declare type ImportSuppressionResult = Message<"roster.v1.ImportSuppressionResult"> & {
   /**
-   * Line number of the row, starting at 1, as in ImportSubscribers.
+   * Line number of the row, starting at 1, as in ImportSubscribers. A line without a header can
+   * have several rows.
    *
    * @generated from field: int32 line = 1;
    */
@@ -763,8 +764,8 @@ export declare const SuppressionService: GenService<{
    * text/csv, or a ZIP archive with one such file, as for ImportSubscribers. The columns are
    * email, reason and createdAt; other names that services use for them, such as "Email
    * Address" and "created", are known, and other columns are ignored. If the first line
-   * contains an address, the file has no header, and the first column is the address. It has at
-   * most 2,000 columns. The body
+   * starts with an address, the file has no header, and all addresses in it are suppressed, unless
+   * column_map names their column. It has at most 2,000 columns. The body
    * is in UTF-8, or in the encoding of charset. The response is NDJSON: one
    * result per line, then a line with the summary, {"summary": {...}}. The
    * client must read it while it sends the rows, or limit it with results. On gRPC each request

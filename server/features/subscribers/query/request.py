@@ -26,7 +26,7 @@ from ..rules import check_email, search_text
 from .conditions import conditions_of, needs_types, search_of
 from .plan import COUNT_ALL, Counting, Order, PagePosition, Planned, plan_of, read_in_order
 from .store_pages import SubscriberPage
-from .syntax import parse
+from .syntax import check_quotes, parse
 from .tree import EVERYONE, And, Condition, Kind, joined, range_of
 
 ListRequest = pb.ListSubscribersRequest | pb.ExportSubscribersRequest
@@ -138,7 +138,11 @@ class FilterExpressions:
         return await self.conditions(texts, segment_id, q) if texts or q else EVERYONE
 
     async def texts(self, text: str, segment_id: str) -> list[str]:
-        """Returns the filter and that of the segment, without empty ones."""
+        """Returns the filter and that of the segment, without empty ones.
+
+        Raises ValidationError for typographic quotes in the filter.
+        """
+        check_quotes(text)
         texts = [text] if text else []
         if segment_id:
             segment_id = checked_id(segment_id, SegmentNotFound)

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from ....rpc.errors import ValidationError
 from .faults import LOGICAL, fault, unexpected
-from .tree import And, Not, Or, joined
+from .tree import And, Not, Or, comparisons, joined
 
 MAX_TERMS = 50
 MAX_DEPTH = 32
@@ -47,7 +47,7 @@ _ARGUMENT = re.compile(
 # A comparison up to the part that is missing.
 _INCOMPLETE = re.compile(rf"\s*+(?:(?P<field>{_FIELD})\s*+(?:(?P<operator>{_OPERATOR})\s*+)?+)?+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_TYPOGRAPHIC = tuple("“”„‘’‚«»")
+_TYPOGRAPHIC = frozenset("“”„‘’‚«»")
 # An asterisk that is not escaped.
 _WILDCARD = re.compile(r"(?<!\\)(?:\\\\)*+\*")
 
@@ -80,6 +80,19 @@ def parse(text: str) -> Comparison | Not | And | Or:
         column = parser.column
         raise fault("INVALID_FORMAT", "has a closing parenthesis that is not opened", column)
     return tree  # type: ignore[no-any-return]
+
+
+def check_quotes(text: str) -> None:
+    """Raises ValidationError if a value in a new filter begins with a typographic quote.
+
+    Word processors write them in place of straight ones. Stored filters can have such values.
+    """
+    if _TYPOGRAPHIC.isdisjoint(text):
+        return
+    for each in comparisons(parse(text)):
+        if not each.is_quoted and each.value[:1] in _TYPOGRAPHIC:
+            message = "has a typographic quote; use a straight one"
+            raise fault("INVALID_FORMAT", message, each.value_column)
 
 
 class _Parser:
@@ -179,10 +192,6 @@ class _Parser:
         compared = _value(token, head["field"], operator, head.start("field") + 1)
         if self._compared and not compared.is_quoted and compared.value.upper() in LOGICAL:
             message = f"operators are upper case: {compared.value.upper()}"
-            raise fault("INVALID_FORMAT", message, compared.value_column)
-        # Word processors write them in place of straight ones.
-        if not compared.is_quoted and compared.value[:1] in _TYPOGRAPHIC:
-            message = "has a typographic quote; use a straight one"
             raise fault("INVALID_FORMAT", message, compared.value_column)
         self._advance()
         self._follows_text = not compared.is_quoted
