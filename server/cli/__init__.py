@@ -28,7 +28,6 @@ from ..serving.environment import (
 )
 from ..storage.database import SchemaTooNew, StorageError
 from ..values.addresses import PortInUse
-from .common.completion import install_completion_option, show_completion_option
 
 # The first commands in the help. The others follow by name.
 _FIRST = [
@@ -101,8 +100,6 @@ class _Group(click.Group):
 @click.version_option(
     package_name="roster", message="%(prog)s %(version)s", help="Print the version and exit."
 )
-@install_completion_option
-@show_completion_option
 @click.pass_context
 def app(context: click.Context) -> None:
     read_secret_files(os.environ)

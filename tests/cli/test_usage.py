@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,27 +63,6 @@ def test_commands_are_completed() -> None:
 
     assert "accounts" in done.stdout
     assert "keys" not in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("shell", "script", "startup"),
-    [
-        ("bash", ".bash_completions/roster.sh", ".bashrc"),
-        ("zsh", ".zfunc/_roster", ".zshrc"),
-        ("fish", ".config/fish/completions/roster.fish", None),
-    ],
-)
-def test_completion_is_installed_once(
-    tmp_path: Path, shell: str, script: str, startup: str | None
-) -> None:
-    variables = environment(HOME=str(tmp_path), SHELL=f"/bin/{shell}")
-    for _ in range(2):
-        done = in_this_process(["--install-completion"], variables)
-        assert (done.returncode, done.stderr) == (0, "")
-
-    assert f"_ROSTER_COMPLETE={shell}_complete" in (tmp_path / script).read_text()
-    if startup is not None:
-        assert (tmp_path / startup).read_text().count(script) == 1
 
 
 @pytest.mark.parametrize(
