@@ -71,6 +71,9 @@ class _Commands(Mapping[str, click.Command]):
         declared = vars(import_module(f".{module}", __package__))
         loaded: click.Command = declared.get("app") or declared[module]
         loaded.name = name
+        for each in (loaded, *getattr(loaded, "commands", {}).values()):
+            # The whole first paragraph, which Click would cut off after 45 characters.
+            each.short_help = (each.help or "").partition("\n\n")[0]
         return loaded
 
     def __iter__(self) -> Iterator[str]:

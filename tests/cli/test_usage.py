@@ -56,6 +56,12 @@ def test_short_help_flag_prints_the_help_of_every_command(path: tuple[str, ...])
     assert f"Usage: roster {' '.join(path)}".rstrip() in done.stdout
 
 
+def test_help_lists_commands_with_the_whole_first_paragraph() -> None:
+    lines = " ".join(roster("-h").stdout.split())
+
+    assert "Export the subscribers of an account to a CSV or NDJSON file, oldest first." in lines
+
+
 def test_commands_are_completed() -> None:
     line = {"COMP_WORDS": "roster acc", "COMP_CWORD": "1"}
 
