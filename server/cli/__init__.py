@@ -28,7 +28,6 @@ from ..serving.environment import (
 )
 from ..storage.database import SchemaTooNew, StorageError
 from ..values.addresses import PortInUse
-from .common.completion import install_completion_option, show_completion_option
 
 # The first commands in the help. The others follow by name.
 _FIRST = [
@@ -72,6 +71,9 @@ class _Commands(Mapping[str, click.Command]):
         declared = vars(import_module(f".{module}", __package__))
         loaded: click.Command = declared.get("app") or declared[module]
         loaded.name = name
+        for each in (loaded, *getattr(loaded, "commands", {}).values()):
+            # The whole first paragraph, which Click would cut off after 45 characters.
+            each.short_help = (each.help or "").partition("\n\n")[0]
         return loaded
 
     def __iter__(self) -> Iterator[str]:
@@ -101,8 +103,6 @@ class _Group(click.Group):
 @click.version_option(
     package_name="roster", message="%(prog)s %(version)s", help="Print the version and exit."
 )
-@install_completion_option
-@show_completion_option
 @click.pass_context
 def app(context: click.Context) -> None:
     read_secret_files(os.environ)

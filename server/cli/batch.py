@@ -88,6 +88,7 @@ def batch(
     restart of the service. GET /api/operations/ID returns its progress. With --delete, a dry run
     counts the subscribers and the deletion has to be confirmed, unless --yes is given. With
     --expected-total, nothing is changed if the number differs by more than 1 % and by more than 10.
+
     Exit codes: 1 if subscribers could not be changed, also by a dry run, 2 if an argument is
     invalid, 6 if the service cannot be reached, 7 if it rejects the request,
     8 if the operation did not succeed, and 130 if the command was interrupted

@@ -107,6 +107,7 @@ def export(
     The file is named FILE.part until it is complete. It is compressed if its name ends in .gz or
     .zst. Run the same command again to resume an incomplete export; with columns of which the first
     is not id, it starts over.
+
     Exit codes: 2 if an argument is invalid, 6 if the service cannot be
     reached, 7 if it rejects the request, 8 if the export is incomplete, and
     130 if the command was interrupted.

@@ -194,6 +194,7 @@ def import_(
     stream ends with the command, and is resumed by the same command, unless it is a dry run. It
     then skips rows with an existing address, or updates them, because the interrupted stream may
     have stored them.
+
     Exit codes: 1 if rows failed, 2 if an argument is invalid, 6 if the
     service cannot be reached, 7 if it rejects the request, 8 if the import
     is incomplete, and 130 if the command was interrupted.

@@ -23,6 +23,7 @@ def mailability(person: str, url: str, api_key: str, json: bool) -> None:
 
     Addresses without a subscriber have an answer too. --json prints the response of GET
     /api/subscribers/ADDRESS/mailability.
+
     Exit codes: 2 if an argument is invalid, 6 if the service cannot be
     reached, and 7 if it rejects the request.
     """

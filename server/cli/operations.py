@@ -28,6 +28,7 @@ def undo(operation: str, url: str, api_key: str, dry_run: bool, json: bool) -> N
     Subscribers get the tags, custom field values and statuses from before the operation, as far as
     they still are as the operation left them. What was changed since is printed and stays.
     Deletions cannot be undone. The undo of a status needs a key of scope admin.
+
     Exit codes: 1 if changes could not be undone, also by a dry run, 6 if the service cannot be
     reached, 7 if it rejects the request, 8 if the undo did not succeed, and 130 if the command was
     interrupted; the undo then continues in the service.

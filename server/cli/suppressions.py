@@ -60,6 +60,7 @@ def add(emails: tuple[str, ...], url: str, api_key: str, reason: str, json: bool
 
     With a reason other than MANUAL, they get the status of the reason. Subscribers who have
     opted out already keep their status. Addresses that are rejected are printed.
+
     Exit codes: 1 if addresses were rejected, 2 if an argument is invalid, 6
     if the service cannot be reached, and 7 if it rejects the request.
     """
@@ -115,6 +116,7 @@ def import_(
     the time. A list without a header has addresses only. If a list has unknown columns and
     none for the reason, nothing is sent unless --map or --reason is given. Rows that fail are
     printed. An interrupted import can be repeated.
+
     Exit codes: 1 if rows failed, 2 if an argument is invalid, 6 if the
     service cannot be reached, 7 if it rejects the request, 8 if the import
     is incomplete, and 130 if the command was interrupted.
@@ -148,6 +150,7 @@ def export(file: str, url: str, api_key: str, file_format: FileFormat | None, bo
 
     They contain keyed hashes instead of addresses. The file is named FILE.part until it is
     complete.
+
     Exit codes: 2 if an argument is invalid, 6 if the service cannot be
     reached, 7 if it rejects the request, 8 if the export is incomplete, and
     130 if the command was interrupted.

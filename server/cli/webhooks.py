@@ -138,6 +138,7 @@ def tail(url: str, api_key: str, webhook: str, json: bool) -> None:
     """Print a line for each delivery attempt, when the attempt ends.
 
     Runs until it is interrupted. With --json, each line is a record of the API.
+
     Exit codes: 2 if an argument is invalid, 6 if the service cannot be
     reached, 7 if it rejects the request, 8 if the connection is lost, and
     130 if the command is interrupted.

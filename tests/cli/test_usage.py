@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,6 +56,12 @@ def test_short_help_flag_prints_the_help_of_every_command(path: tuple[str, ...])
     assert f"Usage: roster {' '.join(path)}".rstrip() in done.stdout
 
 
+def test_help_lists_commands_with_the_whole_first_paragraph() -> None:
+    lines = " ".join(roster("-h").stdout.split())
+
+    assert "Export the subscribers of an account to a CSV or NDJSON file, oldest first." in lines
+
+
 def test_commands_are_completed() -> None:
     line = {"COMP_WORDS": "roster acc", "COMP_CWORD": "1"}
 
@@ -64,27 +69,6 @@ def test_commands_are_completed() -> None:
 
     assert "accounts" in done.stdout
     assert "keys" not in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("shell", "script", "startup"),
-    [
-        ("bash", ".bash_completions/roster.sh", ".bashrc"),
-        ("zsh", ".zfunc/_roster", ".zshrc"),
-        ("fish", ".config/fish/completions/roster.fish", None),
-    ],
-)
-def test_completion_is_installed_once(
-    tmp_path: Path, shell: str, script: str, startup: str | None
-) -> None:
-    variables = environment(HOME=str(tmp_path), SHELL=f"/bin/{shell}")
-    for _ in range(2):
-        done = in_this_process(["--install-completion"], variables)
-        assert (done.returncode, done.stderr) == (0, "")
-
-    assert f"_ROSTER_COMPLETE={shell}_complete" in (tmp_path / script).read_text()
-    if startup is not None:
-        assert (tmp_path / startup).read_text().count(script) == 1
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ api_key_option = click.option(
 )
 
 output_file_argument = click.argument(
-    "file", default=STANDARD, help="File to write; - is standard output."
+    "file", default=STANDARD, help="File to write. Default: -, standard output."
 )
 export_format_option = click.option(
     "--format",

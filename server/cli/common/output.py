@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import StringIO
 from typing import Any
 
 import orjson
@@ -34,7 +35,6 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(column, no_wrap=True, overflow="ignore")
     for row in rows:
         table.add_row(*map(Text, row))
-    console = Console(width=_UNLIMITED_WIDTH)
-    with console.capture() as printed:
-        console.print(table)
-    echo(printed.get().removesuffix("\n"))
+    text = StringIO()
+    Console(file=text, force_terminal=True, width=_UNLIMITED_WIDTH).print(table)
+    echo(text.getvalue().removesuffix("\n"))
