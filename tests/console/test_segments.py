@@ -194,7 +194,7 @@ def test_segments_are_accessible_in_german(person: Person) -> None:
     expect(page.get_by_role("row", name="<img")).to_contain_text("0")
     person.check_accessibility()
     person.open(f"/segments/{segment['id']}")
-    expect(page.get_by_text("Trifft auf 0 Personen zu")).to_be_visible()
+    expect(page.locator("#filter-result")).to_have_text("Trifft auf 0 Personen zu")
     page.get_by_label("Filter").fill("status =")
     expect(page.locator("mark")).to_be_visible()
     person.check_accessibility()

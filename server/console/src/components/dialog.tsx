@@ -6,14 +6,16 @@ import { returnFocus } from "../focus.ts";
 /**
  * A modal dialog. Escape and a click on the backdrop ask `onClose`; the focus returns by itself.
  *
- * Browsers close it at a second Escape in any case. If it is rendered again after that, it is shown again.
+ * Browsers close it at a second Escape in any case. If `attempts` changes after that, it is shown again.
  */
 export function Dialog({
   title,
+  attempts,
   onClose,
   children,
 }: {
   title: ComponentChildren;
+  attempts?: number;
   onClose: () => void;
   children: ComponentChildren;
 }) {
@@ -34,7 +36,7 @@ export function Dialog({
   }, []);
   useLayoutEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
-  });
+  }, [attempts]);
   return (
     <dialog
       ref={dialog}

@@ -26,7 +26,11 @@ export function SecretDialog({
   // A number, so that each attempt to close the dialog shows it again.
   const attempts = useSignal(0);
   return (
-    <Dialog title={title} onClose={() => (isCopied.value ? onClose() : (attempts.value += 1))}>
+    <Dialog
+      title={title}
+      attempts={attempts.value}
+      onClose={() => (isCopied.value ? onClose() : (attempts.value += 1))}
+    >
       <p>{t("secret.once")}</p>
       {children}
       <label class="field">
