@@ -427,7 +427,10 @@ def test_forms_and_paths_that_mail_programs_change_opt_out(
     link = confirm_link(account, ADA)
 
     broken = (body[:5] + b"broken", body[:12], GZIPPED + GZIPPED[:-9], GZIPPED * 9)
-    for form, changed in (*((each, headers) for each in broken), (b"\x0b\x02", {"Content_Encoding": "br"})):
+    for form, changed in (
+        *((each, headers) for each in broken),
+        (b"\x0b\x02", {"Content_Encoding": "br"}),
+    ):
         assert open_page(account, link, form, **changed).title == "Confirm your subscription"
     assert status_of(account) == "UNCONFIRMED"
     for opened in (link, unsubscribe_link(account, ADA)):
