@@ -146,8 +146,11 @@ class Columns:
                 time = parse_time(text, self._options.date_format, now)
             except UnknownDate as error:
                 self._reject(CREATED_AT, text, error.hint)
-        addresses = [each for email in emails for each in all_addresses(email) or [email]]
-        return [Row(line, email, reason, time, fault) for email in addresses]
+        return [
+            Row(line, each, reason, time, fault)
+            for email in emails
+            for each in all_addresses(email) or [email]
+        ]
 
     def _cell(self, field: str, cells: Sequence[str]) -> str:
         position = self._positions.get(field, len(cells))
