@@ -188,9 +188,9 @@ class SuppressionImport:
             for field, fault in faults.items():
                 self._unrecognized.add(field[:MAX_REPEATED], *fault)
             faults.clear()
-        fault = min(faults, default=None)
+        first_fault = min(faults, default=None)
         return [
-            Row(self._last_line, email, reason, created_at, fault)
+            Row(self._last_line, email, reason, created_at, first_fault)
             for email in addresses or [message.email]
         ]
 
