@@ -35,11 +35,9 @@ from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ulid import ULID
-
 from ..rpc.errors import PublicUrlNotSet
 from ..values.emails import unicode_key
-from ..values.ids import id_bytes, timestamp_of
+from ..values.ids import id_bytes, id_of, timestamp_of
 from .encryption import DecryptionError, Encryption
 
 DAY = 24 * 3600 * 1000
@@ -239,7 +237,7 @@ def _encrypted_token(key: Encryption, encrypted: bytes) -> Token:
     data = key.open_siv(_ENCRYPTED, encrypted)
     number, account, subscriber = _HEAD.unpack_from(data)
     purpose, rest = Purpose(min(number, Purpose.UNSUBSCRIBE)), data[_HEAD.size :]
-    ids = (str(ULID.from_bytes(account)), str(ULID.from_bytes(subscriber)))
+    ids = (id_of(account), id_of(subscriber))
     if purpose is Purpose.CONFIRM:
         return Token(purpose, *ids, None, *_CONFIRM.unpack(rest))
     if rest.startswith(_COMPRESSED):

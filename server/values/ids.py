@@ -12,8 +12,6 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ulid import ULID
-
 from .clock import Clock
 
 _SHAPE = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
@@ -21,7 +19,8 @@ _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 # Python's digits of base 32.
 _TO_BASE_32 = str.maketrans(_ALPHABET, "0123456789abcdefghijklmnopqrstuv")
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
-# Bit positions of character pairs: in `_encoded_head` and in the 80 random bits.
+# Bit positions of character pairs: in an ID, in `_encoded_head` and in the 80 random bits.
+_ID_SHIFTS = range(120, -10, -10)
 _HEAD_SHIFTS = range(20, -10, -10)
 _RANDOM_SHIFTS = range(70, -10, -10)
 _TAIL_BITS = 40
@@ -49,14 +48,17 @@ def checked_id(text: str, missing: type[Exception]) -> str:
 
 def timestamp_of(text: str) -> int:
     """Returns the timestamp of an ID, in milliseconds since 1970."""
-    # Decoding by the library is slow compared with the insertion of a row.
     return int(text[:_TIMESTAMP_LENGTH].translate(_TO_BASE_32), 32)
 
 
 def id_bytes(text: str) -> bytes:
     """Returns the 16 bytes of an ID."""
-    # The library is slow compared with the creation of a link.
-    return int(text.translate(_TO_BASE_32), 32).to_bytes(16, "big")
+    return _number(text).to_bytes(16, "big")
+
+
+def id_of(data: bytes) -> str:
+    """Returns the ID with these 16 bytes."""
+    return _encoded(int.from_bytes(data, "big"), _ID_SHIFTS)
 
 
 def timestamps_of(ids: Sequence[str]) -> list[int]:
@@ -70,7 +72,7 @@ def timestamps_of(ids: Sequence[str]) -> list[int]:
 def first_id_at(milliseconds: int) -> str:
     """Returns the smallest ID of a millisecond. Times before 1970 count as 1970."""
     timestamp = min(max(milliseconds, 0), _LAST_TIMESTAMP)
-    return str(ULID.from_int(timestamp << _RANDOM_BITS))
+    return _encoded(timestamp << _RANDOM_BITS, _ID_SHIFTS)
 
 
 def ids_at(times: Sequence[int], number: int) -> list[str]:
@@ -100,6 +102,10 @@ def _encoded_head(number: int) -> str:
     return _encoded(number, _HEAD_SHIFTS)
 
 
+def _number(text: str) -> int:
+    return int(text.translate(_TO_BASE_32), 32)
+
+
 def _encoded(number: int, shifts: range) -> str:
     return "".join([_PAIRS[number >> shift & 1023] for shift in shifts])
 
@@ -119,7 +125,7 @@ class Ids:
         if newest is None:
             return
         with self._lock:
-            self._last = max(self._last, int(ULID.from_str(newest)))
+            self._last = max(self._last, _number(newest))
 
     def next(self) -> str:
         """Returns an ID greater than all before."""
@@ -131,19 +137,16 @@ class Ids:
             now = self._clock()
             first = self._last + 1
             if now > self._last >> _RANDOM_BITS:
-                # Not with the library: its IDs within a millisecond are consecutive, so that two
-                # generators could return the same ones.
                 first = now << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
             self._last = first + count - 1
             return [self._text(number) for number in range(first, first + count)]
 
     def _text(self, number: int) -> str:
-        # Formatting by the library is slow compared with the insertion of a row. Consecutive
-        # IDs share their first 18 characters, which are cached.
+        # Consecutive IDs share their first 18 characters, which are cached.
         head, tail = number >> _TAIL_BITS, number & _TAIL
         if head != self._head:
             self._head = head
-            self._head_text = str(ULID.from_int(number))[:18]
+            self._head_text = _encoded(number, _ID_SHIFTS)[:18]
         return (
             f"{self._head_text}{_PAIRS[tail >> 30]}{_PAIRS[tail >> 20 & 1023]}"
             f"{_PAIRS[tail >> 10 & 1023]}{_PAIRS[tail & 1023]}"
