@@ -17,8 +17,6 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from .docs.documentation import Documentation
 from .load_shedding import LoadShedder
-from .openapi.document import document, webhooks_document
-from .openapi.webhooks import sent_by
 from .options import Options
 from .responses import HTML, JSON, Response, json_body
 from .routing.query import QueryReader
@@ -48,15 +46,24 @@ def pages_of(
     """Returns the pages of a gateway by path."""
     policy = options.policy
     health: Any = health_pb2_grpc.HealthStub(channel)
-    has_webhooks = sent_by(services, policy) is not None
+    has_webhooks = policy.webhooks_of(services) is not None
+
+    def openapi() -> dict[str, Any]:
+        from .openapi.document import document  # noqa: PLC0415 - loaded with the first document
+
+        return document(services, policy)
+
+    def openapi_of_webhooks() -> dict[str, Any]:
+        from .openapi.document import webhooks_document  # noqa: PLC0415 - likewise
+
+        return webhooks_document(policy)
 
     @cache
     def site() -> Site:
         from .docs.site import Site  # noqa: PLC0415 - Jinja and Markdown would delay the start
 
-        webhooks = webhooks_document(policy) if has_webhooks else None
-        content = document(services, policy)
-        return Site(content, services, policy, webhooks=webhooks, documentation=documentation)
+        webhooks = openapi_of_webhooks() if has_webhooks else None
+        return Site(openapi(), services, policy, webhooks=webhooks, documentation=documentation)
 
     def guide(name: str) -> Page:
         return static_page(lambda: _html(site().guide(name)))
@@ -82,7 +89,7 @@ def pages_of(
     pages = {
         "/healthz": healthz,
         "/readyz": readyz,
-        "/openapi.json": _document(lambda: document(services, policy)),
+        "/openapi.json": _document(openapi),
         "/docs": static_page(lambda: _html(site().reference())),
         "/docs/search.json": static_page(lambda: StaticContent(site().search_index(), JSON)),
         **{f"/docs/guides/{item.name}": guide(item.name) for item in documentation.guides},
@@ -91,7 +98,7 @@ def pages_of(
     if options.web_app is not None:
         pages |= pages_of_app(options.web_app, options.path, otherwise=pages["/"])
     if has_webhooks:
-        pages["/openapi/webhooks.json"] = _document(lambda: webhooks_document(policy))
+        pages["/openapi/webhooks.json"] = _document(openapi_of_webhooks)
         pages["/docs/webhooks"] = static_page(lambda: _html(site().event_types()))
     return pages
 

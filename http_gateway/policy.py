@@ -304,6 +304,11 @@ class Policy:
     # The trailing metadata of the health check with a problem of a service that accepts calls.
     health_detail: str = ""
 
+    def webhooks_of(self, services: Collection[ServiceDescriptor]) -> Webhooks | None:
+        """Returns the webhooks that one of the services sends; None if none does."""
+        webhooks = self.webhooks
+        return webhooks if webhooks is not None and webhooks.service in services else None
+
 
 NO_ANNOTATIONS = Annotations()
 DEFAULT = Policy()

@@ -58,7 +58,7 @@ def document(services: Sequence[ServiceDescriptor], policy: Policy = DEFAULT) ->
             paths.items.setdefault(path.text, {})[verb] = operation
             tags.setdefault(tag_of(service), comment(service, policy))
     description = f"{_DESCRIPTION} {policy.about.description}".rstrip()
-    sent = webhooks.sent_by(services, policy)
+    sent = policy.webhooks_of(services)
     if sent is not None:
         webhooks.components(operations.schemas, sent)
         description += _ABOUT_WEBHOOKS

@@ -7,7 +7,7 @@ documents, so that clients have models of the events.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import ServiceDescriptor
@@ -21,12 +21,6 @@ from .values import Schema
 
 # The component for an event of any resource.
 PAYLOAD = "EventPayload"
-
-
-def sent_by(services: Collection[ServiceDescriptor], policy: Policy) -> Webhooks | None:
-    """Returns the webhooks that one of the services sends; None if none does."""
-    webhooks = policy.webhooks
-    return webhooks if webhooks is not None and webhooks.service in services else None
 
 
 def parameters(webhooks: Webhooks) -> dict[str, Any]:

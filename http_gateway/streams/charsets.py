@@ -11,17 +11,14 @@ from collections.abc import Iterator
 
 from ..request_errors import RequestError, single_violation
 
-# Python has other codecs. Some of them, such as zlib, are not character encodings.
-CHARSETS = frozenset(
-    codecs.lookup(name).name
-    for name in (
-        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "us-ascii", "macintosh", "koi8-r", "koi8-u"),
-        *(f"iso-8859-{part}" for part in range(1, 17) if part != 12),
-        *(f"windows-{page}" for page in range(1250, 1259)),
-        *("cp874", "ibm437", "ibm850", "ibm852", "ibm866", "shift_jis", "cp932", "euc-jp"),
-        *("iso-2022-jp", "gb2312", "gbk", "gb18030", "big5", "euc-kr"),
-    )
-)
+# The names of codecs, which are imported when they are used. Python has others, and some of them,
+# such as zlib, are not character encodings.
+CHARSETS = {
+    *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "ascii", "mac-roman", "koi8-r", "koi8-u"),
+    *(f"iso8859-{part}" for part in range(1, 17) if part != 12),
+    *(f"cp{page}" for page in (*range(1250, 1259), 437, 850, 852, 866, 874, 932)),
+    *("shift_jis", "euc_jp", "iso2022_jp", "gb2312", "gbk", "gb18030", "big5", "euc_kr"),
+}
 _UTF_8 = "utf-8"
 # The codecs of bodies, and of text without the mark, by byte order mark.
 _MARKS = {

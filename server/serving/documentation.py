@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
 from importlib.resources import files
 
 from rosterd.http_gateway.docs.documentation import Documentation, Guide
@@ -36,17 +35,17 @@ def documentation(grpc_port: int = _GRPC_PORT) -> Documentation:
         guides=tuple(
             Guide(name, group, text_of(name)) for group, names in _GUIDES.items() for name in names
         ),
-        images=dict(_images()),
+        images=_Images(),
         grpc_address=grpc_address,
         key_variable=API_KEY,
     )
 
 
-def _images() -> Iterator[tuple[str, str]]:
-    """Yields the images of the guides: SVG documents, and data URLs of PNG files."""
-    for file in _FOLDER.iterdir():
-        if file.name.endswith(".svg"):
-            yield file.name, file.read_text("utf-8")
-        elif file.name.endswith(".png"):
-            content = b64encode(file.read_bytes()).decode()
-            yield file.name, f"data:image/png;base64,{content}"
+class _Images(dict[str, str]):
+    """The images of the guides: SVG documents, and data URLs of PNG files, read when needed."""
+
+    def __missing__(self, name: str) -> str:
+        data = (_FOLDER / name).read_bytes()
+        if name.endswith(".svg"):
+            return data.decode()
+        return f"data:image/png;base64,{b64encode(data).decode()}"

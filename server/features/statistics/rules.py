@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 EPOCH = date(1970, 1, 1)
 _MILLISECONDS_OF_DAY = 86_400_000
@@ -56,6 +59,8 @@ def quarter_of(milliseconds: int) -> int:
 
 def zone_of(name: str) -> ZoneInfo | None:
     """Returns the time zone with a name of the IANA database, or None if there is none."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # noqa: PLC0415 - needs much memory
+
     try:
         return None if name.partition("/")[0] in _NOT_ZONES else ZoneInfo(name)
     except (ZoneInfoNotFoundError, OSError, ValueError):

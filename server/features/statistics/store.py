@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING, NamedTuple
 
 from peewee import EXCLUDED, SQL, Case, fn
 
@@ -17,6 +16,9 @@ from ...storage.statements import Statement, param
 from ...storage.transaction import Transaction
 from .models import Statistic
 from .rules import END_OF_NAMES, QUARTERS_OF_DAY, TAG, TOTALS, Flow, begin_of
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 _IN_ACCOUNT = Statistic.account_id == param("account_id")
 _HAS_PREFIX = (Statistic.name >= param("first")) & (Statistic.name < param("end"))

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 from functools import partial
-from typing import Any
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING, Any
 
 from roster.v1 import statistics_pb2 as pb
 from roster.v1.statistics_pb2_grpc import StatisticServiceServicer
@@ -26,6 +25,9 @@ from .query.request import FilterExpressions
 from .query.store_groups import count_groups
 from .query.store_pages import count_matches
 from .query.tree import EVERYONE
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 _FIRST_DAY = (date.min - EPOCH).days
 # Without the other forms of ISO 8601, which Python also parses.

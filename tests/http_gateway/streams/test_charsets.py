@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rosterd.http_gateway.request_errors import RequestError
-from rosterd.http_gateway.streams.charsets import Converter
+from rosterd.http_gateway.streams.charsets import CHARSETS, Converter
 
 from .test_ndjson import splits
 
@@ -18,6 +20,10 @@ def converted(charset: str, *pieces: bytes) -> bytes:
     return b"".join(
         text for data, is_last in feeds for text in converter.feed(data, is_last=is_last)
     )
+
+
+def test_charsets_are_named_as_their_codecs() -> None:
+    assert [codecs.lookup(name).name for name in CHARSETS] == list(CHARSETS)
 
 
 @given(body=st.binary(max_size=20))
