@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Route, expect
 
+from ..behavior import import_jobs
 from ..behavior.helpers import keep_operations_waiting
 from ..conftest import Account
 from ..features.webhooks.receiver import Receiver
@@ -61,6 +62,9 @@ def test_exports_and_undos_are_named(person: Person) -> None:
     tagged = run(account, filter=ALL, action={"addTags": ["vip"]})
     undo = account.ok("UndoOperation", id=tagged["id"])["operation"]["id"]
     wait_for(account, undo, lambda operation: operation["done"])
+    run(account, filter=ALL, action={"delete": True}, dryRun=True)
+    job = import_jobs.upload(account, b"email\nada@example.com\n")
+    import_jobs.run(account, job, dryRun=True)
     export = account.ok("CreateExport", format="CSV")["export"]["id"]
     wait_for(account, export, lambda operation: operation["done"])
     person.sign_in()
@@ -69,8 +73,11 @@ def test_exports_and_undos_are_named(person: Person) -> None:
     rows = page.locator("table tbody tr")
     expect(rows.nth(0)).to_contain_text("Export to a file")
     expect(rows.nth(0)).not_to_contain_text("picked")
-    expect(rows.nth(1)).to_contain_text("Undo")
+    expect(rows.nth(1)).to_contain_text("Undo “Add tags: vip”")
     expect(rows.nth(2)).to_contain_text("Add tags: vip")
+    page.get_by_role("checkbox", name="Show trial runs").check()
+    expect(rows.filter(has_text="Delete")).to_contain_text("Would result in: 3 changed")
+    expect(rows.filter(has_text="Import a file")).to_contain_text("Would result in: 1 imported")
 
 
 def test_operation_is_in_words(person: Person) -> None:

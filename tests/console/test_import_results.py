@@ -78,7 +78,7 @@ def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
     expect(dialog).to_contain_text("1 person is as before afterwards.")
     dialog.get_by_role("button", name="Undo for 3 people").click()
 
-    expect(page.get_by_text("This import was undone, or is being undone.")).to_be_visible()
+    expect(page.get_by_text("This import was undone.")).to_be_visible()
     expect(button(page, "Undo")).to_have_count(0)
     expect(page.get_by_text("2 people were deleted. 1 person is as before again.")).to_be_visible()
     (ada,) = account.ok("ListSubscribers")["subscribers"]

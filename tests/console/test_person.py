@@ -60,6 +60,15 @@ def test_first_line_states_whether_and_why_the_person_may_be_mailed(person: Pers
         sentence = show(person, f"{name}@example.com").locator(".sentence")
         expect(sentence).to_have_text(re.compile(text))
 
+    panel(person).get_by_role("button", name="Add this person").click()
+    expect(person.page.get_by_label("Email")).to_have_value("unknown@example.com")
+    person.page.get_by_role("button", name="Add a person").last.click()
+    expect(panel(person).locator(".sentence")).to_contain_text("Waiting for confirmation")
+    expect(person.page.locator(".rows")).to_contain_text("unknown@example.com")
+    expect(panel(person).get_by_role("button", name="Add this person")).to_have_count(0)
+    person.open("/subscribers/x")
+    expect(panel(person).get_by_role("alert")).to_have_text(re.compile("^There is no person with"))
+
 
 def test_change_by_an_import_names_its_file_and_no_date_that_it_does_not_state(
     person: Person,
@@ -267,6 +276,11 @@ def test_session_that_reads_only_cannot_change_anything(person: Person) -> None:
     assert shown.get_by_role("button", name="Change status").count() == 0
     person.page.keyboard.press("u")
     assert person.page.get_by_role("dialog").count() == 0
+    person.page.keyboard.press("?")
+    keys = person.page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(keys).to_contain_text("Copy address")
+    expect(keys).not_to_contain_text(re.compile("Add a tag|Edit|Change the status|Tag the"))
+    person.page.keyboard.press("Escape")
     shown.get_by_role("button", name="More actions").click()
     expect(person.page.get_by_role("button", name="Erase…")).to_have_count(0)
 
@@ -307,6 +321,7 @@ def test_deliveries_about_the_person_are_shown_and_lead_to_all(
     rows = shown.locator(".person-deliveries > li")
     expect(rows).to_have_count(5)
     expect(rows.first).to_contain_text("subscriber.updated")
+    expect(rows.first).to_contain_text(receiver.url)
     shown.get_by_role("link", name="All deliveries").click()
 
     expect(page.locator("tbody tr")).to_have_count(7)

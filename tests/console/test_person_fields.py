@@ -198,6 +198,8 @@ def test_value_that_failed_has_the_focus_before_the_person_closes(person: Person
     shown.get_by_role("heading", level=2).click()
     page.keyboard.press("Escape")
     expect(member).to_be_focused()
+    # The reason goes when the server responds again.
+    expect(shown.get_by_role("alert")).to_have_count(0)
     member.select_option("No")
     expect(shown).to_contain_text("Member: – → No")
     change = shown.locator(".timeline .values").first

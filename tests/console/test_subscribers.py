@@ -151,6 +151,26 @@ def test_pasted_address_shows_the_same_person_at_the_top(
     expect(row(person, moved - 2)).not_to_be_in_viewport()
 
 
+def test_list_has_its_form_while_it_is_loaded(person: Person) -> None:
+    page = person.page
+    add_people(person.account, 40)
+    person.account.ok("CreateSegment", name="Readers", filter='tags:"vip"')
+    person.sign_in()
+    # Waits until the route ends.
+    requests = re.compile(r"/api/(subscribers|segments)\?")
+    page.route(requests, lambda route: None)
+    person.open("/subscribers")
+    parts = ("#search", ".head .c-name", ".head .c-created", ".head.row")
+
+    expect(page.locator(".loading .skeleton").first).to_be_visible()
+    expect(page.locator(".loading .head")).to_contain_text("Created")
+    before = [page.locator(part).bounding_box() for part in parts]
+    page.unroute(requests)
+
+    expect(row(person, 0)).to_contain_text("p0039@")
+    assert [page.locator(part).bounding_box() for part in parts] == before
+
+
 def test_tabs_show_and_select_the_statuses_of_the_current_filter(crowd: Person) -> None:
     page = crowd.page
     tabs = page.get_by_role("navigation", name="Status")
@@ -175,6 +195,7 @@ def test_error_in_an_expression_is_shown_at_its_place_and_the_list_stays(crowd: 
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("column 24")
     expect(alert.locator("mark")).to_have_text("plam")
+    expect(page.locator(".chip.wrong")).to_have_text(["Plam is 3"])
     expect(row(crowd, 0)).to_contain_text("p1202@")
     # Screen readers read it once, and again with the field.
     box = page.get_by_label("Search or filter")
@@ -540,14 +561,24 @@ def test_keys_that_need_a_row_are_listed_apart(crowd: Person) -> None:
     page.keyboard.press("?")
     expect(others).to_contain_text("Copy address")
     expect(others).to_contain_text("Next person")
+    expect(others).to_contain_text("Tag the selected people")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     page.keyboard.press("j")
     page.keyboard.press("?")
 
     expect(dialog).to_contain_text("Copy address")
+    expect(dialog).to_contain_text("Select up to this row")
     expect(others).not_to_contain_text("Copy address")
     expect(others).to_contain_text("Next person")
+    page.keyboard.press("Escape")
+    page.keyboard.press("x")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("complementary")).to_contain_text("p1202@example.com")
+    expect(page.get_by_label("First name")).to_be_visible()
+    page.keyboard.press("?")
+    expect(dialog).to_contain_text("Add a tag")
+    expect(dialog).not_to_contain_text("selected people")
 
 
 def test_key_that_needs_alt_on_the_keyboard_works(crowd: Person) -> None:

@@ -33,6 +33,7 @@ def test_address_is_looked_up_in_two_actions(person: Person) -> None:
     account.ok("AddSuppressions", emails=["never@example.com"])
     person.sign_in()
     page.get_by_role("link", name="Is an address blocked?").click()
+    expect(page.get_by_role("textbox")).to_be_focused()
 
     expected = {
         "GONE@example.com": r"^Blocked\. Its owner reported mail as spam\. Blocked on \d.*\.",

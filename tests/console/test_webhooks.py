@@ -111,6 +111,7 @@ def test_paused_endpoint_is_failing(person: Person, receiver: Receiver, webhook:
     card = person.page.locator(".card")
     expect(card.locator(".state.bad")).to_have_text(re.compile(r"^Failing since \d"))
     expect(card).to_contain_text("Paused, so that the endpoint can recover.")
+    expect(card).to_contain_text("Next attempt in")
     row = person.page.get_by_role("row", name="tag.created").last
     expect(row).to_contain_text("Retrying")
     created = row.locator("time").last

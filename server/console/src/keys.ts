@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { preference, setPreference } from "./preferences.ts";
+import { canWrite } from "./session.ts";
 import type { Key } from "./texts.ts";
 
 export interface Shortcut {
@@ -12,6 +13,8 @@ export interface Shortcut {
   text?: Key;
   /** Whether it works now; always if it is absent. */
   when?: () => boolean;
+  /** Whether only sessions that may change people have it. */
+  writes?: true;
   run: (event: KeyboardEvent) => void;
 }
 
@@ -44,15 +47,15 @@ export function currentShortcuts(): Shortcut[] {
   return working().filter((each) => each.text);
 }
 
-/** Returns the shortcuts of the view that do not work now, such as those for a selected row. */
+/** Returns the shortcuts of the view whose keys do nothing now, such as those for a selected row. */
 export function otherShortcuts(): Shortcut[] {
-  const current = new Set(currentShortcuts().map((each) => each.text));
-  const others = all().filter(({ text }) => text && !current.has(text));
+  const current = new Set(currentShortcuts().flatMap((each) => each.keys));
+  const others = all().filter(({ text, keys }) => text && !keys.some((key) => current.has(key)));
   return [...new Map(others.map((each) => [each.text, each])).values()];
 }
 
 function all(): Shortcut[] {
-  return active.flatMap((each) => each.current);
+  return active.flatMap((each) => each.current).filter((each) => !each.writes || canWrite.value);
 }
 
 function working(): Shortcut[] {

@@ -7,7 +7,15 @@ import { t } from "../texts.ts";
 import { FormDialog, textOf } from "./form_dialog.tsx";
 
 /** A form that adds one person. Consent is recorded with how the person gave it. */
-export function AddPerson({ onClose, onAdded }: { onClose: () => void; onAdded: () => void }) {
+export function AddPerson({
+  email: known = "",
+  onClose,
+  onAdded,
+}: {
+  email?: string;
+  onClose: () => void;
+  onAdded: () => void;
+}) {
   const agreed = useSignal(false);
   const email = useRef("");
   // The person of an attempt whose second request failed.
@@ -55,7 +63,7 @@ export function AddPerson({ onClose, onAdded }: { onClose: () => void; onAdded: 
     <FormDialog title={t("addPerson.title")} verb={t("addPerson.title")} onClose={onClose} onSubmit={add} reason={reason}>
       <label class="field">
         {t("column.email")}
-        <input name="email" type="email" required autocomplete="off" maxLength={320} dir="auto" />
+        <input name="email" type="email" required autocomplete="off" maxLength={320} dir="auto" defaultValue={known} />
       </label>
       <div class="pair">
         <label class="field">

@@ -1,9 +1,11 @@
 import type { ComponentChildren } from "preact";
+import { call } from "../api/client.ts";
 import type { Operation, ReasonCount } from "../api/types.ts";
 import { customFieldTitle, filterable } from "../filter_fields.ts";
 import { capitalized } from "../filter_words.ts";
+import { useLoaded } from "../load.ts";
 import { href } from "../router.ts";
-import { named, number, parts, plural, t } from "../texts.ts";
+import { named, number, parts, plural, quoted, t } from "../texts.ts";
 import { filterText } from "../views/subscribers/condition_words.ts";
 import { EVERYONE } from "../views/subscribers/selection.ts";
 import type { IconName } from "./icon.tsx";
@@ -33,7 +35,8 @@ export function OperationLabel({ operation }: { operation: Operation }) {
 
 /** Returns the title of an operation, such as `Add tags: vip`. */
 export function what(operation: Operation, names = NONE): ComponentChildren {
-  const { action, replay } = operation;
+  const { action, replay, undoOf } = operation;
+  if (undoOf) return [t("operation.undo"), <Undone key={undoOf} id={undoOf} names={names} />];
   const job = jobText(operation);
   const file = names.get(operation.importId ?? "");
   if (job && file) return [`${job}: `, <bdi dir="auto">{file}</bdi>];
@@ -58,6 +61,12 @@ export function what(operation: Operation, names = NONE): ComponentChildren {
   return parts(key, { tags: <bdi dir="auto">{tags.join(", ")}</bdi> });
 }
 
+/** The title of an operation that is undone; nothing after it was deleted. */
+function Undone({ id, names }: { id: string; names: Names }) {
+  const { data } = useLoaded((signal) => call("GET /api/operations/{id}", { path: { id }, signal }), id);
+  return data && <> {quoted(what(data.operation, names))}</>;
+}
+
 /** Returns the address of an operation: an import that is not deleted yet has one of its own. */
 export function operationHref({ id, importId }: Operation, names = NONE): string {
   return href(importId && names.has(importId) ? `/import/${importId}` : `/activity/${id}`);
@@ -79,22 +88,21 @@ export function selection(operation: Operation, names: Names): ComponentChildren
 
 /** Returns the result of an operation in numbers. */
 export function result(operation: Operation): string {
-  const { changed, wouldChange, unchanged, replay, failed, processed, type } = operation;
+  const { dryRun, wouldChange, changed = wouldChange, unchanged = 0, replay, failed, processed, type } = operation;
   const failures = failed.reduce((sum, { total }) => sum + total, 0);
   if (type === "SUBSCRIBERS_EXPORT") return plural("subscribers.found", processed);
   if (type === "IMPORT_INSPECTION") return plural("import.rows", processed);
-  if (type === "SUBSCRIBERS_IMPORT") {
-    return counts({ created: changed ?? wouldChange ?? 0, updated: 0, skipped: unchanged ?? 0, failed: failures }).join(" · ");
-  }
-  return [
-    changed !== undefined && plural("result.changed", changed),
-    wouldChange !== undefined && plural("result.wouldChange", wouldChange),
-    replay && plural("result.deliveries", replay.deliveries),
-    Boolean(unchanged) && plural("result.unchanged", unchanged ?? 0),
-    failures > 0 && plural("result.failed", failures),
-  ]
-    .filter(Boolean)
-    .join(" · ");
+  const said =
+    type === "SUBSCRIBERS_IMPORT"
+      ? counts({ created: changed ?? 0, updated: 0, skipped: unchanged, failed: failures })
+      : [
+          changed !== undefined && plural("result.changed", changed),
+          replay && plural("result.deliveries", replay.deliveries),
+          unchanged > 0 && plural("result.unchanged", unchanged),
+          failures > 0 && plural("result.failed", failures),
+        ].filter(Boolean);
+  const text = said.join(" · ");
+  return dryRun && text ? t("result.trial", { result: text }) : text;
 }
 
 /** Progress of an operation. */

@@ -22,8 +22,7 @@ export function isTrial({ dryRun, type }: Operation): boolean {
 const JOBS = ["SUBSCRIBERS_IMPORT", "SUBSCRIBERS_EXPORT", "IMPORT_INSPECTION"] as const;
 
 /** Returns what an operation without an action does, such as an import; null if it has one. */
-export function jobText({ type, undoOf }: Operation): string | null {
-  if (undoOf) return t("operation.undo");
+export function jobText({ type }: Operation): string | null {
   const job = JOBS.find((each) => each === type);
   return job ? t(`job.${job}`) : null;
 }

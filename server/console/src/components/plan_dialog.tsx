@@ -181,9 +181,7 @@ function Numbers({ plan, words }: { plan: Plan; words: (dryRun: Operation) => Co
     return (
       <p class="counting">
         <progress value={dryRun?.processed ?? 0} max={dryRun?.total || 1} aria-label={t("batch.counting")} />
-        <small>
-          {t("batch.counting")} {dryRun && t("progress", { processed: number(dryRun.processed), total: number(dryRun.total) })}
-        </small>
+        <small>{t("batch.counting")}</small>
       </p>
     );
   }

@@ -13,6 +13,7 @@ import { useShortcuts } from "../keys.ts";
 import { useLoaded } from "../load.ts";
 import { ended } from "../operations.ts";
 import { isPhone } from "../phone.ts";
+import { preference, setPreference } from "../preferences.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { canWrite } from "../session.ts";
@@ -26,7 +27,7 @@ import { allColumns, EMAIL } from "./subscribers/columns.tsx";
 import { EmptyList } from "./subscribers/empty.tsx";
 import { AddFilter, FilterChips, useFilterEditor } from "./subscribers/filter_chips.tsx";
 import { withParentheses } from "./subscribers/filter_parts.ts";
-import { focusHeader, Grid, PAGE_ROWS } from "./subscribers/grid.tsx";
+import { focusHeader, Grid, GridLoading, PAGE_ROWS } from "./subscribers/grid.tsx";
 import { type OrderBy, type Query, type Status, STATUSES, SubscriberList } from "./subscribers/list.ts";
 import { rememberRow, startRow } from "./subscribers/position.ts";
 import { SearchActions } from "./subscribers/search_actions.tsx";
@@ -46,7 +47,7 @@ const SEGMENTS = 50;
 const NEXT_TO_PANEL = ["name", "status"];
 
 /** The segments that were shown last, so that the list keeps its place while they are read. */
-let segmentsShown: Pick<Operations["GET /api/segments"]["response"], "segments" | "total"> = { segments: [] };
+let segmentsShown: Pick<Operations["GET /api/segments"]["response"], "segments" | "total"> | undefined;
 
 /** The list of subscribers, and the person of the address in a panel. */
 export function Subscribers({ id = "" }: Parameters) {
@@ -143,6 +144,9 @@ export function Subscribers({ id = "" }: Parameters) {
     return () => request.abort();
   }, [key, restored.value, reloads.value, ended.value]);
   useLayoutEffect(() => void (shownId.current = id), [id]);
+  useLayoutEffect(() => {
+    if (saved.data) setPreference("segments", saved.data.segments.length ? "" : "none");
+  }, [saved.data]);
   useLayoutEffect(() => {
     void loadFields().then((all) => (fields.value = all), () => {});
   }, [restored.value]);
@@ -329,6 +333,7 @@ export function Subscribers({ id = "" }: Parameters) {
   const hasActive = () => active.value >= 0 && current() !== null;
   // The panel has these keys itself.
   const hasRow = () => !id && activeRow() !== undefined;
+  const hasPeople = () => hasRow() || (!id && !selected.value.isEmpty);
   useShortcuts([
     { keys: ["j", "ArrowDown"], text: "keys.next", run: () => move(active.value + 1) },
     { keys: ["ArrowUp"], when: () => !id && active.value === 0, run: focusHeader },
@@ -342,18 +347,19 @@ export function Subscribers({ id = "" }: Parameters) {
     { keys: ["Enter"], text: "keys.open", run: enter },
     { keys: ["Escape"], text: "keys.escape", run: escape },
     { keys: ["x"], text: "keys.select", when: hasActive, run: () => select(active.value) },
-    { keys: ["Shift+x"], when: hasActive, run: () => select(active.value, true) },
+    { keys: ["Shift+x"], text: "keys.rangeTo", when: hasActive, run: () => select(active.value, true) },
     { keys: ["Ctrl+a"], text: "keys.selectLoaded", run: () => selectLoaded(true) },
     {
       keys: ["e"],
       text: "keys.edit",
+      writes: true,
       when: hasRow,
       run: () => {
         edits.current = true;
         open(active.value);
       },
     },
-    { keys: ["."], text: "keys.more", when: () => hasRow() || !selected.value.isEmpty, run: openMore },
+    { keys: ["."], text: "keys.more", when: hasPeople, run: openMore },
     { keys: ["c"], text: "keys.copyAddress", when: hasRow, run: () => void copy(activeRow()?.email ?? "") },
     { keys: ["y"], text: "keys.copyCurl", when: hasRow, run: () => copyCurl(activeRow()?.id ?? "") },
     { keys: ["]"], text: "keys.nextPerson", when: () => id !== "", run: () => move(active.value + 1) },
@@ -366,14 +372,16 @@ export function Subscribers({ id = "" }: Parameters) {
   const openId = id;
   const hasFew = (current()?.total ?? Infinity) <= FEW && anywhere(wanted) !== "";
   segmentsShown = saved.data ?? segmentsShown;
-  const { segments, total = 0 } = segmentsShown;
+  const { segments, total = 0 } = segmentsShown ?? { segments: [] };
+  // Until the segments are known, the page has the form that it had before.
+  const hasSegments = segmentsShown ? segments.length > 0 : !preference("segments");
   const isFiltered = text !== "" || wanted.status !== "";
   const links = { segments, total, current: wanted.segmentId, isFiltered };
   const isDimmed = error.value !== null || isTyped.value || (isLoading.value && rows !== null);
   return (
     <div class={id ? "subscribers with-panel" : "subscribers"} style={{ "--panel": `${panelWidth.value}px` }}>
       <h1 class="unseen">{t("subscribers.title")}</h1>
-      {segments.length > 0 && <SegmentSide {...links} />}
+      {hasSegments && <SegmentSide {...links} />}
       <section class="list" aria-label={t("subscribers.title")}>
         <StatusTabs counts={rows?.counts.value} status={wanted.status} />
         <div class="toolbar">
@@ -386,7 +394,7 @@ export function Subscribers({ id = "" }: Parameters) {
             onLeave={() => move(Math.max(0, active.value))}
             onAnywhere={hasFew ? searchAnywhere : undefined}
           />
-          {segments.length > 0 && <SegmentMenu {...links} />}
+          {hasSegments && <SegmentMenu {...links} />}
           <AddFilter edited={edited} />
           <SearchActions
             key={key}
@@ -413,6 +421,7 @@ export function Subscribers({ id = "" }: Parameters) {
           filter={wanted.filter}
           q={wanted.q}
           fields={filterable.value}
+          error={error.value}
           edited={edited}
           onFilter={(filter, options) => go(withQuery({ filter }), options)}
           onSearch={(q) => go(withQuery({ q }))}
@@ -424,6 +433,7 @@ export function Subscribers({ id = "" }: Parameters) {
           selected={selected}
           fields={fields.value}
           columns={chosenColumns()}
+          hasPeople={hasPeople}
           onRange={() => {
             endsRange.current = true;
             notify(t("selection.rangeEnd"));
@@ -431,7 +441,7 @@ export function Subscribers({ id = "" }: Parameters) {
           selectActive={() => active.value >= 0 && select(active.value)}
         />
         {rows === null ? (
-          !error.value && <Loading />
+          !error.value && <GridLoading columns={columns.value} rowHeight={rowHeight} orderBy={wanted.orderBy} />
         ) : rows.total === 0 ? (
           !error.value && <EmptyList query={rows.query} onAdd={() => (adds.value = true)} />
         ) : (
@@ -477,6 +487,7 @@ export function Subscribers({ id = "" }: Parameters) {
           opensMenu={opensMenu}
           onClose={close}
           onChange={(changed) => list.value?.replace(changed)}
+          onAdded={() => (reloads.value += 1)}
           onGone={(text) => {
             notify(text);
             reloads.value += 1;
@@ -484,19 +495,6 @@ export function Subscribers({ id = "" }: Parameters) {
           }}
         />
       )}
-    </div>
-  );
-}
-
-/** Grey bars, which the style shows if loading takes longer. */
-function Loading() {
-  return (
-    <div class="grid loading" aria-busy="true">
-      {Array.from({ length: 12 }, (_, index) => (
-        <div class="row" key={index}>
-          <span class="skeleton" />
-        </div>
-      ))}
     </div>
   );
 }

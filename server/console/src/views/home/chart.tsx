@@ -105,7 +105,7 @@ function Chart({ days }: { days: Day[] }) {
             <g key={day.date}>
               <Bar class="gain" x={(index + 0.15) * width} width={width * 0.7} from={y(day.created)} to={y(0)} />
               <Bar class="loss" x={(index + 0.15) * width} width={width * 0.7} from={y(0)} to={y(-day.lost)} />
-              {day.imported > 0 && <circle class="imported" cx={`${(index + 0.5) * width}%`} cy="4" r="3" />}
+              {day.imported > 0 && <circle class="imported" cx={`${(index + 0.5) * width}%`} cy={Math.max(4, y(day.created) - 4)} r="3" />}
               {day.date.endsWith("-01") && <DateMark date={day.date} x={index * width} />}
             </g>
           ))}

@@ -48,12 +48,13 @@ function ConnectApp() {
   const secret = useSignal("");
   const error = useSignal("");
   const url = session.value?.publicUrl || new URL("..", location.origin + href("/")).href.replace(/\/$/, "");
-  const command = [
-    `curl ${url}/api/signup`,
-    `-H "Authorization: Bearer ${secret.value || "YOUR_KEY"}"`,
-    '-H "Content-Type: application/json"',
-    `-d '{"email": "ada@example.com"}'`,
-  ].join(" \\\n  ");
+  const command = (key: string) =>
+    [
+      `curl ${url}/api/signup`,
+      `-H "Authorization: Bearer ${key || "YOUR_KEY"}"`,
+      '-H "Content-Type: application/json"',
+      `-d '{"email": "ada@example.com"}'`,
+    ].join(" \\\n  ");
 
   async function create(): Promise<void> {
     error.value = "";
@@ -73,9 +74,9 @@ function ConnectApp() {
       <p>{t("steps.connectText")}</p>
       <div class="command">
         <pre tabIndex={0} aria-label={t("steps.connect")}>
-          <code>{command}</code>
+          <code>{command(secret.value && "••••••••")}</code>
         </pre>
-        <CopyButton text={command} title={t("steps.copy")} />
+        <CopyButton text={command(secret.value)} title={t("steps.copy")} />
       </div>
       {error.value && (
         <p class="error" role="alert">

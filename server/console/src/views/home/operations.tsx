@@ -25,7 +25,7 @@ export function LastOperations({ onEnd }: { onEnd: () => void }) {
       const { operations } = await call("GET /api/operations", { query: { limit: READ }, signal });
       const shown = operations.filter((each) => !isTrial(each)).slice(0, SHOWN);
       // Their titles have the names of files, webhooks and fields.
-      const withNames = shown.filter(({ importId, replay, action }) => importId || replay || action?.setCustomFields);
+      const withNames = shown.filter(({ importId, replay, undoOf, action }) => importId || replay || undoOf || action?.setCustomFields);
       const key = withNames.map((each) => each.id).join();
       if (key && key !== named.current) {
         const found = await loadNames(signal).catch(() => null);

@@ -4,11 +4,12 @@ import { ApiError, ConnectionError } from "../../api/client.ts";
 import type { ImportJob } from "../../api/types.ts";
 import { useAskBeforeUnload } from "../../ask_before_unload.ts";
 import { Back } from "../../components/back.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
 import { Bars, PartError } from "../../components/part.tsx";
 import { restored } from "../../connection.ts";
 import { repeat } from "../../load.ts";
 import { canWrite } from "../../session.ts";
-import { errorText, number, t } from "../../texts.ts";
+import { errorText, number, plural, t } from "../../texts.ts";
 import { FileButton } from "./files.tsx";
 import { ImportModel } from "./model.ts";
 import { Ended, Running } from "./result.tsx";
@@ -60,9 +61,7 @@ export function ImportPage({ id }: { id: string }) {
               <JobState job={job} />
               <span class="space" />
               {state === "READY" && canWrite.value && (
-                <button type="button" class="plain" onClick={() => void model.cancel().catch(() => {})}>
-                  {t("import.cancel")}
-                </button>
+                <Cancel model={model} job={job} />
               )}
             </header>
           )}
@@ -154,17 +153,33 @@ function Uploading({ model, job }: { model: ImportModel; job: ImportJob }) {
           </>
         )
       )}
-      {canWrite.value && (
-        <button
-          type="button"
-          onClick={() => {
+      {canWrite.value && <Cancel model={model} job={job} />}
+    </div>
+  );
+}
+
+/** Cancels an import that has not started, after a question. */
+function Cancel({ model, job }: { model: ImportModel; job: ImportJob }) {
+  const asks = useSignal(false);
+  return (
+    <>
+      <button type="button" onClick={() => (asks.value = true)}>
+        {t("import.cancel")}…
+      </button>
+      {asks.value && (
+        <FormDialog
+          title={t("import.cancelTitle")}
+          verb={t("import.cancel")}
+          danger
+          onClose={() => (asks.value = false)}
+          onSubmit={async () => {
+            await model.cancel();
             forget(job.id);
-            void model.cancel().catch(() => {});
           }}
         >
-          {t("import.cancel")}
-        </button>
+          <p>{t("import.cancelText", { size: job.rows ? plural("import.rows", job.rows) : bytes(Number(job.size)) })}</p>
+        </FormDialog>
       )}
-    </div>
+    </>
   );
 }

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { url } from "../../api/client.ts";
+import { call, url } from "../../api/client.ts";
 import type { ImportJob, ImportSummary } from "../../api/types.ts";
 import { Fact } from "../../components/fact.tsx";
 import { Icon } from "../../components/icon.tsx";
@@ -7,6 +7,7 @@ import { ActorName } from "../../components/actor_name.tsx";
 import { StatusLabel } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { canUndo, UndoDialog } from "../../components/undo_dialog.tsx";
+import { useLoaded } from "../../load.ts";
 import { href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { named, number, plural, t } from "../../texts.ts";
@@ -71,11 +72,7 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
           <Numbers summary={summary} />
         </div>
       )}
-      {undoneBy && (
-        <p class="warning">
-          {t("import.undone")} <a href={href(`/activity/${undoneBy}`)}>{t("show")}</a>
-        </p>
-      )}
+      {undoneBy && <Undo id={undoneBy} />}
       <div class="line">
         {people > 0 && (
           <a class="button" href={href("/subscribers")}>
@@ -120,6 +117,17 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
         />
       )}
     </>
+  );
+}
+
+/** Whether an import was undone, or is being undone. */
+function Undo({ id }: { id: string }) {
+  const read = async (signal: AbortSignal) => (await call("GET /api/operations/{id}", { path: { id }, signal })).operation;
+  const undo = useLoaded(read, id, (operation) => (operation?.done === false ? 1 : 0)).data;
+  return (
+    <p class="warning">
+      {undo && t(undo.done ? "import.undone" : "import.undoing")} <a href={href(`/activity/${id}`)}>{t("show")}</a>
+    </p>
   );
 }
 

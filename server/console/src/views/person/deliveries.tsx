@@ -11,12 +11,18 @@ const SHOWN = 5;
 /** The last deliveries of events about a person, which are loaded again when the person changes. */
 export function PersonDeliveries({ id, version }: { id: string; version: string }) {
   const loaded = useLoaded(
-    (signal) => call("GET /api/webhook-deliveries", { query: { subscriberId: id, limit: SHOWN }, signal }),
+    async (signal) => {
+      const [{ deliveries }, { webhooks }] = await Promise.all([
+        call("GET /api/webhook-deliveries", { query: { subscriberId: id, limit: SHOWN }, signal }),
+        call("GET /api/webhooks", { query: { limit: 100 }, signal }),
+      ]);
+      return { deliveries, urls: new Map(webhooks.map((webhook) => [webhook.id, webhook.url])) };
+    },
     id + version,
   );
   return (
     <Part of={loaded} bars={0}>
-      {({ deliveries }) =>
+      {({ deliveries, urls }) =>
         deliveries.length > 0 && (
           <section class="field">
             <h3>{t("deliveries")}</h3>
@@ -26,6 +32,9 @@ export function PersonDeliveries({ id, version }: { id: string; version: string 
                   <DeliveryLabel delivery={delivery} />
                   <a class="cut" href={href(deliveryPath(delivery))}>
                     {delivery.eventType}
+                    <small class="below cut">
+                      <bdi dir="ltr">{urls.get(delivery.webhookId)}</bdi>
+                    </small>
                   </a>
                   <small>
                     <Time value={delivery.createdAt} as="ago" />

@@ -4,6 +4,7 @@ import { announce, notify } from "../../announce.ts";
 import { ApiError } from "../../api/client.ts";
 import type { CustomField } from "../../api/types.ts";
 import { useAskBeforeUnload } from "../../ask_before_unload.ts";
+import { restored } from "../../connection.ts";
 import { Icon } from "../../components/icon.tsx";
 import { session } from "../../session.ts";
 import { detailText, errorText, parts, t } from "../../texts.ts";
@@ -138,6 +139,12 @@ function Editor({
   }, []);
   useAskBeforeUnload(isChanged);
 
+  const isAway = useRef(false);
+  useLayoutEffect(() => {
+    if (isAway.current) error.value = "";
+    isAway.current = false;
+  }, [restored.value]);
+
   const stored = useRef(value);
   stored.current = value;
   useLayoutEffect(() => {
@@ -161,7 +168,10 @@ function Editor({
       setTimeout(() => (isSaved.value = false), SAVED_TIME);
     } catch (problem) {
       if (problem instanceof Conflict) theirs.value = String(problem.theirs ?? "");
-      else if (!(problem instanceof ApiError)) error.value = errorText(problem);
+      else if (!(problem instanceof ApiError)) {
+        isAway.current = true;
+        error.value = errorText(problem);
+      }
       // After the person has signed in again, leaving the field saves it.
       else if (problem.status !== 401 || !isShown.current) {
         const [detail] = problem.code === "ValidationError" ? problem.details : [];

@@ -1,7 +1,9 @@
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { ApiError } from "../../api/client.ts";
 import type { CustomField, Subscriber } from "../../api/types.ts";
+import { AddPerson } from "../../components/add_person.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { StatusLabel } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
@@ -26,7 +28,7 @@ import { Timeline } from "./timeline.tsx";
 
 /** Fields without a value beyond these are shown on request. */
 const FEW_FIELDS = 8;
-export type DialogName = "" | "status" | "delete" | "erase" | "lift";
+export type DialogName = "" | "add" | "status" | "delete" | "erase" | "lift";
 
 /** A person by identifier or address: whether they may be mailed, their data and their history. */
 export function Person({
@@ -37,6 +39,7 @@ export function Person({
   opensMenu,
   onClose,
   onChange,
+  onAdded,
   onGone,
 }: {
   id: string;
@@ -49,6 +52,7 @@ export function Person({
   opensMenu: RefObject<boolean>;
   onClose: () => void;
   onChange: (subscriber: Subscriber) => void;
+  onAdded: () => void;
   /** The person was deleted. */
   onGone: (text: string) => void;
 }) {
@@ -83,9 +87,9 @@ export function Person({
     if (isKnown) opensMenu.current = false;
   }, [isKnown]);
   useShortcuts([
-    { keys: ["u"], text: "keys.status", run: () => isChangeable && (dialog.value = "status") },
-    { keys: ["e"], text: "keys.edit", run: editFirst },
-    { keys: ["t"], text: "keys.tag", run: () => panel.current?.querySelector<HTMLElement>("#new-tag")?.focus() },
+    { keys: ["u"], text: "keys.status", writes: true, when: () => isChangeable, run: () => (dialog.value = "status") },
+    { keys: ["e"], text: "keys.edit", writes: true, when: () => isChangeable, run: editFirst },
+    { keys: ["t"], text: "keys.tag", writes: true, when: () => isChangeable, run: () => panel.current?.querySelector<HTMLElement>("#new-tag")?.focus() },
     { keys: ["c"], text: "keys.copyAddress", run: () => void (email && copy(email)) },
     { keys: ["y"], text: "keys.copyCurl", run: () => copyCurl(subscriber?.id ?? id) },
     { keys: ["."], text: "keys.more", run: openMenu },
@@ -104,11 +108,21 @@ export function Person({
       </header>
       {data.error.value ? (
         <p class="error" role="alert">
-          {errorText(data.error.value)}
+          {/* Only the ID can be wrong. */}
+          {data.error.value instanceof ApiError && data.error.value.status === 400
+            ? t("person.missing")
+            : errorText(data.error.value)}
         </p>
       ) : null}
       {mailability && (
         <Sentence mailability={mailability} subscriber={subscriber} data={data} onLift={() => (dialog.value = "lift")} />
+      )}
+      {mailability?.reason === "NOT_SUBSCRIBED" && !subscriber && canWrite.value && (
+        <p class="status-line">
+          <button type="button" onClick={() => (dialog.value = "add")}>
+            {t("addPerson.this")}…
+          </button>
+        </p>
       )}
       {subscriber && (
         <>
@@ -135,6 +149,16 @@ export function Person({
       )}
       {dialog.value === "status" && subscriber && mailability && (
         <StatusDialog data={data} subscriber={subscriber} mailability={mailability} onClose={() => (dialog.value = "")} />
+      )}
+      {dialog.value === "add" && (
+        <AddPerson
+          email={email}
+          onClose={() => (dialog.value = "")}
+          onAdded={() => {
+            void data.load();
+            onAdded();
+          }}
+        />
       )}
       {dialog.value === "lift" && (
         <LiftDialog

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { call } from "../../api/client.ts";
 import { filterable } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
-import { href, withQuery } from "../../router.ts";
+import { address, href, withQuery } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { named, pluralParts, number, quoted, t } from "../../texts.ts";
 import { filterText } from "./condition_words.ts";
@@ -34,12 +34,13 @@ export function EmptyList({ query, onAdd }: { query: Query; onAdd: () => void })
       </div>
     );
   }
+  const person = `/subscribers/${encodeURIComponent(q)}`;
   return (
     <div class="empty">
       <h2>{t("noMatch.title")}</h2>
-      {isAddress(q) && (
+      {isAddress(q) && address.value.path !== person && (
         <p>
-          <a href={href(`/subscribers/${encodeURIComponent(q)}`)}>{t("noMatch.address")}</a>
+          <a href={href(person)}>{t("noMatch.address")}</a>
         </p>
       )}
       {anywhere(query) && (

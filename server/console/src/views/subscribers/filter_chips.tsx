@@ -7,6 +7,8 @@ import { partWords } from "./condition_words.ts";
 import { conditionOf, type FilterField } from "./conditions.ts";
 import { FilterEditor } from "./filter_editor.tsx";
 import { joined, partsOf } from "./filter_parts.ts";
+import { filterError } from "./search_box.tsx";
+import { columnOf } from "./search_text.ts";
 
 /** The part of the filter that is changed, and the element that the editor is next to. */
 interface Edited {
@@ -41,6 +43,7 @@ export function FilterChips({
   filter,
   q,
   fields,
+  error,
   edited,
   onFilter,
   onSearch,
@@ -49,11 +52,20 @@ export function FilterChips({
   /** A search for the beginning of a text next to the filter. */
   q: string;
   fields: readonly FilterField[];
+  /** Why the filter is wrong: the part with the column that the server names looks so. */
+  error: unknown;
   edited: Signal<Edited | null>;
   onFilter: (filter: string, options: { replace: boolean }) => void;
   onSearch: (q: string) => void;
 }) {
   const parts = partsOf(filter);
+  const wrong = columnOf(filterError(error)?.message ?? "") - 1;
+  let end = 0;
+  const isWrong = parts?.map((part) => {
+    const start = filter.indexOf(part, end);
+    end = start + part.length;
+    return start <= wrong && wrong < end;
+  });
   const current = edited.value;
   // The filter without what the editor, which applies a value while it is typed, has changed.
   const before = useRef(filter);
@@ -87,6 +99,7 @@ export function FilterChips({
             <Chip
               key={index}
               words={partWords(part, fields)}
+              isWrong={isWrong?.[index]}
               {...(conditionOf(part, fields)
                 ? { onEdit: (anchor: HTMLElement) => (edited.value = { index, anchor }) }
                 : {})}
@@ -112,10 +125,12 @@ export function FilterChips({
 
 function Chip({
   words: [title, rest],
+  isWrong,
   onEdit,
   onRemove,
 }: {
   words: [string, string];
+  isWrong?: boolean | undefined;
   onEdit?: (anchor: HTMLElement) => void;
   onRemove: () => void;
 }) {
@@ -125,7 +140,7 @@ function Chip({
     </bdi>
   );
   return (
-    <li class="chip">
+    <li class={isWrong ? "chip wrong" : "chip"}>
       {onEdit ? (
         <button type="button" class="plain" aria-haspopup="dialog" onClick={(event) => onEdit(event.currentTarget)}>
           {text}

@@ -47,7 +47,7 @@ export function Grid(props: GridProps) {
   void render.value;
   void list.version.value;
 
-  const template = `36px ${columns.map((column) => column.width).join(" ")}`;
+  const template = templateOf(columns);
   /** Finds how many tags fit. */
   function measure(): void {
     tagsWidth.value = grid.current?.querySelector(".head .c-tags")?.clientWidth ?? 0;
@@ -158,6 +158,34 @@ export function Grid(props: GridProps) {
       <div class="rows" role="rowgroup" style={{ height: `${view.current.height}px` }}>
         {rows}
       </div>
+    </div>
+  );
+}
+
+function templateOf(columns: Column[]): string {
+  return `36px ${columns.map((column) => column.width).join(" ")}`;
+}
+
+/** The header, and grey bars in place of the rows that are not loaded yet. */
+export function GridLoading({ columns, rowHeight, orderBy }: Pick<GridProps, "columns" | "rowHeight" | "orderBy">) {
+  return (
+    <div class="grid loading" inert style={{ "--columns": templateOf(columns), "--row": `${rowHeight}px` }}>
+      <div class="head row">
+        <span class="check">
+          <input type="checkbox" />
+        </span>
+        {columns.map((column, at) => (
+          <Head key={column.name} column={column} at={at} orderBy={orderBy} onSort={() => {}} />
+        ))}
+      </div>
+      {Array.from({ length: 24 }, (_, index) => (
+        <div class="row" key={index}>
+          <span />
+          {columns.map(({ name }) => (
+            <span key={name} class="skeleton" />
+          ))}
+        </div>
+      ))}
     </div>
   );
 }

@@ -30,6 +30,7 @@ export function SelectionBar({
   selected,
   fields,
   columns,
+  hasPeople,
   onRange,
   selectActive,
 }: {
@@ -38,6 +39,8 @@ export function SelectionBar({
   selected: Signal<Selection>;
   fields: CustomField[];
   columns: string[];
+  /** Whether there are people for the keys: the selected ones, or that of the row with the focus. */
+  hasPeople: () => boolean;
   /** The next row is the other end of a range. */
   onRange: () => void;
   /** Selects the row with the focus. */
@@ -58,8 +61,8 @@ export function SelectionBar({
   }
 
   useShortcuts([
-    { keys: ["t"], text: "keys.tagSelected", run: () => open("tag") },
-    { keys: ["u"], text: "keys.statusSelected", run: () => open("status") },
+    { keys: ["t"], text: "keys.tagSelected", writes: true, when: hasPeople, run: () => open("tag") },
+    { keys: ["u"], text: "keys.statusSelected", writes: true, when: hasPeople, run: () => open("status") },
   ]);
 
   if (!list || selection.isEmpty) return null;

@@ -32,6 +32,10 @@ export function LookUp({
   onBlock: () => void;
 }) {
   const text = useSignal(email);
+  const field = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    if (!email) field.current?.focus();
+  }, []);
   return (
     <section class="block" aria-label={t("suppressions.question")}>
       <form
@@ -44,6 +48,7 @@ export function LookUp({
         <label class="field">
           <span class="question">{t("suppressions.question")}</span>
           <input
+            ref={field}
             type="email"
             required
             dir="auto"
