@@ -331,7 +331,7 @@ def test_running_import_skips_a_person_who_is_erased(account: Account) -> None:
 def test_jobs_have_every_option_of_streams() -> None:
     stream = subscribers_pb2.ImportSubscribersRequest.DESCRIPTOR
     # A stream is parsed by the gateway, which reads a line such as sep=; instead.
-    own = {"lines", "subscribers", "after_line", "dry_run", "results", "delimiter"}
+    own = {"lines", "subscribers", "after_line", "dry_run", "results", "delimiter", "new_fields"}
 
     def fields(message: Descriptor) -> dict[str, tuple[Any, ...]]:
         return {

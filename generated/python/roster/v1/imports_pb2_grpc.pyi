@@ -80,8 +80,8 @@ class ImportServiceStub:
     """Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
     IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
     VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
-    CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address of the account is not
-    verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+    CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
+    the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
     options, and with OPERATION_LIMIT_REACHED.
     """
     CancelImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.CancelImportRequest, _imports_pb2.CancelImportResponse]
@@ -179,8 +179,8 @@ class ImportServiceAsyncStub(ImportServiceStub):
     """Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
     IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
     VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
-    CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address of the account is not
-    verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+    CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
+    the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
     options, and with OPERATION_LIMIT_REACHED.
     """
     CancelImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.CancelImportRequest, _imports_pb2.CancelImportResponse]  # type: ignore[assignment]
@@ -311,8 +311,8 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         """Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
         IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
         VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
-        CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address of the account is not
-        verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+        CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
+        the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
         options, and with OPERATION_LIMIT_REACHED.
         """
 
