@@ -50,12 +50,12 @@ const (
 // the file contains and how the first rows will be stored. UpdateImport changes the options.
 // StartImport imports the rows, or, with dry_run, reports what an import would do.
 //
-// An account has one running import at a time; others wait. The file is deleted when the rows are
-// imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
-// and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
-// the data of a person is erased, the failed rows with the address are deleted, and so are the
-// files of imports that are not running, because they may contain it: these imports end as FAILED.
-// A running import skips the rows of that address.
+// An account has one running import at a time; others wait. The file is deleted when the import has
+// ended, within an hour if it failed, and the import with its failed rows 7 days after its
+// creation. The file is encrypted, and is in no backup of a SQLite database; the failed rows are in
+// the database and its backups. If the data of a person is erased, the failed rows with the address
+// are deleted, and so are the files of imports that are not running, because they may contain it:
+// these imports end as FAILED. A running import skips the rows of that address.
 type ImportServiceClient interface {
 	// Creates an import of a file that is uploaded next. Fails with IMPORT_LIMIT_REACHED if 20
 	// imports of the account have not ended.
@@ -277,12 +277,12 @@ func (c *importServiceClient) DeleteImport(ctx context.Context, in *DeleteImport
 // the file contains and how the first rows will be stored. UpdateImport changes the options.
 // StartImport imports the rows, or, with dry_run, reports what an import would do.
 //
-// An account has one running import at a time; others wait. The file is deleted when the rows are
-// imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
-// and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
-// the data of a person is erased, the failed rows with the address are deleted, and so are the
-// files of imports that are not running, because they may contain it: these imports end as FAILED.
-// A running import skips the rows of that address.
+// An account has one running import at a time; others wait. The file is deleted when the import has
+// ended, within an hour if it failed, and the import with its failed rows 7 days after its
+// creation. The file is encrypted, and is in no backup of a SQLite database; the failed rows are in
+// the database and its backups. If the data of a person is erased, the failed rows with the address
+// are deleted, and so are the files of imports that are not running, because they may contain it:
+// these imports end as FAILED. A running import skips the rows of that address.
 type ImportServiceServer interface {
 	// Creates an import of a file that is uploaded next. Fails with IMPORT_LIMIT_REACHED if 20
 	// imports of the account have not ended.

@@ -39,12 +39,12 @@ class ImportServiceStub:
     the file contains and how the first rows will be stored. UpdateImport changes the options.
     StartImport imports the rows, or, with dry_run, reports what an import would do.
 
-    An account has one running import at a time; others wait. The file is deleted when the rows are
-    imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
-    and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
-    the data of a person is erased, the failed rows with the address are deleted, and so are the
-    files of imports that are not running, because they may contain it: these imports end as FAILED.
-    A running import skips the rows of that address.
+    An account has one running import at a time; others wait. The file is deleted when the import has
+    ended, within an hour if it failed, and the import with its failed rows 7 days after its
+    creation. The file is encrypted, and is in no backup of a SQLite database; the failed rows are in
+    the database and its backups. If the data of a person is erased, the failed rows with the address
+    are deleted, and so are the files of imports that are not running, because they may contain it:
+    these imports end as FAILED. A running import skips the rows of that address.
     """
 
     @_typing.overload
@@ -141,12 +141,12 @@ class ImportServiceAsyncStub(ImportServiceStub):
     the file contains and how the first rows will be stored. UpdateImport changes the options.
     StartImport imports the rows, or, with dry_run, reports what an import would do.
 
-    An account has one running import at a time; others wait. The file is deleted when the rows are
-    imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
-    and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
-    the data of a person is erased, the failed rows with the address are deleted, and so are the
-    files of imports that are not running, because they may contain it: these imports end as FAILED.
-    A running import skips the rows of that address.
+    An account has one running import at a time; others wait. The file is deleted when the import has
+    ended, within an hour if it failed, and the import with its failed rows 7 days after its
+    creation. The file is encrypted, and is in no backup of a SQLite database; the failed rows are in
+    the database and its backups. If the data of a person is erased, the failed rows with the address
+    are deleted, and so are the files of imports that are not running, because they may contain it:
+    these imports end as FAILED. A running import skips the rows of that address.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -239,12 +239,12 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
     the file contains and how the first rows will be stored. UpdateImport changes the options.
     StartImport imports the rows, or, with dry_run, reports what an import would do.
 
-    An account has one running import at a time; others wait. The file is deleted when the rows are
-    imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
-    and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
-    the data of a person is erased, the failed rows with the address are deleted, and so are the
-    files of imports that are not running, because they may contain it: these imports end as FAILED.
-    A running import skips the rows of that address.
+    An account has one running import at a time; others wait. The file is deleted when the import has
+    ended, within an hour if it failed, and the import with its failed rows 7 days after its
+    creation. The file is encrypted, and is in no backup of a SQLite database; the failed rows are in
+    the database and its backups. If the data of a person is erased, the failed rows with the address
+    are deleted, and so are the files of imports that are not running, because they may contain it:
+    these imports end as FAILED. A running import skips the rows of that address.
     """
 
     @_abc_1.abstractmethod
