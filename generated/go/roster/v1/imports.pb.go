@@ -207,10 +207,10 @@ type ImportOptions struct {
 	// Delimiter of the CSV file, if it is not recognized. A first line of the file such as sep=; takes
 	// precedence, which ImportSubscribers reads too. Default: recognized from the header.
 	Delimiter *ImportOptions_Delimiter `protobuf:"varint,22,opt,name=delimiter,proto3,enum=roster.v1.ImportOptions_Delimiter,oneof" json:"delimiter,omitempty"`
-	// Columns of the CSV file that become custom fields, whatever unknown_columns is. The inspection
-	// and a dry run read their cells as values of these fields, which are created in the transaction
-	// of the first rows that are imported. The email address of the account must be verified. At most
-	// 100.
+	// Columns of the CSV file that become custom fields, independent of unknown_columns. The
+	// inspection and a dry run read their cells as values of these fields, which are created in the
+	// transaction of the first rows that are imported. The email address of the account must be
+	// verified. At most 100.
 	NewFields     []*ImportOptions_NewField `protobuf:"bytes,23,rep,name=new_fields,json=newFields,proto3" json:"new_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -179,10 +179,10 @@ class ImportOptions(_message.Message):
 
     @_builtins.property
     def new_fields(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportOptions.NewField]:
-        """Columns of the CSV file that become custom fields, whatever unknown_columns is. The inspection
-        and a dry run read their cells as values of these fields, which are created in the transaction
-        of the first rows that are imported. The email address of the account must be verified. At most
-        100.
+        """Columns of the CSV file that become custom fields, independent of unknown_columns. The
+        inspection and a dry run read their cells as values of these fields, which are created in the
+        transaction of the first rows that are imported. The email address of the account must be
+        verified. At most 100.
         """
 
     def __init__(

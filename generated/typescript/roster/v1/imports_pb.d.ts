@@ -147,10 +147,10 @@ export declare type ImportOptions = Message<"roster.v1.ImportOptions"> & {
   delimiter?: ImportOptions_Delimiter | undefined;
 
   /**
-   * Columns of the CSV file that become custom fields, whatever unknown_columns is. The inspection
-   * and a dry run read their cells as values of these fields, which are created in the transaction
-   * of the first rows that are imported. The email address of the account must be verified. At most
-   * 100.
+   * Columns of the CSV file that become custom fields, independent of unknown_columns. The
+   * inspection and a dry run read their cells as values of these fields, which are created in the
+   * transaction of the first rows that are imported. The email address of the account must be
+   * verified. At most 100.
    *
    * @generated from field: repeated roster.v1.ImportOptions.NewField new_fields = 23;
    */
