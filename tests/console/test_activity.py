@@ -266,6 +266,29 @@ def test_many_people_are_not_subscribed_again(person: Person) -> None:
     expect(page.get_by_role("button", name="Repeat")).to_have_count(0)
 
 
+def test_equal_operations_have_their_times_in_the_names_of_controls(person: Person) -> None:
+    page, account = person.page, person.account
+    create_people(account, 1)
+    second = run(account, filter=ALL, action={"addTags": ["vip"]})
+    first = {**second, "id": "01M7Y2MPAQ036JVMBN3RCKGA5J", "createdAt": "2026-01-02T03:04:05.678Z"}
+    person.sign_in()
+    page.route(
+        "**/api/operations?*", lambda route: route.fulfill(json={"operations": [second, first]})
+    )
+    person.open("/activity?trials=1")
+
+    what = re.compile(r"Add tags: vip 2 Jan 2026 \d\d:\d\d:05")
+    for role in ("link", "button"):
+        controls = page.get_by_role("row").get_by_role(role, name="Add tags: vip")
+        expect(controls.first).to_be_visible()
+        expect(page.get_by_role("row").get_by_role(role, name=what)).to_have_count(
+            controls.count() // 2
+        )
+    page.get_by_role("link", name="Add tags: vip").first.click()
+    page.get_by_role("main").get_by_role("link", name="Activity").click()
+    expect(page.get_by_label("Show trial runs")).to_be_checked()
+
+
 def test_command_starts_the_same_operation(person: Person) -> None:
     page, account = person.page, person.account
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -81,6 +81,34 @@ def test_changes_are_sent_once_over_a_slow_network(person: Person) -> None:
     assert changes[2:] == ["POST subscribers/batch"] * 2
 
 
+def test_time_is_written_again_only_when_its_unit_changes(person: Person) -> None:
+    page = person.page
+    page.clock.install()
+    person.sign_in()
+    sessions = person.account.ok("ListSessions")["sessions"]
+    at = {"createdAt": "2026-01-01T00:00:00.000Z", "lastUsedAt": "2026-01-02T00:00:00.000Z"}
+    old = {"sessions": [{**session, **at} for session in sessions]}
+    page.route("**/api/sessions?*", lambda route: route.fulfill(json=old))
+    page.add_init_script(
+        """
+        const { prototype } = Intl.RelativeTimeFormat;
+        const write = prototype.format;
+        window.written = 0;
+        prototype.format = function (...args) {
+          window.written += 1;
+          return write.apply(this, args);
+        };
+        """
+    )
+    person.open("/settings/sessions")
+    expect(page.get_by_role("row", name="Ada").get_by_text("days ago")).to_have_count(2)
+    written = page.evaluate("window.written")
+
+    page.clock.run_for(60_000)
+
+    assert page.evaluate("window.written") == written > 0
+
+
 def test_hidden_page_asks_nothing_until_it_is_shown(person: Person) -> None:
     page = person.page
     page.clock.install()

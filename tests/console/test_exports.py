@@ -36,6 +36,7 @@ def test_exporting_a_segment_takes_four_actions(owner: Person, tmp_path: Path) -
         actions.click(page.get_by_role("link", name="Download"))
 
     assert actions.count <= 4
+    expect(page.locator(".notice")).to_contain_text("The download begins.")
     assert re.fullmatch(r"early-[\d-]{10}\.csv", download.value.suggested_filename)
     file = tmp_path / "export.csv"
     download.value.save_as(file)
@@ -95,7 +96,9 @@ def test_export_of_a_selection_has_exactly_the_selected_people(
     assert sorted(exported(owner, 79, file)) == sorted(set(vips) - {vips[-2]})
 
     # The file stays in the notice and in the list of activities.
-    expect(notice(owner)).to_contain_text("Export to a file: 79 people.")
+    expect(notice(owner)).to_contain_text(
+        "Export to a file: 79 people. The file is kept for 24 hours."
+    )
     page.get_by_role("link", name="Activity").click()
     expect(page.locator("tbody tr")).to_have_count(2)
     with page.expect_download() as download:

@@ -86,6 +86,7 @@ def test_finding_a_group_with_a_status_a_field_and_a_value(list_owner: Person) -
 def test_condition_is_added_with_the_keyboard_only(list_owner: Person) -> None:
     page = list_owner.page
     page.keyboard.press("f")
+    expect(page.get_by_role("combobox", name="Field to filter by")).to_be_focused()
     page.keyboard.type("plan")
     expect(options(list_owner)).to_have_text(["Plan"])
     page.keyboard.press("Enter")

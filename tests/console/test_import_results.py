@@ -19,7 +19,7 @@ pytestmark = pytest.mark.verify
 
 def test_failed_rows_are_fetched_in_three_actions(person: Person) -> None:
     page, actions = person.page, Actions(person.page)
-    import_jobs.run_file(person.account, "email,firstName\nada@example.com,Ada\nbob@,Bob\n")
+    job = import_jobs.run_file(person.account, "email,firstName\nada@example.com,Ada\nbob@,Bob\n")
     person.sign_in()
     file = page.get_by_role("link", name="members.csv")
     expect(file).to_have_attribute("href", re.compile("/import/"))
@@ -38,6 +38,11 @@ def test_failed_rows_are_fetched_in_three_actions(person: Person) -> None:
         "bob@,Bob,3,INVALID_EMAIL,email",
     ]
     assert actions.count <= 3
+
+    # The page of the operation, which other views link, has them too.
+    person.open(f"/activity/{job['operationId']}")
+    failed = page.get_by_role("link", name="Failed rows (CSV)")
+    expect(failed).to_have_attribute("href", re.compile(f"/imports/{job['id']}/failures"))
 
 
 def test_dry_run_and_import_can_be_canceled(person: Person) -> None:

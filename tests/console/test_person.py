@@ -317,7 +317,7 @@ def test_consent_record_has_what_proves_consent_and_is_printed_without_the_rest(
     for number in range(60):
         account.ok("UpdateSubscriber", id=subscriber_id, firstName=f"Ada{number}")
     person.sign_in()
-    show(person, subscriber_id)
+    show(person, f"{subscriber_id}?q=ada")
 
     page.keyboard.press(".")
     page.keyboard.press("r")
@@ -331,6 +331,9 @@ def test_consent_record_has_what_proves_consent_and_is_printed_without_the_rest(
     expect(page.get_by_role("navigation", name="Console")).to_have_count(0)
     expect(record.get_by_role("button")).to_have_count(0)
     expect(record.get_by_role("heading", name="Consent record")).to_be_visible()
+    page.emulate_media(media="screen")
+    page.get_by_role("link", name="Back to the person").click()
+    expect(page).to_have_url(re.compile("q=ada"))
 
 
 def test_personal_data_is_shown_completely_and_printed_without_the_rest(

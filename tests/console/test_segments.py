@@ -101,7 +101,10 @@ def test_filter_shows_its_matches_and_errors_while_it_is_typed(person: Person) -
     page.get_by_role("link", name="Edit VIPs").click()
 
     page.get_by_label("Filter").fill("status = CONFIRMED AND plan = 1")
-    expect(page.locator("mark")).to_have_text("plan")
+    expect(page.get_by_role("alert").locator("mark")).to_have_text("plan")
+    expect(page.get_by_label("Filter")).to_have_accessible_error_message(re.compile("column 24"))
+    expect(page.get_by_label("Filter")).to_have_accessible_description("")
+    expect(page.locator("[role=status]")).not_to_contain_text("column")
     page.get_by_label("Filter").fill("status = CONFIRMED")
     expect(page.get_by_text("20 people match")).to_be_visible()
     page.get_by_label("Description").fill("Get the weekly letter.")

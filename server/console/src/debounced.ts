@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 
-const PAUSE = 400;
+export const PAUSE = 400;
 
 /** Returns the value that was current before the last pause in its changes. */
 export function useDebounced(value: string): string {

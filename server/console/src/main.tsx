@@ -2,6 +2,7 @@
 
 import { effect } from "@preact/signals";
 import { render } from "preact";
+import { notify } from "./announce.ts";
 import { App } from "./app.tsx";
 import { loadLater } from "./components/later.tsx";
 import { restored } from "./connection.ts";
@@ -10,7 +11,7 @@ import { listenForKeys } from "./keys.ts";
 import { showTheme } from "./preferences.ts";
 import { followLinks } from "./router.ts";
 import { load, session } from "./session.ts";
-import { loadTexts } from "./texts.ts";
+import { loadTexts, t } from "./texts.ts";
 import { takeToken } from "./views/signin.tsx";
 import "./styles/console.css";
 
@@ -22,6 +23,9 @@ showTheme();
 followLinks();
 listenForKeys();
 explainCutTexts();
+document.addEventListener("click", ({ target, defaultPrevented }) => {
+  if (!defaultPrevented && (target as Element).closest("a[download]")) notify(t("download.begins"));
+});
 const loading = load().catch(() => {});
 await loadTexts();
 await loading;

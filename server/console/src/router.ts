@@ -11,16 +11,25 @@ export interface Address {
 
 /** The path of the console, which ends with a slash. Assets are in a folder below it. */
 export const base = new URL("..", import.meta.url).pathname;
+/** The last address of each path that this tab has shown; the one of now is at the end. */
+const shown = new Map<string, string>();
 export const address = signal<Address>(current());
 
 function current(): Address {
   const path = location.pathname.startsWith(base) ? location.pathname.slice(base.length - 1) : "/";
+  shown.delete(path);
+  shown.set(path, path + location.search + location.hash);
   return { path, query: new URLSearchParams(location.search), hash: location.hash.slice(1) };
 }
 
 /** Returns the URL of an address of the console, such as /subscribers. */
 export function href(to: string): string {
   return base + to.slice(1);
+}
+
+/** Returns the last address with one of these paths that this tab has shown; by default the first path. */
+export function lastShown(...paths: string[]): string {
+  return shown.get([...shown.keys()].findLast((path) => paths.includes(path)) ?? "") ?? paths[0] ?? "/";
 }
 
 /** Shows an address, in a new entry of the history unless it replaces the current one. */

@@ -161,6 +161,11 @@ export function clockTime(value: string): string {
   return made.format(new Date(value));
 }
 
+/** Returns a time with its seconds, as a part of a name that no other one has. */
+export function exactTime(value: string): string {
+  return `${date(value)} ${clockTime(value)}`;
+}
+
 export function percent(share: number): string {
   const options = { style: "percent", maximumFractionDigits: 1 } as const;
   // A share below 1 is not rounded up to 100 %.
@@ -174,12 +179,31 @@ const UNITS = [
   ["minute", 60],
 ] as const;
 
-/** Returns how long ago a time was, in the largest unit. */
-export function ago(value: string): string {
-  const relative = format("ago", () => new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }));
+/** Returns in how many seconds a time is, and the largest unit of that. */
+function distance(value: string) {
   // The time of the server is known to a second.
   const until = (Date.parse(value) - now()) / 1000;
   const seconds = until > 0 && until < 2 ? 0 : until;
-  const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? (["second", 1] as const);
+  return { seconds, unit, size };
+}
+
+/** Returns how long ago a time was, in the largest unit. */
+export function ago(value: string): string {
+  const relative = format("ago", () => new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }));
+  const { seconds, unit, size } = distance(value);
   return relative.format(Math.round(seconds / size), unit);
+}
+
+/**
+ * Returns for how many milliseconds that text stays the same, at most about five minutes: computers sleep.
+ *
+ * All texts change at whole seconds, so that the page is drawn once for them.
+ */
+export function agoLasts(value: string): number {
+  const { seconds, size } = distance(value);
+  const left = seconds / size - Math.round(seconds / size) + 0.5;
+  // A future time reaches the next smaller unit earlier.
+  const wait = 1000 * Math.min(300, left * size, seconds > 0 ? seconds - size : 300);
+  return wait + 1000 - ((now() + wait) % 1000);
 }

@@ -23,7 +23,7 @@ export function FilterField({
   }, filter);
   const detail = filterError(matches.error);
   const result = useRef<HTMLParagraphElement>(null);
-  useLayoutEffect(() => announce(linesOf(result.current)), [matches.data, matches.error]);
+  useLayoutEffect(() => announce(linesOf(result.current)), [matches.data]);
   return (
     <div class="field">
       <label for="filter">{t("segment.filter")}</label>
@@ -37,21 +37,19 @@ export function FilterField({
         dir="auto"
         readOnly={readOnly}
         aria-invalid={detail ? "true" : undefined}
-        aria-describedby="filter-result"
+        aria-errormessage="filter-result"
         value={value}
         onInput={(event) => onInput(event.currentTarget.value)}
       />
-      <p ref={result} id="filter-result" class={matches.error ? "error filter-result" : "filter-result"}>
-        {detail ? (
-          <Explained detail={detail} text={filter} />
-        ) : matches.error ? (
-          errorText(matches.error)
-        ) : matches.data != null ? (
-          plural("segment.matches", matches.data)
-        ) : (
-          ""
-        )}
-      </p>
+      {matches.error ? (
+        <p key="error" id="filter-result" class="error filter-result" role="alert">
+          {detail ? <Explained detail={detail} text={filter} /> : errorText(matches.error)}
+        </p>
+      ) : (
+        <p ref={result} class="filter-result">
+          {matches.data != null && plural("segment.matches", matches.data)}
+        </p>
+      )}
       <a class="small" href={`${href("/")}../docs/guides/filters`} target="_blank" rel="noreferrer">
         {t("segment.guide")}
       </a>

@@ -100,7 +100,7 @@ export function result(operation: Operation): string {
 /** Progress of an operation. */
 export function Progress({ operation }: { operation: Operation }) {
   const { processed, total } = operation;
-  const text = t("progress", { processed: number(processed), total: number(total) });
+  const text = t("progress", { processed: number(processed), total: number(Math.max(total, processed)) });
   return (
     <span class="progress">
       {!operation.done && <progress max={total || 1} value={processed} aria-label={text} />}

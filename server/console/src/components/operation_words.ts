@@ -66,6 +66,7 @@ export function doneText(operation: Operation): string {
     const isOfFilter = !job && OF_FILTER.test(operation.error?.reason ?? "");
     texts.unshift(isOfFilter ? t("batch.failed") : `${t("operation.FAILED")}.`);
   }
+  if (job && state === "SUCCEEDED") texts.push(t("export.kept"));
   if (operation.unchanged) texts.push(plural(`batch.same.${kindOf(operation)}`, operation.unchanged));
   return [...texts, ...failures(operation)].join(" ");
 }

@@ -17,7 +17,7 @@ import { canCancel, cancel } from "../operations.ts";
 import { address, go, withQuery } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { canWrite } from "../session.ts";
-import { named, number, t } from "../texts.ts";
+import { exactTime, named, number, t } from "../texts.ts";
 import { isRepeatable, operationCommand, RepeatDialog } from "./activity/dialogs.tsx";
 import { OperationDetail } from "./activity/operation.tsx";
 
@@ -80,6 +80,7 @@ function OperationList() {
                     <td class="name">
                       <a id={`row-${operation.id}`} class="row-link" href={operationHref(operation, known)}>
                         {what(operation, known)}
+                        <span class="unseen"> {exactTime(operation.createdAt)}</span>
                       </a>
                       <small class="below lines">{selection(operation, known)}</small>
                     </td>

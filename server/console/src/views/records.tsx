@@ -7,7 +7,7 @@ import { Part } from "../components/part.tsx";
 import { StatusLabel } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import { type Loaded, useLoaded } from "../load.ts";
-import { href } from "../router.ts";
+import { href, lastShown } from "../router.ts";
 import type { Parameters } from "../routes.ts";
 import { session } from "../session.ts";
 import { t } from "../texts.ts";
@@ -148,7 +148,7 @@ function Page<Data extends object>({
       <div class="page-head">
         <h1>{title}</h1>
         <div class="actions">
-          <a class="button" href={href(`/subscribers/${encodeURIComponent(id)}`)}>
+          <a class="button" href={href(lastShown(`/subscribers/${encodeURIComponent(id)}`))}>
             {t("consent.back")}
           </a>
           {action}

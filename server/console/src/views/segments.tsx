@@ -83,7 +83,7 @@ function Row({ segment, counts }: { segment: Segment; counts: SegmentCounts }) {
         ) : (
           <span class="cut">{name}</span>
         )}
-        <small class="cut" title={segment.filter}>
+        <small class="below lines" title={segment.filter}>
           <bdi dir="auto">{filterText(segment.filter, filterable.value)}</bdi>
         </small>
       </th>

@@ -76,6 +76,8 @@ export function Subscribers({ id = "" }: Parameters) {
   // The text after a pause in typing, and the person who was shown because it is the whole address.
   const typed = useRef("");
   const shownTyped = useRef("");
+  // The person who is shown.
+  const shownId = useRef("");
   const edits = useRef(false);
   const opensMenu = useRef(false);
   // A row has two lines on a phone.
@@ -99,6 +101,7 @@ export function Subscribers({ id = "" }: Parameters) {
   }, [key, isTyped.value]);
   useLayoutEffect(() => {
     const request = new AbortController();
+    const idBefore = shownId.current;
     if (entered.current !== text) entered.current = "";
     if (typed.current !== text) typed.current = "";
     isLoading.value = true;
@@ -125,7 +128,8 @@ export function Subscribers({ id = "" }: Parameters) {
         if (!loaded) return;
         const isOpened = searchText.value === text && (openSingle(loaded) || (isOther && showTyped(loaded)));
         // The sentence about a person who is opened is announced.
-        if (isOther && !isOpened) announce(plural("subscribers.found", loaded.total));
+        const isOpenedToo = shownId.current !== "" && shownId.current !== idBefore;
+        if (isOther && !isOpened && !isOpenedToo) announce(plural("subscribers.found", loaded.total));
       })
       .catch((problem: unknown) => {
         if (request.signal.aborted) return;
@@ -137,6 +141,7 @@ export function Subscribers({ id = "" }: Parameters) {
       });
     return () => request.abort();
   }, [key, restored.value, reloads.value, ended.value]);
+  useLayoutEffect(() => void (shownId.current = id), [id]);
   useLayoutEffect(() => {
     void loadFields().then((all) => (fields.value = all), () => {});
   }, [restored.value]);

@@ -19,6 +19,7 @@ import { go, href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { number, plural, t } from "../../texts.ts";
 import { Reasons } from "../import/reasons.tsx";
+import { FailedRows } from "../import/result.tsx";
 import { isRepeatable, operationCommand, RepeatDialog } from "./dialogs.tsx";
 import { ExportFile } from "./export_file.tsx";
 
@@ -89,7 +90,10 @@ export function OperationDetail({ id }: { id: string }) {
               )}
               {operation.importId ? <Reasons reasons={operation.failed} /> : <Failures failed={operation.failed} />}
               {operation.importId && known.has(operation.importId) && (
-                <a href={href(`/import/${operation.importId}`)}>{t("import.open")}</a>
+                <>
+                  {operation.failed.length > 0 && <FailedRows id={operation.importId} />}
+                  <a href={href(`/import/${operation.importId}`)}>{t("import.open")}</a>
+                </>
               )}
               {operation.type === "SUBSCRIBERS_EXPORT" && <ExportFile operation={operation} />}
               <dl class="facts">

@@ -6,7 +6,7 @@ import { t } from "../../texts.ts";
 /** Leads between tags and custom fields, which share a place in the navigation. */
 export function AttributeTabs({ current }: { current: "tags" | "fields" }) {
   return (
-    <nav class="tabs" aria-label={t("attributes.title")}>
+    <nav class="choices-row" aria-label={t("attributes.title")}>
       <a href={href("/tags")} aria-current={current === "tags" ? "page" : undefined}>
         {t("tags.title")}
       </a>

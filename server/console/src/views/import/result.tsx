@@ -129,18 +129,21 @@ export function Failed({ job, summary }: { job: ImportJob; summary: ImportSummar
   return (
     <>
       <Reasons job={job} reasons={summary.reasons} />
-      <p class="line">
-        <a
-          class="button"
-          href={url("/api/imports/{id}/failures", { id: job.id }, { format: "CSV" })}
-          download
-        >
-          <Icon name="download" />
-          {t("import.failedRows")}
-        </a>
-        <small>{t("import.failedRowsHint")}</small>
-      </p>
+      <FailedRows id={job.id} />
     </>
+  );
+}
+
+/** Downloads the failed rows of an import. */
+export function FailedRows({ id }: { id: string }) {
+  return (
+    <p class="line">
+      <a class="button" href={url("/api/imports/{id}/failures", { id }, { format: "CSV" })} download>
+        <Icon name="download" />
+        {t("import.failedRows")}
+      </a>
+      <small>{t("import.failedRowsHint")}</small>
+    </p>
   );
 }
 

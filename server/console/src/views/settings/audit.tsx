@@ -230,6 +230,9 @@ const TEXTS: Record<string, Key> = {
   createdAt: "column.created",
 };
 
+/** The groups of texts for the values of enums. */
+const GROUPS: Record<string, string> = { scope: "scope", dataType: "dataType", reason: "status" };
+
 function Changes({ entry }: { entry: AuditEntry }) {
   const { before = {}, after = {} } = entry;
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
@@ -248,7 +251,7 @@ function Changes({ entry }: { entry: AuditEntry }) {
 }
 
 function Value({ name, value }: { name: string; value: unknown }) {
-  if (name === "scope" || name === "dataType") return <>{named(name, String(value))}</>;
+  if (GROUPS[name]) return <>{named(GROUPS[name], String(value))}</>;
   if (typeof value === "boolean") return <>{t(value ? "yes" : "no")}</>;
   if (typeof value === "string" && TIME.test(value)) return <Time value={value} />;
   return <bdi dir="auto">{typeof value === "string" && value ? value : JSON.stringify(value)}</bdi>;

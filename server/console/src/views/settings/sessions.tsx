@@ -11,7 +11,7 @@ import { Select } from "../../components/select.tsx";
 import { TextField } from "../../components/text_field.tsx";
 import { Time } from "../../components/time.tsx";
 import { session, signOut, signOutEverywhere } from "../../session.ts";
-import { named, parts, t } from "../../texts.ts";
+import { exactTime, named, parts, t } from "../../texts.ts";
 import { Scope, ScopeChoices } from "./scopes.tsx";
 
 type LinkScope = CreateSignInLinkRequest["scope"];
@@ -90,7 +90,7 @@ export function Sessions() {
                         <button
                           type="button"
                           class="plain"
-                          aria-label={`${t("account.signOut")}: ${each.name}`}
+                          aria-label={`${t("account.signOut")}: ${each.name}, ${exactTime(each.createdAt)}`}
                           onClick={() => (question.value = { type: "session", session: each })}
                         >
                           {t("account.signOut")}
@@ -144,7 +144,7 @@ export function Sessions() {
                         <button
                           type="button"
                           class="plain"
-                          aria-label={`${t("revoke")}: ${link.name}`}
+                          aria-label={`${t("revoke")}: ${link.name}, ${exactTime(link.createdAt)}`}
                           onClick={() => (question.value = { type: "revoke", link })}
                         >
                           {t("revoke")}

@@ -83,7 +83,7 @@ export function SearchBox({
         maxLength={4000}
         aria-label={t("search.label")}
         aria-invalid={detail ? "true" : undefined}
-        aria-describedby={detail ? "search-error" : undefined}
+        aria-errormessage="search-error"
         placeholder={t("search.placeholder")}
         value={text.value}
         onInput={(event) => {

@@ -12,7 +12,7 @@ export function StatusTabs({ counts, status }: { counts: Counts | undefined; sta
   const explains = useSignal(false);
   return (
     <div class="tabs-line">
-      <nav class="tabs" aria-label={t("column.status")}>
+      <nav class="choices-row tabs" aria-label={t("column.status")}>
         <Tab status="" text={t("status.all")} count={all} isCurrent={status === ""} />
         {STATUSES.map((each) => (
           <Tab key={each} status={each} text={named("status", each)} count={counts?.[each]} isCurrent={status === each} />

@@ -1,12 +1,14 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Operations, Webhook, WebhookDelivery } from "../../api/types.ts";
 import type { IconName } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { More, usePaged } from "../../components/paged.tsx";
 import { StateLabel } from "../../components/state_label.tsx";
 import { Time } from "../../components/time.tsx";
+import { PAUSE } from "../../debounced.ts";
 import { address, go, href, withQuery } from "../../router.ts";
 import { named, number, t } from "../../texts.ts";
-import { EVENT_TYPES } from "./endpoint_dialogs.tsx";
+import { EVENT_TYPES, RESOURCES } from "./endpoint_dialogs.tsx";
 
 type State = WebhookDelivery["state"];
 type Query = Operations["GET /api/webhook-deliveries"]["query"];
@@ -17,6 +19,9 @@ const ICONS: Record<State, [IconName, string]> = {
   SUCCEEDED: ["check", "good"],
   FAILED: ["warning", "bad"],
 };
+const TYPES = [...EVENT_TYPES, ...RESOURCES.map((each) => `${each}.*`)];
+/** An address or an identifier, unlike the beginning of one. */
+const PERSON = String.raw`\s*(\S+@\S+\.\S\S+|\w{26})\s*`;
 const PAGE = 50;
 const REFRESH = 10;
 const COUNTED = 10_000;
@@ -74,9 +79,9 @@ export function Deliveries({ webhooks, waiting, webhookId = "" }: DeliveriesProp
         ))}
       </nav>
       <div class="filters">
-        <Filter name="type" label={t("event.type")} options={EVENT_TYPES} />
+        <Filter name="type" label={t("event.type")} options={TYPES} />
         <Filter name="event" label={t("event.id")} placeholder="evt_…" />
-        <Filter name="person" label={t("person")} placeholder="ada@example.com" />
+        <Filter name="person" label={t("person")} placeholder="ada@example.com" pattern={PERSON} />
         <Filter name="status" label={t("http.status")} placeholder="503" pattern="[1-5][0-9][0-9]" />
       </div>
       <Part of={paged} bars={6}>
@@ -114,13 +119,7 @@ export function Deliveries({ webhooks, waiting, webhookId = "" }: DeliveriesProp
                       <DeliveryLabel delivery={delivery} />
                     </td>
                     <td>
-                      <a
-                        class="row-link"
-                        href={href(deliveryPath(delivery))}
-                        aria-label={`${delivery.eventType} …${delivery.id.slice(-6)}`}
-                      >
-                        {delivery.eventType}
-                      </a>
+                      <DeliveryLink delivery={delivery} />
                     </td>
                     {!webhookId && (
                       <td class="wide clip">
@@ -146,12 +145,27 @@ export function Deliveries({ webhooks, waiting, webhookId = "" }: DeliveriesProp
   );
 }
 
+/** The link of the row of a delivery: the type of its event, which wraps after the point. */
+export function DeliveryLink({ delivery }: { delivery: Pick<WebhookDelivery, "webhookId" | "id" | "eventType"> }) {
+  const [resource, what] = delivery.eventType.split(".");
+  return (
+    <a
+      class="row-link event"
+      href={href(deliveryPath(delivery))}
+      aria-label={`${delivery.eventType} …${delivery.id.slice(-6)}`}
+    >
+      {resource}.<wbr />
+      {what}
+    </a>
+  );
+}
+
 export function deliveryPath(delivery: { webhookId: string; id: string }): string {
   return `/webhooks/${delivery.webhookId}/deliveries/${delivery.id}`;
 }
 
-/** A filter, which applies when Enter is pressed or the field is left. */
-export function Filter({
+/** A filter, which applies while it is typed. One with options waits for one of them, or for Enter. */
+function Filter({
   name,
   label,
   placeholder = "",
@@ -166,12 +180,28 @@ export function Filter({
 }) {
   const list = options && `options-${name}`;
   const value = address.value.query.get(name) ?? "";
+  const field = useRef<HTMLInputElement>(null);
+  const sent = useRef(value);
+  const typing = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useLayoutEffect(() => {
+    // Typing goes on while the filter applies that its beginning was.
+    if (value !== sent.current && field.current) field.current.value = value;
+    sent.current = value;
+  }, [value]);
+  // A filter that waits must not change the address of another view.
+  useLayoutEffect(() => () => clearTimeout(typing.current), []);
+
+  function apply(input: HTMLInputElement): void {
+    clearTimeout(typing.current);
+    sent.current = input.value.trim();
+    go(withQuery({ [name]: sent.current }), { replace: value !== "" });
+  }
+
   return (
     <label class="field">
       {label}
       <input
-        // A list that is read again leaves what is typed; another address replaces it.
-        key={value}
+        ref={field}
         type="search"
         autocomplete="off"
         spellcheck={false}
@@ -179,12 +209,13 @@ export function Filter({
         pattern={pattern}
         list={list}
         defaultValue={value}
-        onChange={(event) => {
-          const field = event.currentTarget;
-          if (field.validity.valid) go(withQuery({ [name]: field.value.trim() }));
-          else field.reportValidity();
+        onInput={({ currentTarget: input }) => {
+          clearTimeout(typing.current);
+          const isWhole = !input.value || (options?.includes(input.value) ?? input.validity.valid);
+          if (isWhole) typing.current = setTimeout(() => apply(input), PAUSE);
         }}
-        onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
+        onChange={({ currentTarget: input }) => input.reportValidity() && apply(input)}
+        onKeyDown={({ key, currentTarget: input }) => key === "Enter" && input.reportValidity() && apply(input)}
       />
       {options && (
         <datalist id={list}>

@@ -11,7 +11,7 @@ import { Time } from "../../components/time.tsx";
 import { copy } from "../../copying.ts";
 import { useShortcuts } from "../../keys.ts";
 import { useLoaded } from "../../load.ts";
-import { href } from "../../router.ts";
+import { href, lastShown } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { ago, errorText, number, parts, t } from "../../texts.ts";
 import { DeliveryLabel } from "./deliveries.tsx";
@@ -58,10 +58,12 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
     isBusy.value = false;
   }
 
+  // The list of one endpoint or of all.
+  const list = lastShown(`/webhooks/${webhookId}`, "/webhooks").split(/[?#]/)[0] ?? "";
   return (
     <div class="page wide-page">
-      <Back to={`/webhooks/${webhookId}`}>
-        <bdi dir="auto">{loaded.data?.webhook.url ?? t("webhooks.title")}</bdi>
+      <Back to={list}>
+        <bdi dir="auto">{(list !== "/webhooks" && loaded.data?.webhook.url) || t("webhooks.title")}</bdi>
       </Back>
       <Part of={loaded} bars={6}>
         {({ delivery, attempts }) => (
@@ -69,21 +71,22 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
             <header class="page-head">
               <h1>{delivery.eventType}</h1>
               <DeliveryLabel delivery={delivery} />
-              <span class="space" />
-              {canWrite.value && (
-                <button
-                  type="button"
-                  class={delivery.state === "FAILED" ? "main" : ""}
-                  disabled={isBusy.value || delivery.state === "SENDING"}
-                  onClick={() => void retry()}
-                >
-                  {t("retryDelivery")}
+              <div class="line">
+                {canWrite.value && (
+                  <button
+                    type="button"
+                    class={delivery.state === "FAILED" ? "main" : ""}
+                    disabled={isBusy.value || delivery.state === "SENDING"}
+                    onClick={() => void retry()}
+                  >
+                    {t("retryDelivery")}
+                  </button>
+                )}
+                <button type="button" disabled={!event.data} title={t("curl.signed")} onClick={copyCurl}>
+                  <Icon name="copy" />
+                  {t("curl")}
                 </button>
-              )}
-              <button type="button" disabled={!event.data} title={t("curl.signed")} onClick={copyCurl}>
-                <Icon name="copy" />
-                {t("curl")}
-              </button>
+              </div>
             </header>
             <dl class="facts">
               <Fact title={t("event.id")}>

@@ -27,7 +27,7 @@ const TYPES: Record<Exclude<EventPayload["type"], "webhook.test">, true> = {
   "webhook.disabled": true,
 };
 export const EVENT_TYPES = Object.keys(TYPES);
-const RESOURCES = [...new Set(EVENT_TYPES.map((type) => type.split(".")[0] ?? ""))];
+export const RESOURCES = [...new Set(EVENT_TYPES.map((type) => type.split(".")[0] ?? ""))];
 
 /** Creates an endpoint, or changes one. */
 export function EndpointDialog({

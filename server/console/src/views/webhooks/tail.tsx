@@ -7,9 +7,9 @@ import { Back } from "../../components/back.tsx";
 import { Select } from "../../components/select.tsx";
 import { StateLabel } from "../../components/state_label.tsx";
 import { oneStream } from "../../one_stream.ts";
-import { address, go, href, withQuery } from "../../router.ts";
+import { address, go, withQuery } from "../../router.ts";
 import { clockTime, errorText, number, plural, t } from "../../texts.ts";
-import { deliveryPath } from "./deliveries.tsx";
+import { DeliveryLink } from "./deliveries.tsx";
 import { AttemptLabel } from "./health.tsx";
 
 const SHOWN = 500;
@@ -120,13 +120,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
                   <AttemptLabel attempt={attempt} />
                 </td>
                 <td>
-                  <a
-                    class="row-link"
-                    href={href(deliveryPath(delivery))}
-                    aria-label={`${delivery.eventType} …${delivery.id.slice(-6)}`}
-                  >
-                    {delivery.eventType}
-                  </a>
+                  <DeliveryLink delivery={delivery} />
                 </td>
                 <td class="wide number">{number(attempt.number)}</td>
                 {!webhookId && (
