@@ -11,12 +11,15 @@ import zlib
 
 from aiohttp import web
 
+from .headers import is_printable
 from .request import Request
 from .request_errors import RequestError, request_error
 
 MAX_BODY_BYTES = 1024 * 1024
 # The part of a compressed form that is decompressed.
 _MAX_FORM_BYTES = 64 * 1024
+# The media type of a form in an encoding that is not known, or that is damaged.
+UNREADABLE = "application/octet-stream"
 _GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
 _RAW_DEFLATE = -zlib.MAX_WBITS
 _GZIP = b"\x1f\x8b"
@@ -62,22 +65,22 @@ async def _read_to_end(request: Request) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-async def read_form(request: Request) -> bytes:
-    """Returns a body of any media type that the form of a page sends. Raises RequestError.
+async def read_form(request: Request) -> tuple[bytes, str]:
+    """Returns a body that the form of a page sends, and its media type. Raises RequestError.
 
     Mail programs send forms too, and those of some are compressed with gzip or deflate. Of these,
-    the start is returned.
+    the start is returned. A form that cannot be read is still sent: it has the type `UNREADABLE`.
     """
-    encoding = _encoding(request)
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        return await read(request, any_type=True)
+    encoding, content_type = _encoding(request), request.headers.get("Content-Type", "")
+    if not is_printable(content_type):
+        content_type = UNREADABLE
+    if encoding == "identity":
+        return await read(request, any_type=True), content_type
     data = await _read(request)
     form = _decompressed(data, _GZIP_OR_ZLIB)
     if form is None and encoding == "deflate":
         form = _decompressed(data, _RAW_DEFLATE)
-    if form is None:
-        raise _compressed_error("Content-Encoding")
-    return form
+    return (data, UNREADABLE) if form is None else (form, content_type)
 
 
 def _decompressed(data: bytes, format_: int) -> bytes | None:

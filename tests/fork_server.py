@@ -1,8 +1,8 @@
 """Runs `roster` commands and Python code in processes forked from one that has imported the server.
 
 Importing the server takes most of a second of CPU time, a fork a few milliseconds. The forked
-processes are otherwise ordinary: each has its own session, environment, working directory,
-standard output and standard error, and runs its exit handlers.
+processes are otherwise ordinary: each has its own session, environment, working directory and
+standard streams, and runs its exit handlers.
 
 The fork server has imported gRPC but never uses it: gRPC does not survive a fork once it runs.
 Nothing is forked from the test process itself for the same reason.
@@ -55,11 +55,17 @@ class ForkedProcess:
     """A forked process, with the methods of subprocess.Popen that tests use."""
 
     def __init__(
-        self, arguments: Sequence[str], env: Mapping[str, str], stderr: int, code: str = ""
+        self,
+        arguments: Sequence[str],
+        env: Mapping[str, str],
+        *,
+        stdin: int,
+        stderr: int,
+        code: str = "",
     ) -> None:
         """Runs `roster` with these arguments, or `code` as `python -c` does.
 
-        `stderr` is a file descriptor.
+        `stdin` and `stderr` are file descriptors, of which a negative one is empty.
         """
         self.args = ["roster", *arguments]
         self.returncode: int | None = None
@@ -68,7 +74,8 @@ class ForkedProcess:
         self.stdout = open(read, encoding="utf-8")  # noqa: SIM115 - closed with the process
         request = json.dumps([list(arguments), dict(env), os.getcwd(), code]).encode()
         with status:
-            socket.send_fds(_control(), [request], [write, stderr, status.fileno()])
+            streams = [write, stderr, status.fileno(), *([stdin] if stdin >= 0 else [])]
+            socket.send_fds(_control(), [request], streams)
         os.close(write)
         self.pid = int(self._read())
 
@@ -139,10 +146,10 @@ def _serve(control: socket.socket) -> tuple[list[str], str]:
                     selector.unregister(key.fileobj)
                     _report_end(*key.data)
                     continue
-                request, descriptors, _, _ = socket.recv_fds(control, MAX_REQUEST, 3)
+                request, descriptors, _, _ = socket.recv_fds(control, MAX_REQUEST, 4)
                 if not request:
                     sys.exit()
-                stdout, stderr, status = descriptors
+                stdout, stderr, status, *stdin = descriptors
                 pid = os.fork()
                 if pid == 0:
                     for other in selector.get_map().values():
@@ -151,9 +158,9 @@ def _serve(control: socket.socket) -> tuple[list[str], str]:
                             os.close(other.data[2])
                     control.close()
                     os.close(status)
-                    return _become(request, stdout, stderr)
-                os.close(stdout)
-                os.close(stderr)
+                    return _become(request, [*stdin, stdout, stderr])
+                for descriptor in (*stdin, stdout, stderr):
+                    os.close(descriptor)
                 os.write(status, b"%d" % pid)
                 handle = os.pidfd_open(pid)
                 selector.register(handle, selectors.EVENT_READ, (pid, handle, status))
@@ -168,11 +175,14 @@ def _report_end(pid: int, handle: int, status: int) -> None:
     os.close(status)
 
 
-def _become(request: bytes, stdout: int, stderr: int) -> tuple[list[str], str]:
-    """Applies the output, environment and working directory of a request to this process."""
+def _become(request: bytes, streams: list[int]) -> tuple[list[str], str]:
+    """Applies the streams, environment and working directory of a request to this process.
+
+    Without a standard input among the streams, that of the fork server stays, which is empty.
+    """
     arguments, environment, folder, code = json.loads(request)
     os.setsid()
-    for descriptor, standard in ((stdout, 1), (stderr, 2)):
+    for descriptor, standard in zip(reversed(streams), (2, 1, 0), strict=False):
         os.dup2(descriptor, standard)
         os.close(descriptor)
     os.environ.clear()

@@ -119,21 +119,26 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 def run_command(
-    *arguments: str, log: Path, env: Mapping[str, str], under: Sequence[str] = (), code: str = ""
+    *arguments: str,
+    log: Path,
+    env: Mapping[str, str],
+    under: Sequence[str] = (),
+    code: str = "",
+    stdin: int = subprocess.DEVNULL,
 ) -> Process:
     """Starts a command, with its log in a file.
 
     `under` is a program with arguments that executes the interpreter. `code` is Python code that
-    runs the command line.
+    runs the command line. `stdin` is a file descriptor.
     """
     with log.open("a") as sink:
         if fork_server.is_enabled() and not under:
-            return ForkedProcess(arguments, env, sink.fileno(), code)
+            return ForkedProcess(arguments, env, stdin=stdin, stderr=sink.fileno(), code=code)
         program = ("-c", code) if code else ("-m", "rosterd.server")
         return subprocess.Popen(
             [*under, sys.executable, *program, *arguments],
             env=env,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=sink,
             text=True,

@@ -76,8 +76,10 @@ async def message_of(match: Match, query: str, request: Request, form: str | Non
 
 async def _read_http_body(target: Any, request: Request, *, is_page: bool) -> None:
     """Reads a body of any media type into a google.api.HttpBody. Raises RequestError."""
-    read = body.read_form(request) if is_page else body.read(request, any_type=True)
-    target.data = await read
+    if is_page:
+        target.data, target.content_type = await body.read_form(request)
+        return
+    target.data = await body.read(request, any_type=True)
     content_type = request.headers.get("Content-Type", "")
     if not (content_type.isascii() and content_type.isprintable()):
         raise single_violation("INVALID_CHARACTER", "must be printable ASCII", "Content-Type")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
+from errno import ENOSPC
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, NoReturn, cast
@@ -18,7 +19,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from ..config import ALL, SettingError
 from ..rpc.errors import RosterError
-from ..serving.console import CommandError, ExitCode, fail, flush, notice
+from ..serving.console import CommandError, ExitCode, exit_without_output, fail, flush, notice
 from ..serving.environment import (
     RENAMED,
     read_secret_files,
@@ -47,6 +48,8 @@ _FIRST = [
 ]
 
 
+# Of the help in characters, unless the terminal is narrower.
+_MAX_WIDTH = 120
 _HELP = (
     "Manages email subscribers, tags and custom fields.\n\n"
     "With --json, a command prints JSON as the API returns it: a resource under its name, such as"
@@ -98,7 +101,10 @@ class _Group(click.Group):
 
 
 @click.group(
-    "roster", cls=_Group, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]}
+    "roster",
+    cls=_Group,
+    help=_HELP,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": _MAX_WIDTH},
 )
 @click.version_option(
     package_name="roster", message="%(prog)s %(version)s", help="Print the version and exit."
@@ -117,6 +123,11 @@ def main() -> None:
     except SystemExit as exit_:
         flush(failed=bool(exit_.code))
         raise
+    except OSError as error:
+        # Click prints the help and the version itself. Commands name the files that they write.
+        if error.errno != ENOSPC:
+            raise
+        exit_without_output(error)
 
 
 def _run() -> None:

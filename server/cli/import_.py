@@ -67,7 +67,7 @@ _OF_OPT_OUTS = frozenset(map(column_key, ("status", OPTED_OUT_FLAG, "unsubscribe
     metavar="COLUMN=FIELD",
     help="Field that a column of a CSV file sets, such as 'E-mail contact=email',"
     " 'Name=firstName+lastName', '#3=tags' for the third column, or one of the flags"
-    " optedIn and optedOut. Can be repeated."
+    " optedIn and optedOut. Repeatable."
     " Without a field, the column is ignored.",
 )
 @click.option(
@@ -75,13 +75,13 @@ _OF_OPT_OUTS = frozenset(map(column_key, ("status", OPTED_OUT_FLAG, "unsubscribe
     multiple=True,
     metavar="WORD=STATUS",
     help="Status of a word in a column of statuses, such as 'abgemeldet=UNSUBSCRIBED', or"
-    " of a word in a flag that is neither yes nor no. Can be repeated.",
+    " of a word in a flag that is neither yes nor no. Repeatable.",
 )
 @click.option(
     "--ignore-column",
     multiple=True,
     metavar="COLUMN",
-    help="Column of a CSV file to ignore, even if its name looks like consent. Can be repeated.",
+    help="Column of a CSV file to ignore, even if its name looks like consent. Repeatable.",
 )
 @click.option(
     "--unknown-columns",
@@ -95,7 +95,7 @@ _OF_OPT_OUTS = frozenset(map(column_key, ("status", OPTED_OUT_FLAG, "unsubscribe
     "--add-tag",
     multiple=True,
     metavar="TAG",
-    help="Tag for every imported subscriber. Can be repeated.",
+    help="Tag for every imported subscriber. Repeatable.",
 )
 @click.option(
     "--confirmed",

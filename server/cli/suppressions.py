@@ -92,7 +92,7 @@ def add(emails: tuple[str, ...], url: str, api_key: str, reason: str, json: bool
     multiple=True,
     metavar="COLUMN=FIELD",
     help="Field that a column of a CSV file sets: email, reason or createdAt. The column"
-    " is a name or a position, such as '#2=email'. Can be repeated. Without a field, the"
+    " is a name or a position, such as '#2=email'. Repeatable. Without a field, the"
     " column is ignored.",
 )
 @date_format_option

@@ -72,7 +72,7 @@ def echo(text: str, *, err: bool = False) -> None:
     except OSError as error:
         if err:
             raise
-        _exit_without_output(error)
+        exit_without_output(error)
 
 
 def is_terminal() -> bool:
@@ -109,10 +109,10 @@ def flush(*, failed: bool) -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        _exit_without_output(error, failed=failed)
+        exit_without_output(error, failed=failed)
 
 
-def _exit_without_output(error: OSError, *, failed: bool = False) -> None:
+def exit_without_output(error: OSError, *, failed: bool = False) -> None:
     """Ends the program because standard output is broken; silently if its reader has closed it."""
     with suppress(OSError), open(os.devnull, "wb") as null:
         # Otherwise Python flushes again at exit and prints a traceback.

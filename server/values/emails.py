@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import email_validator
 import orjson
@@ -135,8 +136,14 @@ def text_key(text: str) -> str:
 
 
 def addresses_in(text: str) -> Iterator[str]:
-    """Yields the `text_key` of each possible address in a text."""
-    for found in {each[1] for each in _IN_TEXT.finditer(text)}:
+    """Yields the `text_key` of each possible address in a text.
+
+    Also of those that are percent-encoded or in wide letters.
+    """
+    texts = {text}
+    if "%" in text or not text.isascii():
+        texts.add(unicodedata.normalize("NFKC", unquote(text)))
+    for found in {each[1] for text in texts for each in _IN_TEXT.finditer(text)}:
         for _, candidate in _candidates(found):
             yield text_key(candidate)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import re
+import unicodedata
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from .emails import Email, parse_email
 from .texts import INVISIBLE
@@ -17,6 +20,13 @@ _QUOTES = {
     *("\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"),
 }
 _MAIL_TO = "mailto:"
+# What is written in place of an at sign, and a local part in quotation marks before it.
+_AT = re.compile(r"\s*(?:@+|[\[(]at[\])])\s*", re.IGNORECASE)
+_QUOTED_LOCAL_PART = re.compile(r'"([^\s"@]+)"@')
+_INVISIBLE = re.compile(rf"(?!\s)[{INVISIBLE}]")
+# The characters that are between addresses in a text are no part of one here.
+_ADDRESS = re.compile(r"""[^\s"(),/:;<>@\[\]{|}]++@[^\s"(),/:;<>@\[\]{|}]++""")
+_AROUND_ADDRESS = ".'`*"
 # Replaces a character that could not be read, so that the address is another one.
 _LOST = "\ufffd"
 
@@ -32,6 +42,26 @@ def parse_file_email(text: str) -> Email | None:
     """Returns the address in a text, or None if it is not a single valid address."""
     email = parse_email(text) or parse_email(unwrap(text).address)
     return None if email is not None and _LOST in email.address else email
+
+
+def all_addresses(text: str) -> list[str]:
+    """Returns the text if it is an address, and all other addresses that it can mean.
+
+    An opt-out holds for each of them. Others are in a list or a sentence, or are spelled with
+    percent-encoding, wide letters or such characters as HTML has.
+    """
+    parsed = parse_file_email(text)
+    if parsed is not None and "%" not in text and text.isascii() and text.count("@") == 1:
+        return [text]
+    addresses = {} if parsed is None else {parsed.key: text}
+    if len(text) <= _MAX_LENGTH:
+        plain = unicodedata.normalize("NFKC", html.unescape(unquote(text)))
+        plain = _QUOTED_LOCAL_PART.sub(r"\1@", _AT.sub("@", _INVISIBLE.sub("", plain)))
+        for found in _ADDRESS.findall(plain):
+            address = found.strip(_AROUND_ADDRESS)
+            if (email := parse_file_email(address)) is not None:
+                addresses.setdefault(email.key, address)
+    return [*addresses.values()]
 
 
 def unwrap(text: str) -> Unwrapped:

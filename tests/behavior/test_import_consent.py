@@ -182,6 +182,12 @@ OF_STATES = (
     *(("Result", "\u200bDésabonnée!", "UNSUBSCRIBED"), ("State", "(wypisana)", "UNSUBSCRIBED")),
     *(("contact.state", "Deleted", "UNSUBSCRIBED"), ("Type", "Unsubscribed: no", None)),
     *(("Event", "unsubscribed=false", None), ("Type", "Unsubscribed (SMS)", None)),
+    *(("Estado", "Baja", "UNSUBSCRIBED"), ("Type", "ｕｎｓｕｂｓｃｒｉｂｅｄ", "UNSUBSCRIBED")),
+    *(
+        ("Labels", "vip, Unsubscribed", "UNSUBSCRIBED"),
+        ("Groups", '["a","Opted-out"]', "UNSUBSCRIBED"),
+    ),
+    *(("Labels", "vip, Opt-out prices", None), ("Labels", "vip|Complained", None)),
     *(("Type", "abbestellt: Katalog", None), ("Result", "Blacklisted IP", None)),
     *(("Type", "Unsubscribed: yes", "UNSUBSCRIBED"), ("Group", "!!Unsubscribed!", "UNSUBSCRIBED")),
     *(
@@ -216,6 +222,27 @@ def test_word_in_a_column_of_states_counts_if_it_can_only_be_an_opt_out(
     expected = [status or "UNCONFIRMED" for _, _, status in OF_STATES]
     assert [stored[f"{n}@b.io"] for n in range(len(OF_STATES))] == expected
     assert of_json == expected
+
+
+@each_form
+def test_opt_out_counts_for_each_address_of_its_cell(account: Account, import_: Import) -> None:
+    names = [f"{n}@b.io" for n in range(5)]
+    texts = [f"{names[0]}; {names[1]}", "2%40b.io", "３@b.io", f"{names[4]}."]
+
+    results = import_(
+        account,
+        [
+            *({"email": text, "status": "UNSUBSCRIBED", "firstName": "Ada"} for text in texts),
+            *({"email": name, "status": "CONFIRMED"} for name in names),
+            {"email": f"5@b.io {names[0]}", "status": "CONFIRMED"},
+        ],
+    )
+
+    assert outcomes(results) == ["CREATED"] * 6 + ["FAILED"] * 6
+    # One is stored as it is written, and as the address that it can mean.
+    dropped = [result.get("droppedCells") for result in results[:6]]
+    assert dropped == [["email"]] * 3 + [None] + [["email"]] * 2
+    assert {by_address(account, name)["status"] for name in names} == {"UNSUBSCRIBED"}
 
 
 def test_cells_of_an_opt_out_that_cannot_be_stored_are_dropped(account: Account) -> None:

@@ -26,6 +26,7 @@ CONSENT_COLUMNS = (
     ),
     *("Status Code", "Deceased", "Block", "Delivery error", "Diagnostic code", "Forgotten at"),
     *("Confirmation Status", "Pending", "Preferences", "deletion_requested_at", "Unregistered"),
+    *("Current status", "Status (current)", "Status 1", "Subscriber’s status", "member.lockremove"),
     *("Kontaktstatus", "Rückläufer", "Désactivé", "Estado del contacto", "Rejeitado", "Rimbalzato"),
     *(
         "subscribed",
@@ -138,7 +139,14 @@ def test_columns_about_other_things_do_not_look_like_consent(account: Account) -
     [
         *("Block", "Deceased", "Registration Status", "Status Code", "Record Status", "Reason"),
         *("Activated At", "Disposition", "Exit Date", "Verified", "Email confirmed", "News"),
-        *("exit.date", "registration.status", "Abo.", "email.verified"),
+        *(
+            "Current status",
+            "Status text",
+            "exit.date",
+            "registration.status",
+            "Abo.",
+            "email.verified",
+        ),
     ],
 )
 def test_column_of_a_custom_field_with_a_common_name_is_not_refused(

@@ -217,6 +217,8 @@ def test_typographic_quote_in_a_stored_filter_is_a_part_of_the_value(account: Ac
     assert account.ok("ListSubscribers", segmentId=segment)["total"] == 1
     error = account.fails("ValidationError", "ListSubscribers", filter=text)
     assert error.violations == [("filter", "INVALID_FORMAT")]
+    account.ok("UpdateSegment", id=segment, name="same filter", filter=text)
+    account.fails("ValidationError", "UpdateSegment", id=segment, filter=f"{text} OR {text}")
 
 
 def test_segment_whose_filter_is_no_longer_valid_matches_nobody_and_says_why(

@@ -255,6 +255,20 @@ def test_all_addresses_of_a_list_without_a_header_are_suppressed(account: Accoun
     assert result.summary["ignoredColumns"] == ["column 2"]
 
 
+def test_all_addresses_of_a_cell_are_suppressed(account: Account) -> None:
+    result = import_list(account, f'email,reason\n"{ADA}; {BOB}",bounce\nc%40b.io,\nx,\n')
+    rows = send_rows(account, [{"email": f"{ADA}, d@b.io"}], IMPORT_SUPPRESSIONS)
+
+    assert outcomes(result) == [(2, "ADDED"), (2, "ADDED"), (3, "ADDED"), (4, "FAILED")]
+    assert outcomes(rows) == [(1, "EXISTING"), (1, "ADDED")]
+    assert reasons(account, ADA, BOB, "c@b.io", "d@b.io") == [
+        "MANUAL",
+        "BOUNCED",
+        "MANUAL",
+        "MANUAL",
+    ]
+
+
 def test_unknown_reason_or_time_suppresses_nevertheless_and_is_reported(account: Account) -> None:
     text = f"email,reason,created\n{ADA},550 5.1.1,yesterday\n{BOB},550 no,2024-03-01\n"
 

@@ -40,14 +40,24 @@ def roster(*arguments: str, **settings: str) -> Done:
 
 
 def in_new_process(
-    *arguments: str, under: Sequence[str] = (), code: str = "", **settings: str
+    *arguments: str, under: Sequence[str] = (), code: str = "", stdin: bytes = b"", **settings: str
 ) -> Done:
-    """Runs a command in a new process until it exits. `under` and `code` are as for run_command."""
+    """Runs a command in a new process until it exits. `under` and `code` are as for run_command.
+
+    `stdin` is written to a pipe, its first byte before the others.
+    """
     env = environment(**{"COLUMNS": "200", **settings})
-    with NamedTemporaryFile() as errors:
-        process = run_command(*arguments, log=Path(errors.name), env=env, under=under, code=code)
+    read, write = os.pipe()
+    with NamedTemporaryFile() as errors, open(read, "rb") as source, open(write, "wb") as sink:
+        log = Path(errors.name)
+        process = run_command(*arguments, log=log, env=env, under=under, code=code, stdin=read)
+        source.close()
         assert process.stdout is not None
         with process.stdout, limited(process):
+            with sink:
+                sink.write(stdin[:1])
+                sink.flush()
+                sink.write(stdin[1:])
             output = process.stdout.read()
         status = process.wait(timeout=SECONDS)
         return subprocess.CompletedProcess(arguments, status, output, errors.read().decode())

@@ -206,7 +206,7 @@ def test_csv_on_standard_output_can_be_imported_from_a_pipe(
     with_subscribers(http_account, 3)
 
     table = transfer(http_account, "export", "-", "--format", "CSV").stdout
-    done = transfer(other, "import", "-", stdin=table)
+    done = transfer(other, "import", "-", stdin=table.encode())
 
     assert table.startswith("id,email,firstName,")
     assert "3 created" in done.stdout

@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import json
-import subprocess
 import zipfile
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from ..conftest import Account
 from .interruption import interrupting
 from .transfers import (
     CSV,
-    command,
+    counts_of,
     emails,
     failed_import,
     file_next_to,
@@ -133,7 +132,7 @@ def test_failed_rows_with_other_cells_than_the_header_are_listed_as_they_are(
         'c@example.com,"open\nd@example.com,D\n'
     )
 
-    done = transfer(http_account, "import", "-", "--failures", "-", stdin=text)
+    done = transfer(http_account, "import", "-", "--failures", "-", stdin=text.encode())
 
     assert done.stdout.splitlines() == [
         "email,firstName,line,reason,field",
@@ -209,13 +208,9 @@ def test_array_on_one_line_is_incomplete_until_its_last_result(
 
 
 def test_archive_is_read_from_a_pipe(http_account: Account) -> None:
-    words, settings = command(http_account, "import", "-", "--json")
+    done = transfer(http_account, "import", "-", "--json", stdin=zipped("a.csv", CSV))
 
-    done = subprocess.run(
-        words, env=settings, input=zipped("a.csv", CSV), capture_output=True, timeout=60
-    )
-
-    assert (done.returncode, json.loads(done.stdout)["created"]) == (0, 2)
+    assert counts_of(done)["created"] == 2
 
 
 def test_archive_that_cannot_be_read_is_a_usage_error(

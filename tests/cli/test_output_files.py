@@ -270,9 +270,12 @@ def test_full_disk_of_standard_output_is_reported(http_account: Account, tmp_pat
 
     imported = shell(http_account, f"$ROSTER import {file} --url $URL > /dev/full")
     exported = shell(http_account, "$ROSTER export --url $URL > /dev/full")
+    helped, versioned = (
+        shell(http_account, f"$ROSTER {flag} > /dev/full") for flag in ("-h", "--version")
+    )
 
     assert total(http_account) == 2
-    for done in (imported, exported):
+    for done in (imported, exported, helped, versioned):
         line = error_line(done, ExitCode.INCOMPLETE)
         assert "Standard output cannot be written: No space left on device." in line
     assert os.listdir(tmp_path) == ["people.ndjson"]

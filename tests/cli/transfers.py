@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 from ..conftest import Account
 from ..fronts import HttpFront
 from ..processes import Service, environment
-from .commands import Done, in_this_process
+from .commands import Done, in_new_process, in_this_process
 
 # A file of two rows.
 CSV = b"email\nada@example.com\nbo@example.com\n"
@@ -32,14 +31,12 @@ def command(account: Account, *arguments: str, url: str = "") -> tuple[list[str]
     return words, environment(ROSTER_API_KEY=account.key, COLUMNS="200")
 
 
-def transfer(account: Account, *arguments: str, url: str = "", stdin: str | None = None) -> Done:
+def transfer(account: Account, *arguments: str, url: str = "", stdin: bytes = b"") -> Done:
     """Runs a command until it exits, in a new process if it reads standard input."""
     words, settings = command(account, *arguments, url=url)
-    if stdin is None:
+    if not stdin:
         return in_this_process(words[2:], settings)
-    return subprocess.run(
-        words, env=settings, input=stdin, capture_output=True, encoding="utf-8", timeout=60
-    )
+    return in_new_process(*words[2:], stdin=stdin, **settings)
 
 
 def counts_of(done: Done, code: int = 0) -> dict[str, Any]:

@@ -222,6 +222,11 @@ def test_second_attempt_confirms_the_person_whom_the_first_one_added(person: Per
         dialog.get_by_role("button", name="Add a person").click()
         if status == "UNSUBSCRIBED":
             expect(dialog.get_by_role("alert")).to_contain_text("changed")
+            with page.context.expect_page() as opened:
+                dialog.get_by_role("link", name="Show").click(modifiers=["Control"])
+            expect(opened.value.get_by_role("heading", name=address)).to_be_visible()
+            opened.value.close()
+            expect(dialog.get_by_label("Email")).to_have_value(address)
             dialog.get_by_role("link", name="Show").click()
             shown = page.get_by_role("complementary", name="Person")
             expect(shown.get_by_role("heading", level=2)).to_have_text(address)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from ..features.webhooks.receiver import listening
 from . import demo
@@ -191,6 +192,33 @@ def test_each_control_has_a_name_of_its_own(full: Person) -> None:
         found = [each[:3] for each in controls(full.page)]
         assert (name, [each for each in found if not each[1]]) == (name, [])
         assert (name, [each for each in found if found.count(each) > 1]) == (name, [])
+
+
+def test_each_risky_dialog_is_described_by_what_it_ends(full: Person) -> None:
+    page, paths = full.page, demo.views(full.account)
+    dialogs: list[tuple[str, list[str], str]] = [
+        ("person", ["More actions", "Delete…"], "Removes the person with tags.*cannot be undone"),
+        ("person", ["More actions", "Erase…"], "Removes the person, their.*cannot be undone"),
+        ("keys", ["Actions for Dashboard", "Rotate secret…"], "Dashboard gets a new.*the old one"),
+        ("keys", ["Actions for Dashboard", "Revoke key…"], "Calls with it fail from now on"),
+        ("sessions", ["Sign out: Ada"], "your own session: you are signed out"),
+        ("sessions", ["Sign out everywhere…"], "All sessions of this account end"),
+        ("sessions", ["Revoke: Grace"], "The link for Grace no longer works"),
+        ("home", ["Ada Admin", "Sign out everywhere…"], "All sessions of this account end"),
+        ("endpoint", ["More actions", "Rotate secret…"], "signed with the new and the old"),
+        ("endpoint", ["More actions", "Delete endpoint…"], "gets no more events"),
+        ("segment", ["Delete…"], "Only the saved filter is deleted"),
+        ("tags", ["Actions for beta", "Delete…"], "It is removed from .* people"),
+        ("fields", ["Actions for Plan", "Delete…"], "have a value, which is deleted for good"),
+        ("suppressions", ["Block addresses…"], "get no more mail, from now on"),
+    ]
+    for view, buttons, text in dialogs:
+        full.open(paths[view])
+        page.wait_for_load_state("networkidle")
+        for name in buttons:
+            page.get_by_role("button", name=name, exact=True).click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_have_accessible_description(re.compile(text, re.DOTALL))
 
 
 @pytest.mark.parametrize("person", [{"reduced_motion": "reduce"}], indirect=True)

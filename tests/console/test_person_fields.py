@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -156,6 +158,7 @@ def test_conflict_shows_both_values_and_another_field_is_no_conflict(person: Per
     name = account.ok("GetSubscriber", id=subscriber_id)["subscriber"]["firstName"]
     assert name == "Byron"
     expect(field).to_be_focused()
+    expect(field).to_have_accessible_description(re.compile("^Changed meanwhile to Byron"))
     alert.get_by_role("button", name="Keep mine").click()
 
     expect(panel(person)).to_contain_text("First name: Byron → Countess")
@@ -197,6 +200,16 @@ def test_value_that_failed_has_the_focus_before_the_person_closes(person: Person
     expect(member).to_be_focused()
     member.select_option("No")
     expect(shown).to_contain_text("Member: – → No")
+    change = shown.locator(".timeline .values").first
+    expect(change).to_match_aria_snapshot(
+        """
+        - paragraph:
+          - text: "Member:"
+          - img "empty"
+          - img "changed to"
+          - text: "No"
+        """
+    )
 
     # To enter the other value ends a conflict.
     account.ok("UpdateSubscriber", id=ada, firstName="Byron")

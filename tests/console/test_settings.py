@@ -91,8 +91,10 @@ def test_person_is_invited_and_signed_out(person: Person) -> None:
     page.get_by_label("The link works for").select_option("1 hour")
     dialog.get_by_role("button", name="Create sign-in link").click()
     url = dialog.get_by_label("Link", exact=True).input_value()
+    expect(dialog).to_have_accessible_description(re.compile("not shown again. It signs in"))
     dialog.get_by_role("button", name="Close").click()
 
+    expect(page.get_by_role("button", name="Create sign-in link")).to_be_focused()
     expect(page.get_by_role("row", name="Grace")).to_contain_text("Read only")
     account.ok("SignIn", token=url.partition("#")[2])
     page.reload()
@@ -132,6 +134,7 @@ def test_key_is_created_and_its_secret_is_shown_once(person: Person) -> None:
     secret = field.input_value()
     dialog.get_by_role("button", name="Close").click()
 
+    expect(page.get_by_role("button", name="Create key")).to_be_focused()
     expect(page.get_by_role("row", name=re.compile("onerror"))).to_contain_text("Ada")
     assert account.with_key(secret).ok("GetCurrentSession")["apiKey"]["scope"] == "read"
     assert secret not in page.content()
@@ -151,6 +154,7 @@ def test_key_is_rotated_with_time_for_the_old_secret_in_three_actions(person: Pe
 
     new = page.get_by_role("dialog").get_by_label("Key").input_value()
     page.get_by_role("button", name="Close").click()
+    expect(row.get_by_role("button")).to_be_focused()
     expect(row).to_contain_text(re.compile("The old secret stops working in 2[34] hours"))
     for secret in (key["secret"], new):
         assert account.with_key(secret).ok("GetCurrentSession")["apiKey"]["name"] == "shop backend"

@@ -35,6 +35,9 @@ def test_link_signs_in_once_and_leaves_no_token(person: Person) -> None:
     page.goto("about:blank")
     page.goto(f"{person.url}/signin#{token}")
     expect(page.get_by_role("alert")).to_contain_text("A link works once")
+    # Another link, which is opened in the same tab, changes the fragment of the address only.
+    page.goto(person.account.ok("CreateSignInLink", name="Ada", scope="read")["url"])
+    expect(button).to_be_visible()
 
 
 def test_pasted_key_is_exchanged_for_a_session(person: Person) -> None:

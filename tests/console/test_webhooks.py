@@ -350,6 +350,7 @@ def test_endpoint_is_created_changed_and_deleted(person: Person, receiver: Recei
     expect(secret).not_to_have_value(first)
     assert secret.input_value().startswith("whsec_")
     dialog.get_by_role("button", name="Close").click()
+    expect(page.get_by_role("button", name="More actions")).to_be_focused()
     (stored,) = account.ok("ListWebhooks")["webhooks"]
     assert (stored["description"], stored["eventTypes"]) == (HOSTILE, ["tag.*"])
 

@@ -24,12 +24,10 @@ from google.protobuf.descriptor import MethodDescriptor
 
 from roster.v1 import errors_pb2
 from rosterd.http_gateway import body
-from rosterd.http_gateway.openapi.document import document
 from rosterd.http_gateway.options import Options
 from rosterd.http_gateway.request_errors import RequestError, error_code_of
 from rosterd.http_gateway.responses import JSON
 from rosterd.http_gateway.streams import client_stream
-from rosterd.server.app import SERVICES
 from rosterd.server.features.exports.store import MAX_EXPORTS
 from rosterd.server.features.imports.jobs.rules import ACTIVE, MAX_OPEN, State
 from rosterd.server.features.operations.rules import MAX_RUNNING, UNDO_MILLISECONDS
@@ -39,7 +37,7 @@ from rosterd.server.features.webhooks.delivery.store_test_deliveries import RETR
 from rosterd.server.features.webhooks.rules import MAX_IN_FLIGHT_PER_ENDPOINT
 from rosterd.server.rpc import errors
 from rosterd.server.rpc.interceptors.concurrency_limit import MAX_STREAMS_OF_ACCOUNT
-from rosterd.server.serving.gateway_policy import POLICY, reasons_of
+from rosterd.server.serving.gateway_policy import reasons_of
 
 from ..behavior.helpers import (
     confirm_token,
@@ -51,6 +49,7 @@ from ..behavior.helpers import (
 from ..behavior.import_jobs import run_file, upload
 from ..behavior.requests import REQUESTS, working_request
 from ..conftest import Account, new_account
+from ..documented import openapi
 from ..fronts import METHODS, HttpFront, Response, binding
 from ..processes import Service, start
 
@@ -146,13 +145,13 @@ class Operation(NamedTuple):
 
 def operations() -> Iterator[Operation]:
     """Yields the first operation of each rpc."""
-    openapi = document(SERVICES, POLICY)
-    schemas = openapi["components"]["schemas"]
+    document = openapi()
+    schemas = document["components"]["schemas"]
     for rpc, method in METHODS.items():
         verb, path, _ = binding(rpc)
         operation = next(
             operation
-            for item in openapi["paths"].values()
+            for item in document["paths"].values()
             for operation in item.values()
             if operation["operationId"] == rpc
         )

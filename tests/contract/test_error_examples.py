@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from rosterd.http_gateway.openapi.document import document
 from rosterd.http_gateway.request_errors import error_code_of
-from rosterd.server.app import SERVICES
-from rosterd.server.serving.gateway_policy import POLICY, error_examples
+from rosterd.server.serving.gateway_policy import error_examples
 
+from ..documented import openapi
 from .error_examples import FILE, operations, recorded
 
-DOCUMENT = document(SERVICES, POLICY)
+DOCUMENT = openapi()
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,11 @@ import json
 
 import pytest
 
-from rosterd.http_gateway.openapi.document import document
-from rosterd.server.app import SERVICES
 from rosterd.server.features.events.rules import EventType
-from rosterd.server.serving.gateway_policy import POLICY, webhook_examples
+from rosterd.server.serving.gateway_policy import webhook_examples
 
 from ..conftest import Account
+from ..documented import openapi
 from .programs import CREATED, GENERATORS, STEPS, Program, make
 
 pytestmark = pytest.mark.verify
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.verify
 def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Program:
     """The program of a language and its generated client."""
     language: str = request.param
-    return make(language, json.dumps(document(SERVICES, POLICY)), tmp_path_factory.mktemp(language))
+    return make(language, json.dumps(openapi()), tmp_path_factory.mktemp(language))
 
 
 def test_generated_client_completes_every_step(client: Program, http_account: Account) -> None:

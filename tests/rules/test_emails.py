@@ -229,3 +229,8 @@ def test_addresses_are_found_and_replaced_in_text(text: str, expected: str | Non
     changed = [key for key in keys if replaced[key] != text]
     assert [replaced[key] for key in changed] == ([] if expected is None else [expected])
     assert keys & set(addresses_in(text)) <= set(changed)
+
+
+@pytest.mark.parametrize("text", ["x ada%40example.com", "ada＠example.com,", "ａda@example.com"])
+def test_encoded_and_wide_addresses_are_found(text: str) -> None:
+    assert "ada@example.com" in addresses_in(text)

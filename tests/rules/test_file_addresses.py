@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosterd.server.values.file_addresses import parse_file_email, unwrap
+from rosterd.server.values.file_addresses import all_addresses, parse_file_email, unwrap
 
 from ..cases import each
 
@@ -78,3 +78,38 @@ def test_name_before_an_address_is_returned(text: str, name: str) -> None:
 )
 def test_text_with_something_else_is_no_address(text: str) -> None:
     assert parse_file_email(text) is None
+
+
+@each(
+    ("text", "addresses"),
+    [
+        (ADA, [ADA]),
+        *(
+            (text, [ADA])
+            for text in ("ada%40example.com", "ada&#64;example.com", "ada@@example.com")
+        ),
+        *(
+            (text, [ADA])
+            for text in ("ada [at] example.com", '"ada"@example.com', "ada＠example.com")
+        ),
+        *((text, [ADA]) for text in ("ada @example.com", "a\u200bda@example.com", f"{ADA}.")),
+        *((text, [ADA]) for text in (f"{ADA} (Ada)", f"Email: {ADA}", f"[{ADA}](mailto:{ADA})")),
+        *((text, [ADA]) for text in (f'<a href="mailto:{ADA}">Ada</a>', f"<{ADA}> Ada, {ADA}")),
+        *(
+            (f"{ADA}{between}bob@b.io", [ADA, "bob@b.io"])
+            for between in ("; ", ",", " ", "\n", "/")
+        ),
+        (f"Bob@b.io <{ADA}>", [ADA, "Bob@b.io"]),
+        ("ada%2Bx@b.io", ["ada%2Bx@b.io", "ada+x@b.io"]),
+        ("ａda@b.io", ["ａda@b.io", "ada@b.io"]),
+        ("müller@b.io", ["müller@b.io"]),
+        *(
+            (text, [])
+            for text in ("", "ada", "@example.com", "a\ufffdda@b.io", f"x{' ' * 999}{ADA}")
+        ),
+    ],
+)
+def test_all_addresses_that_a_text_can_mean_are_found(text: str, addresses: list[str]) -> None:
+    found = all_addresses(text)
+
+    assert [*map(parse_file_email, found)] == [*map(parse_file_email, addresses)]

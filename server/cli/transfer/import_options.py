@@ -27,7 +27,7 @@ null_token_option = click.option(
     "--null-token",
     multiple=True,
     metavar="TEXT",
-    help="Cell of a CSV file that has no value, such as NULL. Can be repeated.",
+    help="Cell of a CSV file that has no value, such as NULL. Repeatable.",
 )
 
 

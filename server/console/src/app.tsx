@@ -7,7 +7,7 @@ import { KeysDialog, labelOf } from "./components/keys_dialog.tsx";
 import { OperationNotices } from "./components/operation_notices.tsx";
 import { Palette } from "./components/palette.tsx";
 import { lostSince } from "./connection.ts";
-import { focusMain, returnFocus } from "./focus.ts";
+import { focusBefore, focusMain, returnFocus } from "./focus.ts";
 import { useShortcuts } from "./keys.ts";
 import { address, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
@@ -16,6 +16,7 @@ import { TABLE_KEYS } from "./table_keys.ts";
 import { clock, errorText, t } from "./texts.ts";
 import { startOf, type View, VIEWS } from "./views.ts";
 import { DropTarget } from "./views/import/files.tsx";
+import { Receipt } from "./views/person/ending_dialogs.tsx";
 import { SignIn } from "./views/signin.tsx";
 import { findPasted, startSearch } from "./views/subscribers/start_search.ts";
 
@@ -37,7 +38,7 @@ export function App() {
 function SignInAgain() {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
-    const before = document.activeElement;
+    const before = focusBefore();
     dialog.current?.showModal();
     return () => returnFocus(before);
   }, []);
@@ -98,6 +99,7 @@ function Console() {
       <OperationNotices />
       <DropTarget />
       <Notice />
+      <Receipt />
       {shown.value === "keys" && <KeysDialog onClose={close("keys")} />}
       {shown.value === "palette" && <Palette onClose={close("palette")} />}
       <p class="unseen" role="status">

@@ -52,13 +52,17 @@ export function withQuery(changes: Record<string, string | undefined>, path = ad
   return text ? `${path}?${text}` : path;
 }
 
+/** Returns whether a click opens a link elsewhere, such as in a new tab. */
+export function isModified(event: MouseEvent): boolean {
+  return event.button > 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
+}
+
 /** Follows links within the console without loading the page again. */
 export function followLinks(): void {
   addEventListener("popstate", () => (address.value = current()));
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a") : null;
-    const modified = event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
-    if (!link || modified || event.defaultPrevented || link.target || link.download) return;
+    if (!link || isModified(event) || event.defaultPrevented || link.target || link.download) return;
     const url = new URL(link.href);
     if (url.origin !== location.origin || !url.pathname.startsWith(base)) return;
     event.preventDefault();

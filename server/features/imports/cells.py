@@ -20,7 +20,7 @@ from ..subscribers.csv_format import TAG_SEPARATORS
 from ..subscribers.fields import PROFILE, Kind, Status
 from ..subscribers.rules import OPTED_OUT, ConsentRecord, on_one_line, strictest
 from .csv_row import CsvRow
-from .status_words import COMMON_WORDS, OPT_OUT_WORDS, status_of
+from .status_words import COMMON_WORDS, OPT_OUT_WORDS, status_in_tag, status_of
 
 # Parses a cell into a row. Raises CellError.
 Parse = Callable[[CsvRow, str], None]
@@ -194,6 +194,11 @@ def flag_of(cell: str) -> bool | None:
 
 def parse_tags(row: CsvRow, cell: str) -> None:
     row.tags = (*row.tags, *_tags(cell))
+
+
+def opt_out_in_tags(cell: str) -> Status | None:
+    """Returns UNSUBSCRIBED if one of the tags in a cell states an opt-out."""
+    return reduce(strictest, map(status_in_tag, _tags(cell)), None)
 
 
 def parse_quoted_tags(row: CsvRow, cell: str) -> None:

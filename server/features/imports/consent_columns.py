@@ -29,7 +29,7 @@ _WORDS = re.compile(
 _SHORT_NAME = 40
 _WORDS_OF_SHORT_NAMES = re.compile(
     r"newsletter(?!name|source|id|title)|mailinglist|blocked|cleaned|mailable|contactable"
-    r"|(?:e?mail|contact|member|mailing|marketing|newsletter|subscri(?:ber|ption)|list|global)"
+    r"|(?:e?mail|contact|member|mailing|marketing|newsletter|subscri(?:ber|ption)|list|global)s?"
     r"(?:marketing|subscription|subscriber)?(?:status|preferences?)"
     r"|subscri(?:ber|ption)state|status\W?(?:e?mail(?!sent)|(?<!leadstatus)contact(?!perso)|marketing)"
     r"|emailmarketing|excluded|contactby\w*mail"
@@ -42,7 +42,7 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"|e?mailopt(?:status)?$"
     r"|ok(?:ay)?to(?:e?mail|contact)|(?:can|may)(?:be|we)(?:contact|e?mail)|invalide?mail"
     r"|(?:marketing|contact)(?:allowed|emails?|ok)|(?:^|e?mail|mautic)dn[cdm](?:e?mail|reason|flag|$)"
-    r"|(?:remov|delet|block|exclu|reject)\w*reason|reasonfor(?:remov|delet|block|exclu)"
+    r"|lockremov|(?:remov|delet|block|exclu|reject)\w*reason|reasonfor(?:remov|delet|block|exclu)"
     r"|suspended|donotdisturb|notinterested|^forgotten|delet(?:e|ion)request|e?mailfrequency"
     r"|smtp(?:code|error|status)|diagnosticcode|e?maildelivery(?:status|state)|delivery(?:fail|error)"
     r"|(?:valid|verific)ation(?:status|result)|e?mail(?:verified|validity|validation|alerts)"
@@ -116,7 +116,10 @@ _NAMES = re.compile(
 _GENERIC = re.compile(
     r"reasons?|(?:is)?(?:pending|valid|failed|returned)(?:at|on|date)?|errors?(?:code|message|count)?"
     r"|preferences?|mailings?|mailshots?|failure(?:reason)?|validation|subscriptions?"
-    r"|promotions?|news|offers|updates|(?:registration|record)status|status(?:id|code)|disposition"
+    r"|promotions?|news|offers|updates|disposition"
+    r"|(?:registration|record|current|present|actual|new|latest|last)status"
+    r"|status\W?(?:id|code|text|name|label|value|current|actual|new|\d+)\W?"
+    r"|aktuellerstatus|statutactuel|estadoactual|statoattuale|statusatual|huidigestatus"
     r"|(?:is|was)?(?:rejected|declined|refused|denied|paused|muted|frozen|lapsed|resigned|quit"
     r"|stopped|activated|snoozed|deceased|departed|exited)(?:at|on|date|time)?\??"
     r"|onhold|abo(?:nnement)?(?:status)?|abonnent|austritt(?:sdatum|am)?|abbonato|assina(?:nte|tura)"
@@ -134,6 +137,15 @@ _STATES = re.compile(
     r"(?:contact|user|list|member)?(?:state|type|result)|(?:last)?event(?:type)?|subscriptiontype"
     r"|e?mailresult|delivery(?:status|state)|(?:return|drop)reason|estado|stato|etat|état|zustand|stan|tila|toestand"
 )
+# Names of columns with several tags, of which one can be a word for an opt-out.
+_TAGS = re.compile(
+    r"(?:contact|user|member|customer|subscriber|person|e?mail|mailing)?s?"
+    r"(?:tags?|labels?|groups?|segments?|lists?|categor(?:y|ies)|interests?|audiences?"
+    r"|gruppen?|listen?|segmente|kategorien?|schlagw(?:ö|oe)rter|stichw(?:ö|oe)rter"
+    r"|etiquetas?|[eé]tiquettes?|etichett[ae]|grupos?|groupes?|grupp[oi]|listas?|listes?)"
+)
+
+_IGNORED = re.compile(r"[._]|(?<=\w)['’](?=s)")
 
 # Names of the files that services export, such as suppression_bounces.csv, and of own lists. These
 # are words of the name, not a part of one, such as in "rebajas", and none follows a "no".
@@ -180,6 +192,11 @@ def can_state_status(column_key: str) -> bool:
     return _STATES.fullmatch(_normalized(column_key)) is not None
 
 
+def can_list_tags(column_key: str) -> bool:
+    """Whether a column, given by its `column_key`, can have tags in each cell."""
+    return _TAGS.fullmatch(_normalized(column_key)) is not None
+
+
 def states_consent(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, looks as if it stated consent."""
     name = _normalized(column_key)
@@ -195,5 +212,8 @@ def states_consent(column_key: str) -> bool:
 
 @cached_if_short
 def _normalized(column_key: str) -> str:
-    """Returns a name without dots, such as of opt.in, and with letters of common width."""
-    return unicodedata.normalize("NFKC", column_key).replace(".", "").replace("_", "")
+    """Returns a name without dots, such as of opt.in, and with letters of common width.
+
+    Nor does it have the apostrophe of a possessive.
+    """
+    return _IGNORED.sub("", unicodedata.normalize("NFKC", column_key))

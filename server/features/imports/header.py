@@ -23,10 +23,11 @@ from .cells import (
     Parse,
     field_parsers,
     flag_of,
+    opt_out_in_tags,
     value_parser,
 )
 from .columns import Column, ColumnOptions, Columns, is_without_failure
-from .consent_columns import can_state_status
+from .consent_columns import can_list_tags, can_state_status
 from .csv_row import CsvRow
 from .evidence import stated_status
 from .status_words import (
@@ -112,6 +113,9 @@ class Header:
         self._of_states = {
             index for index in self._not_chosen if can_state_status(column_key(cells[index]))
         }
+        self._of_tags = {
+            index for index in self._not_chosen if can_list_tags(column_key(cells[index]))
+        }
         self._states_consent = bool(self._marks.columns) or any(
             each.field in _STATING for each in self._parsers
         )
@@ -152,6 +156,8 @@ class Header:
                 self._reject(row, index, field, cell, error.hint)
         for index in self._not_chosen:
             opt_out = status_in(cells[index], of_state=index in self._of_states)
+            if opt_out is None and index in self._of_tags:
+                opt_out = opt_out_in_tags(cells[index])
             if opt_out is not None:
                 row.opt_out = strictest(row.opt_out, opt_out)
                 self.unrecognized.add(column_name(self.cells, index), cells[index], STATED_HINT)

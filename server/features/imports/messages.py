@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from google.protobuf.struct_pb2 import ListValue
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from roster.v1 import rows_pb2
@@ -34,9 +35,9 @@ from ..subscribers.rules import (
     subscriber_of,
 )
 from ..tags.rules import distinct, parse_name
-from .cells import NO_DATES, STATUS_HINT, is_valid_ip, is_valid_source
+from .cells import NO_DATES, STATUS_HINT, is_valid_ip, is_valid_source, opt_out_in_tags
 from .columns import ColumnOptions, NewColumn, UnknownColumns
-from .consent_columns import can_state_status, is_other_channel
+from .consent_columns import can_list_tags, can_state_status, is_other_channel
 from .csv_row import CsvRow
 from .evidence import stated_status
 from .presets import PRESETS
@@ -190,15 +191,20 @@ def _opt_out_in_values(
             opt_out = strictest(opt_out, stated)
             unrecognized.add("tags", tag, JSON_TAG_HINT)
     for name, value in (row.custom_fields or {}).items():
-        if not isinstance(value, str):
-            continue
         key = column_key(name)
-        stated = status_in(value, of_state=not is_exported and can_state_status(key))
-        if stated is None:
+        if is_other_channel(key) or key in map(column_key, options.columns.ignored):
             continue
-        if not is_other_channel(key) and key not in map(column_key, options.columns.ignored):
-            opt_out = strictest(opt_out, stated)
-            unrecognized.add(CUSTOM_FIELDS + name, value, JSON_STATED_HINT)
+        of_state = not is_exported and can_state_status(key)
+        of_tags = not is_exported and can_list_tags(key)
+        for text in value if isinstance(value, ListValue) else (value,):
+            if not isinstance(text, str):
+                continue
+            stated = status_in(text, of_state=of_state)
+            if stated is None and of_tags:
+                stated = opt_out_in_tags(text)
+            if stated is not None:
+                opt_out = strictest(opt_out, stated)
+                unrecognized.add(CUSTOM_FIELDS + name, text, JSON_STATED_HINT)
     return opt_out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from roster.v1 import subscribers_pb2 as pb
@@ -10,8 +11,9 @@ from roster.v1.http_pb2 import CsvLine
 
 from ...rpc.errors import invalid
 from ...values.clock import system_clock
+from ...values.file_addresses import all_addresses
 from ...values.unrecognized import UnrecognizedCells
-from ..subscribers.rules import Row, Validated, validate_rows
+from ..subscribers.rules import OPTED_OUT, Row, Validated, validate_rows
 from .evidence import add_defaults
 from .header import Header
 from .messages import Options, import_row
@@ -56,7 +58,8 @@ class RowReader:
 
     def read(self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]) -> Batch:
         """Returns the rows of a message. `lines` are those after the header."""
-        rows, options = list(self._rows(request, lines)), self._options
+        options = self._options
+        rows = [each for row in self._rows(request, lines) for each in _each_address(row)]
         if options.is_confirmed or options.consent_source:
             for row in rows:
                 add_defaults(
@@ -99,6 +102,20 @@ class RowReader:
         self._unrecognized = UnrecognizedCells()
         if self.header is not None:
             self.header.unrecognized = UnrecognizedCells()
+
+
+def _each_address(row: Row) -> Sequence[Row]:
+    """Returns a row for each address of an opt-out, whose text can be a list of them.
+
+    They have the line of the row, and drop the text of the address.
+    """
+    addresses = all_addresses(row.email) if row.status in OPTED_OUT else []
+    if addresses in ([], [row.email]):
+        return (row,)
+    return [
+        row if each == row.email else replace(row, email=each, faults=[*row.faults, "email"])
+        for each in addresses
+    ]
 
 
 def split_header(

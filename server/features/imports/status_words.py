@@ -48,7 +48,7 @@ OPT_OUT_WORDS = {word: status for word, status in COMMON_WORDS.items() if status
 # Words that also state something else in a column such as State, such as of an order.
 _AMBIGUOUS = (
     "cancelled canceled cancelado disabled inactive archived invalid blocked removed junk abuse"
-    " baja inaktiv inactivo inattivo gesperrt widerrufen bloqueado geblokkeerd zablokowany"
+    " inaktiv inactivo inattivo gesperrt widerrufen bloqueado geblokkeerd zablokowany"
 )
 _OF_STATES = {
     **{word: each for word, each in OPT_OUT_WORDS.items() if word not in _AMBIGUOUS.split()},
@@ -82,11 +82,13 @@ JSON_TAG_HINT = (
 
 
 def _starts(word: str) -> set[str]:
-    """Returns the first two characters of all forms of a word."""
+    """Returns the first two characters of all forms of a word, of common and of full width."""
     first, second = word[0], {word[1], unicodedata.normalize("NFD", word[1])[0]}
-    return {a + b for a in (first, first.upper()) for each in second for b in (each, each.upper())}
+    starts = {a + b for a in (first, first.upper()) for c in second for b in (c, c.upper())}
+    return starts | {each.translate(_FULL_WIDTH) for each in starts}
 
 
+_FULL_WIDTH = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 _STARTS = frozenset[str]().union(*map(_starts, _STATED))
 
 
@@ -96,7 +98,7 @@ def status_of(words: Mapping[str, Status], text: str) -> Status | None:
     An opt-out can have punctuation around it, or be the first word of the text.
     """
     status = words.get(column_key(text))
-    if status is None and (status := words.get(word_key(text))) not in OPTED_OUT:
+    if status is None and (status := words.get(_word(text))) not in OPTED_OUT:
         status = _status_at_start(text)
     return status
 
@@ -133,7 +135,9 @@ def _status_at_start(text: str) -> Status | None:
 
 
 def _word(text: str) -> str:
-    return word_key(text) if len(text) <= _MAX_WORD_LENGTH else ""
+    if len(text) > _MAX_WORD_LENGTH:
+        return ""
+    return word_key(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
 def parse_status_map(entries: Iterable[str]) -> dict[str, Status]:

@@ -34,6 +34,8 @@ from .pages import INVALID, Content, View
 from .store import NO_TOKEN, FoundLink, LinkStore
 
 _FORM = "application/x-www-form-urlencoded"
+# The media type of a form that the gateway could not read. It may be a one-click unsubscription.
+_UNREADABLE = "application/octet-stream"
 # A larger form is ignored.
 _MAX_FORM_BYTES = 1_000
 
@@ -71,6 +73,8 @@ class LinkPageService(LinkPageServiceServicer):
         self, request: pb.SubmitConfirmPageRequest, context: Context
     ) -> HttpBody:
         opts_out = _is_one_click(request.form)
+        if request.form.content_type == _UNREADABLE and not opts_out:
+            return await self._show(Purpose.CONFIRM, request.token, context)
         return await self._submit(
             Purpose.CONFIRM,
             request.token,

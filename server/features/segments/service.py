@@ -105,16 +105,17 @@ class SegmentService(SegmentServiceServicer):
             "expression" if field == "filter" else field: getattr(request, field)
             for field in fields
         }
-        tree = None
-        if "filter" in fields:
-            tree = parse(request.filter)
-            check_quotes(request.filter)
+        tree = parse(request.filter) if "filter" in fields else None
 
         def update(tx: Transaction) -> pb.UpdateSegmentResponse:
             if tree is not None:
                 _check(account, tree, tx)
-            check_change(request, _segment(store.find(account, segment_id, tx)), tx)
+            before = _segment(store.find(account, segment_id, tx))
+            check_change(request, before, tx)
             if tree is not None:
+                # A segment of an earlier version can be sent back.
+                if request.filter != before.filter:
+                    check_quotes(request.filter)
                 self._operations.change_segment(account, tx)
             row = store.update(account, segment_id, changes, tree, tx)
             return with_etag(pb.UpdateSegmentResponse(segment=_segment(row)))

@@ -13,7 +13,7 @@ from ...rpc.file_columns import (
     mapped_columns,
     null_key,
 )
-from ...values.file_addresses import parse_file_email
+from ...values.file_addresses import all_addresses, parse_file_email
 from ...values.file_dates import DateFormat, UnknownDate, parse_time
 from ...values.texts import column_key, word_key
 from ...values.unrecognized import UnrecognizedCells
@@ -113,7 +113,9 @@ class Columns:
     def rows(
         self, line: int, cells: Sequence[str], now: int, *, is_malformed: bool = False
     ) -> list[Row]:
-        """Returns the row of a line, or a row for each address in a line without a header.
+        """Returns the row of a line, or a row for each address in its cell.
+
+        In a line without a header, for each address in all cells.
 
         The cells of a malformed line, or of one with more or fewer than the first line, may be in
         wrong columns. Such a line has the only address in it. A malformed one without an address
@@ -144,7 +146,11 @@ class Columns:
                 time = parse_time(text, self._options.date_format, now)
             except UnknownDate as error:
                 self._reject(CREATED_AT, text, error.hint)
-        return [Row(line, email, reason, time, fault) for email in emails]
+        return [
+            Row(line, each, reason, time, fault)
+            for email in emails
+            for each in all_addresses(email) or [email]
+        ]
 
     def _cell(self, field: str, cells: Sequence[str]) -> str:
         position = self._positions.get(field, len(cells))

@@ -18,7 +18,7 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import system_clock
 from ...values.emails import trim
-from ...values.file_addresses import parse_file_email
+from ...values.file_addresses import all_addresses, parse_file_email
 from ...values.file_dates import DateFormat, UnknownDate, parse_time
 from ...values.reason_counts import ReasonCounts
 from ...values.texts import word_key
@@ -151,10 +151,10 @@ class SuppressionImport:
             yield from self._columns.rows(self._last_line, line.cells, now, is_malformed=malformed)
         for message in request.suppressions:
             self._last_line += 1
-            yield self._row(message, now)
+            yield from self._rows_of(message, now)
 
-    def _row(self, message: pb.ImportSuppression, now: int) -> Row:
-        """Returns a row.
+    def _rows_of(self, message: pb.ImportSuppression, now: int) -> list[Row]:
+        """Returns a row for each address of a message.
 
         A member that cannot be read is reported and ignored: the address is still suppressed. If
         it has no valid address, the first of them by name is its fault.
@@ -183,11 +183,16 @@ class SuppressionImport:
                 created_at = time
             else:
                 faults[CREATED_AT] = str(time), None
-        if parse_file_email(message.email) and faults.keys().isdisjoint(("", EMAIL)):
+        addresses = all_addresses(message.email)
+        if addresses and faults.keys().isdisjoint(("", EMAIL)):
             for field, fault in faults.items():
                 self._unrecognized.add(field[:MAX_REPEATED], *fault)
             faults.clear()
-        return Row(self._last_line, message.email, reason, created_at, min(faults, default=None))
+        first_fault = min(faults, default=None)
+        return [
+            Row(self._last_line, email, reason, created_at, first_fault)
+            for email in addresses or [message.email]
+        ]
 
     async def _stored(self, rows: Sequence[Row]) -> pb.ImportSuppressionsResponse:
         assert self._reason is not None

@@ -6,13 +6,15 @@ import re
 from html import unescape
 
 from rosterd.http_gateway.docs.site import Site
-from rosterd.http_gateway.openapi.document import document, webhooks_document
+from rosterd.http_gateway.openapi.document import webhooks_document
 from rosterd.server.app import SERVICES
 from rosterd.server.serving.documentation import documentation
 from rosterd.server.serving.gateway_policy import POLICY
 
+from ...documented import openapi
+
 DOCUMENTATION = documentation()
-DOCUMENT = document(SERVICES, POLICY)
+DOCUMENT = openapi()
 WEBHOOKS = webhooks_document(POLICY)
 SITE = Site(DOCUMENT, SERVICES, POLICY, webhooks=WEBHOOKS, documentation=DOCUMENTATION)
 

@@ -18,16 +18,16 @@ from openapi_spec_validator import validate
 from roster.v1 import errors_pb2, http_pb2
 from rosterd.http_gateway.errors import call_error
 from rosterd.http_gateway.openapi.comments import comment
-from rosterd.http_gateway.openapi.document import document, webhooks_document
+from rosterd.http_gateway.openapi.document import webhooks_document
 from rosterd.http_gateway.request_errors import error_code_of
-from rosterd.server.app import SERVICES
 from rosterd.server.serving.gateway_policy import POLICY
 
 from ... import tools
 from ...cases import each
+from ...documented import openapi
 from ...fronts import METHODS, HttpFront
 
-DOCUMENT = document(SERVICES, POLICY)
+DOCUMENT = openapi()
 DOCUMENTS = {"/openapi.json": DOCUMENT, "/openapi/webhooks.json": webhooks_document(POLICY)}
 OPERATIONS: dict[tuple[str, str], dict[str, Any]] = {
     (verb.upper(), path): operation

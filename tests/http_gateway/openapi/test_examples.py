@@ -7,13 +7,11 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from rosterd.http_gateway.openapi.bodies import FORM
-from rosterd.http_gateway.openapi.document import document
-from rosterd.server.app import SERVICES
-from rosterd.server.serving.gateway_policy import POLICY
 
 from ...cases import each
+from ...documented import openapi
 
-DOCUMENT = document(SERVICES, POLICY)
+DOCUMENT = openapi()
 OPERATIONS = {
     operation["operationId"]: (verb.upper(), path, operation)
     for path, item in DOCUMENT["paths"].items()

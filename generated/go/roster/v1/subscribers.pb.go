@@ -3756,7 +3756,8 @@ type ImportResult struct {
 	// different but not stricter. Otherwise absent.
 	StatusKept *bool `protobuf:"varint,7,opt,name=status_kept,json=statusKept,proto3,oneof" json:"status_kept,omitempty"`
 	// Fields of the row that could not be stored. Only in the result of an opt-out, that is
-	// UNSUBSCRIBED, BOUNCED or COMPLAINED, which is stored without them. Otherwise absent.
+	// UNSUBSCRIBED, BOUNCED or COMPLAINED, which is stored without them. Otherwise absent. email means
+	// that the opt-out has a result for each address in the text of its email.
 	DroppedCells  []string `protobuf:"bytes,8,rep,name=dropped_cells,json=droppedCells,proto3" json:"dropped_cells,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -803,8 +803,9 @@ type ImportSuppressionsRequest struct {
 	Suppressions []*ImportSuppression `protobuf:"bytes,2,rep,name=suppressions,proto3" json:"suppressions,omitempty"`
 	// Lines of CSV, on gRPC at most 2,000 in a message, and not in the same import as suppressions.
 	// The first line is the header. If its first cell, or that of the column that column_map names,
-	// is an address, the file has no header, and each address in a line has a result. Times and
-	// addresses are in the formats that an import of subscribers accepts.
+	// is an address, the file has no header, and each address in a line has a result. Otherwise, each
+	// address in the column has one. Times and addresses are in the formats that an import of
+	// subscribers accepts.
 	Lines []*CsvLine `protobuf:"bytes,3,rep,name=lines,proto3" json:"lines,omitempty"`
 	// Character encoding of the body over HTTP, such as windows-1252. Default: that of the
 	// Content-Type header, otherwise UTF-8.

@@ -2316,7 +2316,8 @@ class ImportResult(_message.Message):
     @_builtins.property
     def dropped_cells(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Fields of the row that could not be stored. Only in the result of an opt-out, that is
-        UNSUBSCRIBED, BOUNCED or COMPLAINED, which is stored without them. Otherwise absent.
+        UNSUBSCRIBED, BOUNCED or COMPLAINED, which is stored without them. Otherwise absent. email means
+        that the opt-out has a result for each address in the text of its email.
         """
 
     def __init__(

@@ -434,8 +434,9 @@ class ImportSuppressionsRequest(_message.Message):
     def lines(self) -> _containers.RepeatedCompositeFieldContainer[_http_pb2.CsvLine]:
         """Lines of CSV, on gRPC at most 2,000 in a message, and not in the same import as suppressions.
         The first line is the header. If its first cell, or that of the column that column_map names,
-        is an address, the file has no header, and each address in a line has a result. Times and
-        addresses are in the formats that an import of subscribers accepts.
+        is an address, the file has no header, and each address in a line has a result. Otherwise, each
+        address in the column has one. Times and addresses are in the formats that an import of
+        subscribers accepts.
         """
 
     @_builtins.property

@@ -2526,7 +2526,8 @@ export declare type ImportResult = Message<"roster.v1.ImportResult"> & {
 
   /**
    * Fields of the row that could not be stored. Only in the result of an opt-out, that is
-   * UNSUBSCRIBED, BOUNCED or COMPLAINED, which is stored without them. Otherwise absent.
+   * UNSUBSCRIBED, BOUNCED or COMPLAINED, which is stored without them. Otherwise absent. email means
+   * that the opt-out has a result for each address in the text of its email.
    *
    * @generated from field: repeated string dropped_cells = 8;
    */

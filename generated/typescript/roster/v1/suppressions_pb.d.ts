@@ -438,8 +438,9 @@ export declare type ImportSuppressionsRequest = Message<"roster.v1.ImportSuppres
   /**
    * Lines of CSV, on gRPC at most 2,000 in a message, and not in the same import as suppressions.
    * The first line is the header. If its first cell, or that of the column that column_map names,
-   * is an address, the file has no header, and each address in a line has a result. Times and
-   * addresses are in the formats that an import of subscribers accepts.
+   * is an address, the file has no header, and each address in a line has a result. Otherwise, each
+   * address in the column has one. Times and addresses are in the formats that an import of
+   * subscribers accepts.
    *
    * @generated from field: repeated roster.v1.CsvLine lines = 3;
    */

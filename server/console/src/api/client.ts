@@ -9,7 +9,7 @@ import type { ErrorBody, ErrorDetail, GetCurrentSessionResponse, Operations } fr
 const RETRIES = 2;
 const MOST_SECONDS = 5;
 /** The number of records that are read of a stream if only the first ones are needed. */
-const FIRST = 500;
+export const FIRST = 500;
 
 type Operation = keyof Operations;
 type Part<Name extends string, Value> = [Value] extends [undefined]

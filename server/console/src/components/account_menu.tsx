@@ -6,7 +6,7 @@ import { isPhone } from "../phone.ts";
 import { chooseTheme, theme, THEMES } from "../preferences.ts";
 import { isAdmin, session, signOut, signOutEverywhere } from "../session.ts";
 import { choose, errorText, language, type Language, LANGUAGES, named, parts, t } from "../texts.ts";
-import { Dialog } from "./dialog.tsx";
+import { FormDialog } from "./form_dialog.tsx";
 import { Icon } from "./icon.tsx";
 import { Menu } from "./menu.tsx";
 import { Select } from "./select.tsx";
@@ -24,15 +24,6 @@ export function AccountMenu({ children, isCurrent, onShow }: {
   const asksForAll = useSignal(false);
   const current = session.value?.session;
   if (!current) return null;
-
-  async function run(action: () => Promise<void>): Promise<void> {
-    asksForAll.value = false;
-    try {
-      await action();
-    } catch (error) {
-      notify(errorText(error));
-    }
-  }
 
   return (
     <>
@@ -93,7 +84,7 @@ export function AccountMenu({ children, isCurrent, onShow }: {
           {t("account.copyLink")}
         </button>
         <hr />
-        <button type="button" onClick={() => void run(signOut)}>
+        <button type="button" onClick={() => void signOut().catch((error) => notify(errorText(error)))}>
           {t("account.signOut")}
         </button>
         {isAdmin.value && (
@@ -102,19 +93,23 @@ export function AccountMenu({ children, isCurrent, onShow }: {
           </button>
         )}
       </Menu>
-      {asksForAll.value && (
-        <Dialog title={t("everywhere.title")} onClose={() => (asksForAll.value = false)}>
-          <p>{t("everywhere.text")}</p>
-          <div class="actions">
-            <button type="button" onClick={() => (asksForAll.value = false)}>
-              {t("everywhere.keep")}
-            </button>
-            <button type="button" class="main danger" onClick={() => void run(signOutEverywhere)}>
-              {t("account.signOutEverywhere")}
-            </button>
-          </div>
-        </Dialog>
-      )}
+      {asksForAll.value && <EverywhereDialog onClose={() => (asksForAll.value = false)} />}
     </>
+  );
+}
+
+/** Ends all sessions of the account. */
+export function EverywhereDialog({ onClose }: { onClose: () => void }) {
+  return (
+    <FormDialog
+      title={t("everywhere.title")}
+      verb={t("account.signOutEverywhere")}
+      keep={t("everywhere.keep")}
+      danger
+      onClose={onClose}
+      onSubmit={signOutEverywhere}
+    >
+      <p>{t("everywhere.text")}</p>
+    </FormDialog>
   );
 }

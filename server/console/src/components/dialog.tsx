@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
-import { announcedInDialog as announced, dialogs } from "../announce.ts";
-import { returnFocus } from "../focus.ts";
+import { announce, announcedInDialog as announced, dialogs } from "../announce.ts";
+import { focusBefore, returnFocus } from "../focus.ts";
 
 /**
  * A modal dialog. Escape and a click on the backdrop ask `onClose`; the focus returns by itself.
@@ -22,12 +22,17 @@ export function Dialog({
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   const before = useRef(announced.peek());
+  const described = useRef(0);
   useLayoutEffect(() => {
-    const before = document.activeElement;
-    // Its sentences, such as what is lost, are read with its title.
-    const texts = [...(dialog.current?.querySelectorAll(".form > p") ?? [])];
-    texts.forEach((text, index) => (text.id ||= `${id}-${index}`));
-    if (texts.length) dialog.current?.setAttribute("aria-describedby", texts.map((text) => text.id).join(" "));
+    // Its sentences, such as what is lost, are read with its title. Those that are loaded later are announced.
+    const texts = [...(dialog.current?.querySelectorAll(":is(.dialog, .form) > p:not([role], .counting)") ?? [])];
+    const added = texts.filter((text) => !text.id);
+    for (const text of added) text.id = `${id}-${described.current++}`;
+    if (dialog.current?.open) announce(added.map((text) => text.textContent).join(" "));
+    dialog.current?.setAttribute("aria-describedby", texts.map((text) => text.id).join(" "));
+  });
+  useLayoutEffect(() => {
+    const before = focusBefore();
     dialogs.open += 1;
     return () => {
       dialogs.open -= 1;

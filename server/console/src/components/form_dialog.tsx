@@ -13,6 +13,7 @@ export function FormDialog({
   disabled = false,
   onClose,
   onSubmit,
+  reason,
   children,
 }: {
   title: ComponentChildren;
@@ -26,6 +27,8 @@ export function FormDialog({
   onClose: () => void;
   /** Does it, with the values of the fields that have a name. With false as its result, the dialog stays open. */
   onSubmit: (form: FormData) => Promise<unknown>;
+  /** What leads to the reason for an error. */
+  reason?: (error: unknown) => ComponentChildren;
   children: ComponentChildren;
 }) {
   const busy = useSignal(false);
@@ -53,6 +56,7 @@ export function FormDialog({
       >
         {children}
         <Problem error={error.value} />
+        {reason?.(error.value)}
         <div class="actions">
           <button type="button" onClick={onClose}>
             {keep}

@@ -15,7 +15,7 @@ import { saveJson } from "./person/copy.ts";
 import { PersonData } from "./person/person_data.ts";
 import { Sentence } from "./person/sentence.tsx";
 import { shown, Timeline } from "./person/timeline.tsx";
-import { DeliveryLabel } from "./webhooks/deliveries.tsx";
+import { DeliveryLabel } from "./webhooks/delivery_label.tsx";
 
 /** What proves the consent of a person or its end, as a page to print. */
 export function ConsentRecord({ id = "" }: Parameters) {
@@ -67,11 +67,16 @@ export function PersonalData({ id = "" }: Parameters) {
           <Fact title={t("person.segments")}>
             <Names of={data.segments.value.map(({ name }) => name)} />
           </Fact>
-          {Object.entries(subscriber.customFields ?? {}).map(([key, value]) => (
-            <Fact key={key} title={<bdi>{customFields.find((field) => field.key === key)?.label ?? key}</bdi>}>
-              <bdi dir="auto">{shown(value)}</bdi>
-            </Fact>
-          ))}
+          {customFields.map(({ key, label }) => {
+            const value = subscriber.customFields?.[key];
+            return (
+              value !== undefined && (
+                <Fact key={key} title={<bdi>{label}</bdi>}>
+                  <bdi dir="auto">{shown(value)}</bdi>
+                </Fact>
+              )
+            );
+          })}
           {(["createdAt", "updatedAt", "statusChangedAt", "confirmedAt", "unsubscribedAt"] as const).map((name) => {
             const at = subscriber[name];
             return <Fact key={name} title={t(`exported.${name}`)}>{at && <Time value={at} />}</Fact>;

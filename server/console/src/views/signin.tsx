@@ -10,7 +10,7 @@ let linkToken = "";
 /** Takes the token of a sign-in link out of the address, before anything else can read it. */
 export function takeToken(): void {
   if (address.value.path !== "/signin") return;
-  linkToken = address.value.hash;
+  linkToken ||= address.value.hash;
   // The token must not stay in the address bar and the history.
   go("/signin", { replace: true });
 }
@@ -39,10 +39,12 @@ export function SignIn() {
     if (!isBusy) document.getElementById("token")?.focus();
   }, [isBusy]);
   useLayoutEffect(() => {
+    // A link that is opened while this page is shown changes the address only.
+    takeToken();
     const token = linkToken;
     linkToken = "";
     if (token) void begin(token);
-  }, []);
+  }, [address.value.hash]);
 
   return (
     <main class="signin">

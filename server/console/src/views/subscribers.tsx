@@ -8,6 +8,7 @@ import { Icon } from "../components/icon.tsx";
 import { copy } from "../copying.ts";
 import { restored } from "../connection.ts";
 import { filterable, loadFields } from "../filter_fields.ts";
+import { focusList } from "../focus.ts";
 import { useShortcuts } from "../keys.ts";
 import { useLoaded } from "../load.ts";
 import { ended } from "../operations.ts";
@@ -171,7 +172,7 @@ export function Subscribers({ id = "" }: Parameters) {
     const exact = loaded.loaded().find(({ email }) => email.toLowerCase() === address);
     if (!loaded.total && !isAddress(q)) return false;
     // The next key is one for the person, not for the box.
-    (document.getElementById("grid") ?? document.getElementById("main"))?.focus({ preventScroll: true });
+    focusList();
     if (exact) open(loaded.indexOf(exact.id));
     else if (loaded.total === 1) open(0);
     else if (loaded.total) move(0);

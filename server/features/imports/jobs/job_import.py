@@ -218,6 +218,9 @@ class ImportRunner:
         """Returns the failed rows of a step with their cells, without those of erased persons."""
         erased, failed = job.erased_hashes, list[FailedRow]()
         for sent, result in zip(chunk.rows, results, strict=True):
+            # A line with several addresses has a row for each.
+            if failed and failed[-1].line == sent.line:
+                continue
             error = result.row_error
             if result.outcome is Outcome.FAILED and error is not None:
                 reason, field = error.failure.name, error.field or ""

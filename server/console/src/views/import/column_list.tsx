@@ -105,11 +105,11 @@ function Column({
         <Icon name={isOpen ? "warning" : choice === IGNORE ? "stop" : "check"} />
         <span class="unseen">{t(`import.mark.${kind}`)}</span>
       </span>
-      <div class="what" id={id}>
-        <span class="column-name">
+      <div class="what">
+        <span class="column-name" id={id}>
           <bdi dir="auto">{column.name || t("import.column", { number: number(index + 1) })}</bdi>
         </span>
-        <small>
+        <small id={`${id}-of`}>
           {column.looksLikeConsent && isOpen && <b class="amber">{t("import.consentColumn")} </b>}
           {column.examples.length ? (
             <bdi dir="auto">{column.examples.join(" · ")}</bdi>
@@ -121,7 +121,7 @@ function Column({
       {isFixed ? (
         <span class="target">{targetText(choice, labels)}</span>
       ) : (
-        <select aria-labelledby={id} value={choice} onChange={(event) => onChoose(event.currentTarget.value)}>
+        <select aria-labelledby={id} aria-describedby={`${id}-of`} value={choice} onChange={(event) => onChoose(event.currentTarget.value)}>
           {choice === "" && (
             <option value="" disabled>
               {t("import.choosePlease")}

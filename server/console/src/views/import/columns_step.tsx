@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { announce } from "../../announce.ts";
+import { announce, linesOf } from "../../announce.ts";
 import type { CustomField, ImportJob, ImportOptions } from "../../api/types.ts";
 import { Problem } from "../../components/form_dialog.tsx";
 import { Select } from "../../components/select.tsx";
@@ -106,6 +106,11 @@ export function ColumnsStep({
   }, [job.state, fieldsAreKnown]);
 
   async function proceed(): Promise<void> {
+    if (missing || isWrong) {
+      const place = all.some(({ choice, column }) => !choice || hasProblem(job, column)) ? ".open" : lacksOrder ? ".repairs" : isMisread ? ".reading" : "";
+      document.querySelector<HTMLElement>(`.step ${place || ".column-list"} select`)?.focus();
+      return announce(missing || linesOf(document.querySelector(".step [role=alert]")) || t("import.notReady"));
+    }
     isBusy.value = true;
     error.value = undefined;
     try {
@@ -123,7 +128,11 @@ export function ColumnsStep({
   const lacksHeader = job.columns.some(({ name }) => /^\S+@\S+\.\S+$/.test(name.trim()));
   const lacksEmail = job.problems.some(({ field, code }) => field === "email" && code === "REQUIRED");
   // The delimiter may be another one.
-  const isOneColumn = lacksEmail && job.columns.length === 1;
+  const isMisread = others.length > 0 || (lacksEmail && job.columns.length === 1);
+  const isWrong = !model.isSaving.value && job.problems.length > 0;
+  const missing = undecided.length
+    ? plural("import.undecided", undecided.length)
+    : lacksOrder && `${t("import.dates")}: ${t("import.choosePlease")}`;
   return (
     <form
       class="step"
@@ -135,7 +144,7 @@ export function ColumnsStep({
       <h2 id="step" tabIndex={-1}>
         <FileWords job={job} />
       </h2>
-      <Reading job={job} options={options} onChoose={choose} isOpen={others.length > 0 || isOneColumn} />
+      <Reading job={job} options={options} onChoose={choose} isOpen={isMisread} />
       {others.map(({ field, message }) => (
         <p key={`${field} ${message}`} class="part-error" role="alert">
           {problemText(`${field} ${message}`.trim())}
@@ -167,21 +176,16 @@ export function ColumnsStep({
       )}
       <Problem error={error.value} />
       <div class="step-actions">
-        {undecided.length > 0 && <span class="amber">{plural("import.undecided", undecided.length)}</span>}
-        {!undecided.length && lacksOrder && (
-          <span class="amber">
-            {t("import.dates")}: {t("import.choosePlease")}
+        {missing ? (
+          <span id="missing" class="amber">
+            {missing}
           </span>
-        )}
-        {!undecided.length && !lacksOrder && (
+        ) : (
           <span class="hint">
             {lost > 0 && `${plural("import.ignores", lost)}.`}
           </span>
         )}
-        <button
-          class="main"
-          disabled={isBusy.value || undecided.length > 0 || lacksOrder || (!model.isSaving.value && job.problems.length > 0)}
-        >
+        <button class="main" aria-describedby={missing ? "missing" : undefined} disabled={isBusy.value}>
           {t(isBusy.value ? "import.reading" : "import.continue")}
         </button>
       </div>

@@ -2,6 +2,7 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { announce, linesOf } from "../../announce.ts";
 import { ApiError, ConnectionError } from "../../api/client.ts";
 import type { ImportJob } from "../../api/types.ts";
+import { useAskBeforeUnload } from "../../ask_before_unload.ts";
 import { Back } from "../../components/back.tsx";
 import { Bars, PartError } from "../../components/part.tsx";
 import { restored } from "../../connection.ts";
@@ -11,7 +12,7 @@ import { errorText, number, t } from "../../texts.ts";
 import { FileButton } from "./files.tsx";
 import { ImportModel } from "./model.ts";
 import { Ended, Running } from "./result.tsx";
-import { forget, isSent, resume, retry, uploadOf, warn } from "./upload.ts";
+import { forget, isSent, resume, retry, uploadOf } from "./upload.ts";
 import { Waits } from "./waits.tsx";
 import { Wizard } from "./wizard.tsx";
 import { bytes, fileErrorText, JobState } from "./words.tsx";
@@ -32,15 +33,8 @@ export function ImportPage({ id }: { id: string }) {
     [model, restored.value, isUploading, job?.state],
   );
   useLayoutEffect(() => void model.resume(), [model, restored.value]);
-  const isDraft = model.draft.value !== null;
-  useLayoutEffect(() => {
-    // A choice is stored after the file has been read with the one before.
-    if (!isDraft) return;
-    // Of its own: that of an upload stays until the upload ends.
-    const listener = (event: BeforeUnloadEvent) => warn(event);
-    addEventListener("beforeunload", listener);
-    return () => removeEventListener("beforeunload", listener);
-  }, [isDraft]);
+  // A choice is stored after the file has been read with the one before.
+  useAskBeforeUnload(model.draft.value !== null);
   const { state } = job ?? {};
   const upload = uploadOf(id);
   useLayoutEffect(() => {

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
-import { callFirst } from "../../api/client.ts";
+import { callFirst, FIRST } from "../../api/client.ts";
 import type { ImportFailure, ImportJob, ReasonCount } from "../../api/types.ts";
 import { useLoaded } from "../../load.ts";
-import { named, number, plural, pluralParts } from "../../texts.ts";
+import { named, number, plural, pluralParts, t } from "../../texts.ts";
 import { listed } from "./repairs.tsx";
 
 /** The number of characters that are shown of a value. */
@@ -17,6 +17,8 @@ export function Reasons({ job, reasons }: { job?: ImportJob; reasons: ReasonCoun
     job?.startedAt,
   );
   if (!failures.length) return null;
+  const rowAt = (line: string) => rows.data?.find((row) => row.line === Number(line));
+  const lacksValues = rows.data?.length === FIRST && !failures.every(({ examples }) => examples.every(rowAt));
   return (
     <ul class="row-reasons">
       {failures.map(({ reason, total, examples }) => (
@@ -27,13 +29,14 @@ export function Reasons({ job, reasons }: { job?: ImportJob; reasons: ReasonCoun
               lines: examples.map((line, index) => [
                 index ? ", " : "",
                 number(Number(line)),
-                job && valueOf(job, rows.data?.find((row) => row.line === Number(line))),
+                job && valueOf(job, rowAt(line)),
               ]),
             })}
             {total > examples.length && ` ${plural("import.more", total - examples.length)}`}
           </small>
         </li>
       ))}
+      {lacksValues && <li>{t("import.firstFailed", { count: number(FIRST) })}</li>}
     </ul>
   );
 }

@@ -135,7 +135,7 @@ async function send(job: ImportJob, file: File): Promise<void> {
 }
 
 /** Makes the browser ask before the page is closed. */
-export function warn(event: BeforeUnloadEvent): void {
+function warn(event: BeforeUnloadEvent): void {
   event.preventDefault();
 }
 

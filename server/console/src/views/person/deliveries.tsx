@@ -4,7 +4,7 @@ import { Time } from "../../components/time.tsx";
 import { useLoaded } from "../../load.ts";
 import { href } from "../../router.ts";
 import { t } from "../../texts.ts";
-import { DeliveryLabel, deliveryPath } from "../webhooks/deliveries.tsx";
+import { DeliveryLabel, deliveryPath } from "../webhooks/delivery_label.tsx";
 
 const SHOWN = 5;
 

@@ -1,10 +1,10 @@
 // Dialogs of what cannot be undone: deletion and erasure.
 
-import { useSignal } from "@preact/signals";
-import { Dialog } from "../../components/dialog.tsx";
+import { signal, useSignal } from "@preact/signals";
+import { useLayoutEffect } from "preact/hooks";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { Part } from "../../components/part.tsx";
-import { copy } from "../../copying.ts";
+import { OnceDialog } from "../../components/once_dialog.tsx";
 import type { Subscriber } from "../../api/types.ts";
 import { useLoaded } from "../../load.ts";
 import { dateTime, number, parts, plural, t } from "../../texts.ts";
@@ -34,30 +34,27 @@ export function DeleteDialog({ data, subscriber, onClose, onGone }: Props) {
   );
 }
 
-/** Erases a person after the address is typed, and shows a receipt. */
+const receipt = signal("");
+
+/** The receipt of the last erasure, which stays in all views until it is closed. */
+export function Receipt() {
+  // Not for another account.
+  useLayoutEffect(() => () => void (receipt.value = ""), []);
+  if (!receipt.value) return null;
+  return (
+    <OnceDialog title={t("erase.done")} text={receipt.value} onClose={() => (receipt.value = "")}>
+      <p>{t("erase.keepReceipt", { time: dateTime(Date.now()) })}</p>
+      <pre class="receipt">
+        <bdi dir="auto">{receipt.value}</bdi>
+      </pre>
+    </OnceDialog>
+  );
+}
+
+/** Erases a person after the address is typed, which leads to a receipt. */
 export function EraseDialog({ data, subscriber, onClose, onGone }: Props) {
   const preview = useLoaded(() => data.erasurePreview());
   const typed = useSignal("");
-  const receipt = useSignal("");
-  if (receipt.value) {
-    const close = () => onGone(t("erase.done"));
-    return (
-      <Dialog title={t("erase.done")} onClose={close}>
-        <p>{t("erase.keepReceipt", { time: dateTime(Date.now()) })}</p>
-        <pre class="receipt">
-          <bdi dir="auto">{receipt.value}</bdi>
-        </pre>
-        <div class="actions">
-          <button type="button" onClick={() => void copy(receipt.value)}>
-            {t("erase.copyReceipt")}
-          </button>
-          <button type="button" class="main" onClick={close}>
-            {t("close")}
-          </button>
-        </div>
-      </Dialog>
-    );
-  }
   return (
     <FormDialog
       title={parts("erase.title", { email: <bdi dir="auto">{subscriber.email}</bdi> })}
@@ -72,15 +69,15 @@ export function EraseDialog({ data, subscriber, onClose, onGone }: Props) {
           time: new Date().toISOString(),
           request: await data.delete(true),
         });
-        return false;
+        onGone(t("erase.done"));
       }}
     >
+      <p>{t("erase.text")}</p>
       <Part of={preview} bars={1}>
         {({ historyEntries, events, receivers, suppressesAddress }) => (
           <p>
-            {t("erase.text", { history: number(historyEntries), events: number(events) })}{" "}
-            {receivers.length > 0 && plural("erase.receivers", receivers.length)}{" "}
-            {suppressesAddress && t("erase.stays")} {t("erase.final")}
+            {t("erase.found", { history: number(historyEntries), events: number(events) })}{" "}
+            {receivers.length > 0 && plural("erase.receivers", receivers.length)} {suppressesAddress && t("erase.stays")}
           </p>
         )}
       </Part>

@@ -3,6 +3,7 @@ import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { announce, notify } from "../../announce.ts";
 import { ApiError } from "../../api/client.ts";
 import type { CustomField } from "../../api/types.ts";
+import { useAskBeforeUnload } from "../../ask_before_unload.ts";
 import { Icon } from "../../components/icon.tsx";
 import { session } from "../../session.ts";
 import { detailText, errorText, parts, t } from "../../texts.ts";
@@ -135,13 +136,7 @@ function Editor({
     // An element that is removed can lose the focus after that.
     leave.current = () => {};
   }, []);
-  useLayoutEffect(() => {
-    if (!isChanged) return;
-    // The browser asks before the page is closed or loaded again.
-    const ask = (event: Event) => event.preventDefault();
-    addEventListener("beforeunload", ask);
-    return () => removeEventListener("beforeunload", ask);
-  }, [isChanged]);
+  useAskBeforeUnload(isChanged);
 
   const stored = useRef(value);
   stored.current = value;
@@ -198,7 +193,7 @@ function Editor({
   const common = {
     id,
     "aria-invalid": error.value ? ("true" as const) : undefined,
-    "aria-describedby": error.value ? `${id}-error` : undefined,
+    "aria-describedby": `${id}-note`,
   };
   return (
     // Each field is a form, of which screen readers would read the beginning and the end.
@@ -264,7 +259,7 @@ function Editor({
       {isChanged && type !== "boolean" && theirs.value === null && (
         // The keys for these buttons are Enter and Escape: Tab leads to the next field. A click on them keeps the focus.
         <div class="below" onMouseDown={(event) => event.preventDefault()}>
-          {hint && <small>{hint}</small>}
+          {hint && <small id={`${id}-note`}>{hint}</small>}
           <button class="main" disabled={isBusy.value} tabIndex={-1}>
             {t("field.save")}
           </button>
@@ -275,7 +270,7 @@ function Editor({
       )}
       {theirs.value !== null && (
         <div class="below" role="alert">
-          <small>{parts("field.conflict", { theirs: <Value text={theirs.value || "–"} />, mine: <Value text={text.value || "–"} /> })}</small>
+          <small id={`${id}-note`}>{parts("field.conflict", { theirs: <Value text={theirs.value || "–"} />, mine: <Value text={text.value || "–"} /> })}</small>
           <button class="main">{t("field.keepMine")}</button>
           <button type="button" onClick={restore}>
             {t("field.takeTheirs")}
@@ -283,7 +278,7 @@ function Editor({
         </div>
       )}
       {error.value && (
-        <p id={`${id}-error`} class="below error" role="alert">
+        <p id={`${id}-note`} class="below error" role="alert">
           {error.value}
         </p>
       )}

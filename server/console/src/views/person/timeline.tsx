@@ -10,6 +10,8 @@ import { errorText, named, parts, quoted, t } from "../../texts.ts";
 import { importName } from "./import_name.tsx";
 import type { PersonData } from "./person_data.ts";
 
+const NONE = "–";
+
 /** The changes of a person, newest first: when, who, and the values before and after. */
 export function Timeline({ data, fields }: { data: PersonData; fields: CustomField[] }) {
   return (
@@ -25,7 +27,7 @@ export function Timeline({ data, fields }: { data: PersonData; fields: CustomFie
                   {" "}
                   {entry.statusChange.from && (
                     <>
-                      <StatusLabel status={entry.statusChange.from} /> →{" "}
+                      <StatusLabel status={entry.statusChange.from} /> <Arrow />{" "}
                     </>
                   )}
                   <StatusLabel status={entry.statusChange.to} />
@@ -93,7 +95,7 @@ function Values({ entry, fields }: { entry: SubscriberHistoryEntry; fields: Cust
     <>
       {names.map((name) => (
         <p key={name} class="values">
-          <span>{fieldName(name, fields)}:</span> <Value text={shown(entry.before?.[name])} /> →{" "}
+          <span>{fieldName(name, fields)}:</span> <Value text={shown(entry.before?.[name])} /> <Arrow />{" "}
           <Value text={shown(entry.after?.[name])} />
         </p>
       ))}
@@ -107,8 +109,24 @@ function fieldName(name: string, fields: CustomField[]): ComponentChildren {
   return <bdi>{fields.find((field) => field.key === key)?.label ?? key}</bdi>;
 }
 
+/** The sign between the values before and after a change. */
+export function Arrow() {
+  return (
+    <span role="img" aria-label={t("changedTo")}>
+      →
+    </span>
+  );
+}
+
 /** A value. One that is too long scrolls, also with keys, so that what follows it stays in reach. */
 export function Value({ text }: { text: string }) {
+  if (text === NONE) {
+    return (
+      <span role="img" aria-label={t("emptyValue")}>
+        {NONE}
+      </span>
+    );
+  }
   return text.length > 60 ? <LongValue text={text} /> : <bdi>{text}</bdi>;
 }
 
@@ -132,6 +150,6 @@ function LongValue({ text }: { text: string }) {
 
 /** A value of a field in words. */
 export function shown(value: unknown): string {
-  if (value === null || value === undefined || value === "") return "–";
+  if (value === null || value === undefined || value === "") return NONE;
   return typeof value === "boolean" ? t(value ? "yes" : "no") : String(value);
 }

@@ -271,9 +271,9 @@ function RevokeDialog({
           : isToday(at)
             ? parts("key.wasUsedToday", { name })
             : parts("key.wasUsed", { name, day: <Time value={at} as="date" /> })}{" "}
-        {t("key.revoke.text")} {Boolean(sessions.data) && plural("key.sessions", sessions.data ?? 0)}{" "}
-        {session.value?.session?.apiKeyId === apiKey.id && <strong>{t("key.sessions.own")}</strong>}
+        {t("key.revoke.text")} {session.value?.session?.apiKeyId === apiKey.id && <strong>{t("key.sessions.own")}</strong>}
       </p>
+      {Boolean(sessions.data) && <p>{plural("key.sessions", sessions.data ?? 0)}</p>}
     </FormDialog>
   );
 }

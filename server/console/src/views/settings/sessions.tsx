@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { CreateSignInLinkRequest, Session, SignInLink } from "../../api/types.ts";
+import { EverywhereDialog } from "../../components/account_menu.tsx";
 import { FormDialog, textOf } from "../../components/form_dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
@@ -10,7 +11,7 @@ import { SecretDialog } from "../../components/secret.tsx";
 import { Select } from "../../components/select.tsx";
 import { TextField } from "../../components/text_field.tsx";
 import { Time } from "../../components/time.tsx";
-import { session, signOut, signOutEverywhere } from "../../session.ts";
+import { session, signOut } from "../../session.ts";
 import { exactTime, named, parts, t } from "../../texts.ts";
 import { Scope, ScopeChoices } from "./scopes.tsx";
 
@@ -180,18 +181,7 @@ export function Sessions() {
           <p>{t("link.text")}</p>
         </SecretDialog>
       )}
-      {asked?.type === "everywhere" && (
-        <FormDialog
-          title={t("everywhere.title")}
-          verb={t("account.signOutEverywhere")}
-          keep={t("everywhere.keep")}
-          danger
-          onClose={close}
-          onSubmit={signOutEverywhere}
-        >
-          <p>{t("everywhere.text")}</p>
-        </FormDialog>
-      )}
+      {asked?.type === "everywhere" && <EverywhereDialog onClose={close} />}
       {asked?.type === "session" && (
         <FormDialog
           title={t("session.end.title")}

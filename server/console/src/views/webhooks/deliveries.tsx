@@ -1,40 +1,23 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Operations, Webhook, WebhookDelivery } from "../../api/types.ts";
-import type { IconName } from "../../components/icon.tsx";
 import { Part } from "../../components/part.tsx";
 import { More, usePaged } from "../../components/paged.tsx";
-import { StateLabel } from "../../components/state_label.tsx";
 import { Time } from "../../components/time.tsx";
 import { PAUSE } from "../../debounced.ts";
 import { address, go, href, withQuery } from "../../router.ts";
 import { named, number, t } from "../../texts.ts";
+import { DeliveryLabel, deliveryPath } from "./delivery_label.tsx";
 import { EVENT_TYPES, RESOURCES } from "./endpoint_dialogs.tsx";
 
 type State = WebhookDelivery["state"];
 type Query = Operations["GET /api/webhook-deliveries"]["query"];
 const STATES: (State | "")[] = ["", "FAILED", "PENDING", "SUCCEEDED"];
-const ICONS: Record<State, [IconName, string]> = {
-  PENDING: ["clock", "paused"],
-  SENDING: ["up", "paused"],
-  SUCCEEDED: ["check", "good"],
-  FAILED: ["warning", "bad"],
-};
 const TYPES = [...EVENT_TYPES, ...RESOURCES.map((each) => `${each}.*`)];
 /** An address or an identifier, unlike the beginning of one. */
 const PERSON = String.raw`\s*(\S+@\S+\.\S\S+|\w{26})\s*`;
 const PAGE = 50;
 const REFRESH = 10;
 const COUNTED = 10_000;
-
-/** The state of a delivery as a color, a shape and a word. */
-export function DeliveryLabel({ delivery: { state, attemptCount } }: { delivery: WebhookDelivery }) {
-  const [icon, kind] = ICONS[state];
-  return (
-    <StateLabel icon={icon} kind={kind}>
-      {named("delivery", state === "PENDING" && attemptCount ? "RETRYING" : state)}
-    </StateLabel>
-  );
-}
 
 interface DeliveriesProps {
   webhooks: Webhook[];
@@ -158,10 +141,6 @@ export function DeliveryLink({ delivery }: { delivery: Pick<WebhookDelivery, "we
       {what}
     </a>
   );
-}
-
-export function deliveryPath(delivery: { webhookId: string; id: string }): string {
-  return `/webhooks/${delivery.webhookId}/deliveries/${delivery.id}`;
 }
 
 /** A filter, which applies while it is typed. One with options waits for one of them, or for Enter. */

@@ -14,7 +14,7 @@ import { useLoaded } from "../../load.ts";
 import { href, lastShown } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { ago, errorText, number, parts, t } from "../../texts.ts";
-import { DeliveryLabel } from "./deliveries.tsx";
+import { DeliveryLabel } from "./delivery_label.tsx";
 import { AttemptLabel } from "./health.tsx";
 import { deliveryCommand, findEvent } from "./requests.ts";
 

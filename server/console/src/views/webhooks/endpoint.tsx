@@ -13,7 +13,8 @@ import { useLoaded } from "../../load.ts";
 import { go, href } from "../../router.ts";
 import { canWrite } from "../../session.ts";
 import { errorText, t } from "../../texts.ts";
-import { Deliveries, deliveryPath } from "./deliveries.tsx";
+import { Deliveries } from "./deliveries.tsx";
+import { deliveryPath } from "./delivery_label.tsx";
 import { DeleteDialog, EndpointDialog, ReplayDialog, RotateDialog } from "./endpoint_dialogs.tsx";
 import { Dots, HealthLabel, HealthText, resultOf, SuccessRate } from "./health.tsx";
 
