@@ -21,11 +21,13 @@ _QUOTES = {
 }
 _MAIL_TO = "mailto:"
 # What is written in place of an at sign, and a local part in quotation marks before it.
-_AT = re.compile(r"\s*(?:@+|[\[(]at[\])])\s*", re.IGNORECASE)
+_AT = re.compile(r"(?<!\s)\s*+(?:@+|[\[(]at[\])])\s*", re.IGNORECASE)
 _QUOTED_LOCAL_PART = re.compile(r'"([^\s"@]+)"@')
 _INVISIBLE = re.compile(rf"(?!\s)[{INVISIBLE}]")
 # The characters that are between addresses in a text are no part of one here.
-_ADDRESS = re.compile(r"""[^\s"(),/:;<>@\[\]{|}]++@[^\s"(),/:;<>@\[\]{|}]++""")
+_PART = r"""[^\s"(),/:;<>@\[\]{|}]"""
+# Only at the start of a part, as a search from each of its characters takes quadratic time.
+_ADDRESS = re.compile(rf"(?<!{_PART}){_PART}++@{_PART}++")
 _AROUND_ADDRESS = ".'`*"
 # Replaces a character that could not be read, so that the address is another one.
 _LOST = "\ufffd"

@@ -94,9 +94,13 @@ def test_status_words_are_known_or_mapped(account: Account) -> None:
         'm@b.io,"=""un\u00adsubscribed"""\nn@b.io,unsubscribed: no\n'
     )
 
-    stored = imported_statuses(account, table, statusMap=["gone=COMPLAINED", "inactive=BOUNCED"])
+    table += "o@b.io,Wants no further mail from us.\n"
+    words = ["gone=COMPLAINED", "inactive=BOUNCED", "Wants no further mail from us=UNSUBSCRIBED"]
+
+    stored = imported_statuses(account, table, statusMap=words)
 
     assert stored == {
+        "o@b.io": "UNSUBSCRIBED",
         "a@b.io": "CONFIRMED",
         "b@b.io": "BOUNCED",
         "c@b.io": "BOUNCED",

@@ -42,7 +42,7 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"|e?mailopt(?:status)?$"
     r"|ok(?:ay)?to(?:e?mail|contact)|(?:can|may)(?:be|we)(?:contact|e?mail)|invalide?mail"
     r"|(?:marketing|contact)(?:allowed|emails?|ok)|(?:^|e?mail|mautic)dn[cdm](?:e?mail|reason|flag|$)"
-    r"|lockremov|(?:remov|delet|block|exclu|reject)\w*reason|reasonfor(?:remov|delet|block|exclu)"
+    r"|(?<![cn])lockremov|(?:remov|delet|block|exclu|reject)\w*reason|reasonfor(?:remov|delet|block|exclu)"
     r"|suspended|donotdisturb|notinterested|^forgotten|delet(?:e|ion)request|e?mailfrequency"
     r"|smtp(?:code|error|status)|diagnosticcode|e?maildelivery(?:status|state)|delivery(?:fail|error)"
     r"|(?:valid|verific)ation(?:status|result)|e?mail(?:verified|validity|validation|alerts)"

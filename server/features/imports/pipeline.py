@@ -92,7 +92,7 @@ class ImportPipeline:
         """
         async for rows, validated in batches:
             assert self._writer is not None
-            for chunk in self._writer.chunks(validated):
+            for chunk in self._writer.chunks([each.line for each in rows], validated):
                 results = asyncio.ensure_future(self._store_rows(self._writer, validated[chunk]))
                 self._results.append(results)
                 yield Write(rows[chunk], validated[chunk], results)

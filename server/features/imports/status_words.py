@@ -98,7 +98,7 @@ def status_of(words: Mapping[str, Status], text: str) -> Status | None:
     An opt-out can have punctuation around it, or be the first word of the text.
     """
     status = words.get(column_key(text))
-    if status is None and (status := words.get(_word(text))) not in OPTED_OUT:
+    if status is None and (status := words.get(_wide_word_key(text))) not in OPTED_OUT:
         status = _status_at_start(text)
     return status
 
@@ -135,8 +135,10 @@ def _status_at_start(text: str) -> Status | None:
 
 
 def _word(text: str) -> str:
-    if len(text) > _MAX_WORD_LENGTH:
-        return ""
+    return _wide_word_key(text) if len(text) <= _MAX_WORD_LENGTH else ""
+
+
+def _wide_word_key(text: str) -> str:
     return word_key(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 

@@ -112,14 +112,18 @@ class RowWriter:
         self._store = store
         self._reports_duplicates = reports_duplicates
 
-    def chunks(self, validated: Sequence[Validated]) -> Iterator[slice]:
-        """Yields the rows of each transaction, in order."""
+    def chunks(self, lines: Sequence[int], validated: Sequence[Validated]) -> Iterator[slice]:
+        """Yields the rows of each transaction, in order.
+
+        The rows of a line are stored together: an import can be continued after any line.
+        """
         max_rows = MAX_ROWS_OF_AN_UPDATE if self._on_conflict is OnConflict.UPDATE else MAX_ROWS
         first = weight = 0
         for number, row in enumerate(validated):
             row_weight = 1 if isinstance(row, RowError) else 1 + len(row.tags) + len(row.values)
             weight += row_weight
-            if number > first and (number - first >= max_rows or weight > MAX_WEIGHT):
+            is_full = number - first >= max_rows or weight > MAX_WEIGHT
+            if number > first and is_full and lines[number] != lines[number - 1]:
                 yield slice(first, number)
                 first, weight = number, row_weight
         if first < len(validated):
