@@ -18,6 +18,8 @@ MAX_RATIO = 100
 # The first bytes of an archive, and of one without files.
 MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 MAGIC_BYTES = 4
+# The first bytes of compressed files.
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard"}
 
 CHUNK_BYTES = 256 * 1024
 # The list of the files is read at once. That of an archive with one data file is short.
@@ -41,8 +43,16 @@ def is_archive(start: bytes) -> bool:
 
 
 def may_be_archive(start: bytes) -> bool:
-    """Whether more bytes can make a file that starts with these bytes an archive."""
-    return len(start) < MAGIC_BYTES and any(magic.startswith(start) for magic in MAGIC)
+    """Whether more bytes can make a file that starts with these bytes an archive or compressed."""
+    magics = (*MAGIC, *_COMPRESSED)
+    return len(start) < MAGIC_BYTES and any(magic.startswith(start) for magic in magics)
+
+
+def check_compression(start: bytes) -> None:
+    """Raises ArchiveError if a file that starts with these bytes is compressed."""
+    for magic, name in _COMPRESSED.items():
+        if start.startswith(magic):
+            raise ArchiveError(f"is compressed with {name}. Decompress it first.")
 
 
 def content(file: IO[bytes], names: list[str] | None = None) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import IO
 
 from ..request_errors import request_error, single_violation
-from .archives import ArchiveError, content, is_archive, may_be_archive
+from .archives import ArchiveError, check_compression, content, is_archive, may_be_archive
 
 log = logging.getLogger(__name__)
 
@@ -41,9 +41,16 @@ class Unpacking:
         self.names: list[str] = []
 
     async def is_archive(self) -> bool:
-        """Reads the first bytes and returns whether the body is an archive. Must be called once."""
+        """Reads the first bytes and returns whether the body is an archive. Must be called once.
+
+        Raises RequestError if it is compressed.
+        """
         while may_be_archive(self._start) and (data := await anext(self._body, b"")):
             self._start += data
+        try:
+            check_compression(self._start)
+        except ArchiveError as error:
+            raise single_violation("INVALID_FORMAT", str(error)) from None
         return is_archive(self._start)
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Account
-from .helpers import create_field, emails, over_http
+from .helpers import create_field, emails, over_http, send
 from .import_jobs import CREATE, FILE, create, run, send_part, settled, upload
 
 pytestmark = pytest.mark.each_database
@@ -132,6 +133,30 @@ def test_problems_of_the_options_are_reported_and_can_be_corrected(account: Acco
     assert (job["problems"], job["statuses"]) == ([], [{"status": "UNSUBSCRIBED", "rows": 1}])
     assert job["sample"][0]["status"] == "UNSUBSCRIBED"
     assert run(account, job)["summary"]["statuses"] == {"UNSUBSCRIBED": 1}
+
+
+@over_http
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [(gzip.compress(FILE), "gzip"), (b"\x28\xb5\x2f\xfd" + bytes(20), "Zstandard")],
+    ids=["gzip", "zstd"],
+)
+def test_compression_of_a_file_is_named(account: Account, content: bytes, name: str) -> None:
+    message = f"is compressed with {name}. Decompress it first."
+
+    job = upload(account, content, options={"charset": "windows-1252"})
+    streamed = send(
+        account,
+        "POST",
+        "/api/subscribers/import?charset=windows-1252",
+        content,
+        headers={"Content-Type": "text/csv"},
+    )
+
+    assert [(each["code"], each["message"]) for each in job["problems"]] == [
+        ("INVALID_FORMAT", message)
+    ]
+    assert [each["message"] for each in streamed.body["error"]["details"]] == [message]
 
 
 def zipped(name: str, content: bytes) -> bytes:

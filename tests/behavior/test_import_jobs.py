@@ -14,11 +14,19 @@ from google.protobuf.descriptor import Descriptor
 from roster.v1 import imports_pb2, subscribers_pb2
 from rosterd.http_gateway.codec.fields import rules_of
 from rosterd.server.features.files import store as files
+from rosterd.server.features.imports.jobs import store as imports
 from rosterd.server.storage.sqlite.file import files_folder
 
 from ..cases import each
 from ..conftest import Account
-from .helpers import create_field, create_subscriber, emails, over_http, send
+from .helpers import (
+    create_field,
+    create_subscriber,
+    emails,
+    keep_operations_waiting,
+    over_http,
+    send,
+)
 from .import_jobs import CREATE, FILE, create, failures, run, run_file, send_part, settled, upload
 from .test_exports import run as run_export
 
@@ -229,6 +237,10 @@ def test_states_allow_only_what_is_possible(account: Account) -> None:
 
 
 def test_imports_that_have_not_ended_are_limited(account: Account) -> None:
+    keep_operations_waiting(account)
+    ended = create(account, FILE)
+    operation = send_part(account, ended, FILE).body["import"]["operationId"]
+    account.ok("CancelOperation", id=operation)
     jobs = [create(account, FILE) for _ in range(20)]
 
     refused = account.call("CreateImport", name="x.csv", size=1)
@@ -281,6 +293,29 @@ def test_the_file_of_an_import_that_is_not_needed_is_removed(account: Account, r
     assert stored_parts(account) == 0
 
 
+@pytest.mark.one_database
+def test_file_of_an_import_is_purged_when_its_operation_was_canceled(account: Account) -> None:
+    canceled, unchecked, waiting = (upload(account, FILE, options=CREATE) for _ in range(3))
+    keep_operations_waiting(account)
+    for job, is_dry_run in ((canceled, False), (unchecked, True), (waiting, False)):
+        started = account.ok("StartImport", id=job["id"], dryRun=is_dry_run)["import"]
+        if job is not waiting:
+            account.ok("CancelOperation", id=started["operationId"])
+    canceled = account.ok("GetImport", id=canceled["id"])["import"]
+
+    with account.service.unit_of_work() as tx:
+        assert imports.has_old(account.id, tx)
+        assert [imports.purge(account.id, tx) for _ in range(2)] == [1, 0]
+        assert not imports.has_old(account.id, tx)
+        assert len(files.every(account.id, tx)) == 2
+
+    assert canceled["state"] == "CANCELLED"
+    assert account.ok("GetImport", id=canceled["id"])["import"] == canceled
+    # The other files are still needed.
+    assert account.ok("GetImport", id=unchecked["id"])["import"]["state"] == "READY"
+    account.ok("StartImport", id=unchecked["id"])
+
+
 def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -> None:
     create_subscriber(account, "eve@example.com")
     ended = run_file(account, FILE, unknownColumns="IGNORE")
@@ -331,7 +366,7 @@ def test_running_import_skips_a_person_who_is_erased(account: Account) -> None:
 def test_jobs_have_every_option_of_streams() -> None:
     stream = subscribers_pb2.ImportSubscribersRequest.DESCRIPTOR
     # A stream is parsed by the gateway, which reads a line such as sep=; instead.
-    own = {"lines", "subscribers", "after_line", "dry_run", "results", "delimiter"}
+    own = {"lines", "subscribers", "after_line", "dry_run", "results", "delimiter", "new_fields"}
 
     def fields(message: Descriptor) -> dict[str, tuple[Any, ...]]:
         return {

@@ -38,7 +38,7 @@ def test_every_request_is_in_a_file_that_forbids_control_characters(
 
 @each("method", METHODS.values())
 def test_repeated_text_is_only_in_rows(method: object) -> None:
-    """The interceptor does not check repeated messages; services check rows."""
+    """The interceptor checks no repeated messages without bounds; services check rows."""
     inner = {
         field.message_type
         for field in method.input_type.fields  # type: ignore[attr-defined]

@@ -13,11 +13,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from ...rpc.errors import Detail, ValidationError
+from ...rpc.errors import Detail, ValidationError, invalid
 from ...rpc.file_columns import column_name, columns_named, mapped_columns
 from ...values.file_dates import DateFormat
 from ...values.suggestions import MAX_SUGGESTIONS, did_you_mean
 from ...values.texts import column_key, word_key
+from ..custom_fields.rules import DataType
 from ..custom_fields.store import ColumnField
 from ..subscribers.csv_format import CUSTOM_FIELDS
 from ..subscribers.rules import Failure
@@ -90,6 +91,14 @@ class UnknownColumns(IntEnum):
     CREATE_FIELDS = 3
 
 
+class NewColumn(NamedTuple):
+    """A column that becomes a custom field, as the option newFields states."""
+
+    column: str
+    label: str
+    data_type: DataType
+
+
 class ColumnOptions(NamedTuple):
     """The options of an import that apply to columns and cells; None is the default."""
 
@@ -100,6 +109,7 @@ class ColumnOptions(NamedTuple):
     null_keys: frozenset[str] = frozenset()
     status_map: Sequence[str] = ()
     ignored: Sequence[str] = ()
+    new_fields: Sequence[NewColumn] = ()
 
 
 class Column(NamedTuple):
@@ -115,10 +125,14 @@ class Column(NamedTuple):
 
 
 class UnknownColumn(NamedTuple):
-    """A column that sets no field, and the label of a custom field for it."""
+    """A column that sets no field, and the label of a custom field for it.
+
+    `data_type` is that of a field which the client asked for with newFields.
+    """
 
     position: int
     label: str
+    data_type: DataType | None = None
 
 
 class Columns:
@@ -170,6 +184,8 @@ class Columns:
             for index in columns_named(cells, column, f"ignoreColumns[{number}]")
         } | {index for index, targets in mapped.items() if not targets}
         self.ignored_by_client = ignored
+        new_fields = _new_columns(cells, options.new_fields, ignored | mapped.keys())
+        mapped |= {position: (_NEW + each.label,) for position, each in new_fields.items()}
         by_client = ignored | mapped.keys()
         mapped |= {position: (CUSTOM_FIELDS + key,) for position, key in created.items()}
         claimed = {field for targets in mapped.values() for field in targets}
@@ -178,7 +194,9 @@ class Columns:
             if index in mapped:
                 targets, rank = mapped[index], 0
                 if targets and targets[0].startswith(_NEW):
-                    self.unknown.append(UnknownColumn(index, targets[0].removeprefix(_NEW)))
+                    new = new_fields.get(index)
+                    label, data_type = targets[0].removeprefix(_NEW), new and new.data_type
+                    self.unknown.append(UnknownColumn(index, label, data_type))
                     continue
             elif index in ignored:
                 targets, rank = (), 0
@@ -278,7 +296,9 @@ class Columns:
         unknown = [
             column
             for column in self.unknown
-            if self.action is UnknownColumns.FAIL and column.position not in consent
+            if self.action is UnknownColumns.FAIL
+            and column.data_type is None
+            and column.position not in consent
         ]
         faults += [
             Detail(
@@ -287,7 +307,7 @@ class Columns:
                 f"is not a known column (#{position + 1})"
                 + (did_you_mean(cells[position], names) if number < MAX_SUGGESTIONS else ""),
             )
-            for number, (position, _) in enumerate(unknown)
+            for number, (position, *_) in enumerate(unknown)
         ]
         if not self._has_email():
             faults.append(Detail("email", "REQUIRED", "is a required column"))
@@ -302,7 +322,7 @@ class Columns:
             if unknown:
                 columns = ", ".join(
                     f"{cells[i]} (#{i + 1})" if cells[i].strip() else f"#{i + 1}"
-                    for i, _ in unknown
+                    for i, *_ in unknown
                 )
                 texts.append(
                     f"Unknown columns: {columns[:length]}. Use"
@@ -406,6 +426,23 @@ def _names(fields: Iterable[ColumnField]) -> dict[str, str]:
     for column, field in custom:
         names.setdefault(column_key(column.label_key), field)
     return {name: field for name, field in names.items() if column_key(name) not in _NAMES} | _NAMES
+
+
+def _new_columns(
+    cells: Sequence[str], new_fields: Iterable[NewColumn], decided: Collection[int]
+) -> dict[int, NewColumn]:
+    """Returns the columns of newFields by position. Raises ValidationError.
+
+    `decided` are the positions that other options name.
+    """
+    new: dict[int, NewColumn] = {}
+    for number, field in enumerate(new_fields):
+        path = f"newFields[{number}].column"
+        for index in columns_named(cells, field.column, path):
+            if index in decided or index in new:
+                raise invalid(path, "DUPLICATE_FIELD", "names a column that another option names")
+            new[index] = field
+    return new
 
 
 def _fields_of(target: str, by_name: Mapping[str, str], *, creates: bool) -> tuple[str, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from google.protobuf.struct_pb2 import ListValue
@@ -11,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from roster.v1 import rows_pb2
 from roster.v1 import subscribers_pb2 as pb
 
-from ...rpc.errors import invalid
+from ...rpc.errors import ValidationError, invalid
 from ...rpc.file_columns import null_keys
 from ...rpc.messages import milliseconds
 from ...values.file_addresses import unwrap
@@ -20,6 +21,7 @@ from ...values.reason_counts import ReasonCounts
 from ...values.texts import column_key, json_name
 from ...values.timestamps import is_valid_time
 from ...values.unrecognized import UnrecognizedCells
+from ..custom_fields.rules import derive_key
 from ..subscribers.csv_format import CUSTOM_FIELDS
 from ..subscribers.fields import PROFILE, Kind, Status, profile_fields
 from ..subscribers.profile import row_of
@@ -34,7 +36,7 @@ from ..subscribers.rules import (
 )
 from ..tags.rules import distinct, parse_name
 from .cells import NO_DATES, STATUS_HINT, is_valid_ip, is_valid_source, opt_out_in_tags
-from .columns import ColumnOptions, UnknownColumns
+from .columns import ColumnOptions, NewColumn, UnknownColumns
 from .consent_columns import can_list_tags, can_state_status, is_other_channel
 from .csv_row import CsvRow
 from .evidence import stated_status
@@ -58,8 +60,10 @@ _CONSENT = (("consent_source", is_valid_source), ("consent_ip", is_valid_ip))
 class Options:
     """The options of an import, from its first message."""
 
-    def __init__(self, request: pb.ImportSubscribersRequest) -> None:
-        """Raises ValidationError for `addTags` or `statusMap`."""
+    def __init__(
+        self, request: pb.ImportSubscribersRequest, new_fields: Sequence[NewColumn] = ()
+    ) -> None:
+        """Raises ValidationError for `addTags`, `statusMap` or `newFields`."""
         self.on_conflict = OnConflict(request.on_conflict or OnConflict.FAIL)
         self.after_line = request.after_line
         self.is_dry_run = request.dry_run
@@ -72,7 +76,14 @@ class Options:
             ignored=tuple(request.ignore_columns),
             date_format=DateFormat(request.date_format) if request.date_format else None,
             null_keys=null_keys(request.null_tokens),
+            new_fields=new_fields,
         )
+        for number, field in enumerate(new_fields):
+            try:
+                derive_key(field.label)
+            except ValidationError as error:
+                detail = replace(error.details[0], field=f"newFields[{number}].label")
+                raise ValidationError([detail]) from None
         self.status_words: dict[str, Status] = COMMON_WORDS | parse_status_map(request.status_map)
         preset = self.columns.preset
         self.is_own_export = preset is not None and not preset.is_lenient

@@ -60,20 +60,23 @@ class NewFields:
     def __init__(
         self, account_id: str, columns: Columns, existing: Collection[ColumnField]
     ) -> None:
-        """Raises ValidationError if a field cannot be created."""
+        """Raises ValidationError if a field cannot be created, or CustomFieldLimitReached."""
         self._account_id = account_id
         self.fields: list[NewField] = []
         self.by_position: dict[int, str] = {}
-        if columns.action is not UnknownColumns.CREATE_FIELDS:
-            return
         by_label = {field.label_key: field.key for field in existing}
         keys = {field.key for field in existing}
         claimed = {field for column in columns.known for field in column.fields}
-        unknown = [column for column in columns.unknown if column.label]
+        creates_all = columns.action is UnknownColumns.CREATE_FIELDS
+        unknown = [
+            column
+            for column in columns.unknown
+            if column.label and (creates_all or column.data_type is not None)
+        ]
         # A repeated column does not get the name of another one as its label.
         own_labels = {caseless_key(column.label) for column in unknown}
         faults = []
-        for position, name in unknown:
+        for position, name, data_type in unknown:
             label = name
             number = 1
             while (key := by_label.get(caseless_key(label))) is not None or (
@@ -85,15 +88,15 @@ class NewFields:
                 label = f"{name[: MAX_LABEL_LENGTH - len(str(number)) - 1]} {number}"
             if key is None:
                 try:
-                    field = _new_field(label, DataType.TEXT, keys)
+                    field = _new_field(label, data_type or DataType.TEXT, keys)
                 except ValidationError as error:
                     faults.append(Detail(name, error.details[0].code, error.details[0].message))
                     continue
                 key = field.key
                 self.fields.append(field)
-                if len(self.fields) > MAX_FIELDS:
-                    raise CustomFieldLimitReached(MAX_FIELDS)
                 keys.add(key)
+                if len(keys) > MAX_FIELDS:
+                    raise CustomFieldLimitReached(MAX_FIELDS)
                 by_label[caseless_key(label)] = key
             claimed.add(CUSTOM_FIELDS + key)
             self.by_position[position] = key

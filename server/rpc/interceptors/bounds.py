@@ -84,11 +84,16 @@ def _check(field: FieldDescriptor, options: Any) -> Check | None:
         if message is not None and not message.full_name.startswith("google."):
             nested = bounds_of(message)
             if (nested.checks or nested.unset) and field.is_repeated:
-                raise ValueError(f"{field.full_name} repeats a message with bounds.")
-            if nested.checks or nested.unset:
-                return lambda value: [
-                    replace(fault, field=f"{name}.{fault.field}") for fault in nested.faults(value)
+                return lambda values: [
+                    *_faults(name, values, rules),
+                    *(
+                        fault
+                        for index, value in enumerate(values)
+                        for fault in _nested(f"{name}[{index}]", nested.faults(value))
+                    ),
                 ]
+            if nested.checks or nested.unset:
+                return lambda value: _nested(name, nested.faults(value))
     if item_rules:
         return lambda values: [
             *_faults(name, values, rules),
@@ -105,6 +110,11 @@ def _check(field: FieldDescriptor, options: Any) -> Check | None:
 
 def _faults(path: str, value: Any, rules: list[Rule]) -> list[Detail]:
     return [Detail(path, rule.code, rule.message) for rule in rules if not rule.permits(value)]
+
+
+def _nested(path: str, faults: Iterable[Detail]) -> list[Detail]:
+    """Returns the faults of a message with their paths in the message around it."""
+    return [replace(fault, field=f"{path}.{fault.field}") for fault in faults]
 
 
 def _rules(field: FieldDescriptor, options: Any) -> list[Rule]:

@@ -173,6 +173,7 @@ class Checks(NamedTuple):
     text_fields: Sequence[TextField]
     times: Sequence[str]
     messages: Mapping[str, Checks]
+    repeated: Mapping[str, Checks]
     bounds: Bounds
 
     def faults(self, request: Any) -> Iterator[Detail]:
@@ -187,6 +188,10 @@ class Checks(NamedTuple):
             if request.HasField(name):
                 for fault in checks.faults(getattr(request, name)):
                     yield replace(fault, field=f"{json_name(name)}.{fault.field}")
+        for name, checks in self.repeated.items():
+            for index, each in enumerate(getattr(request, name)):
+                for fault in checks.faults(each):
+                    yield replace(fault, field=f"{json_name(name)}[{index}].{fault.field}")
 
 
 @cache
@@ -194,8 +199,14 @@ def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
     """Returns the checks that the options of a message type declare.
 
     Text in the path is not checked: an ID that is not valid is not found. Neither are rows, which
-    are repeated messages, and other items that the service validates one by one.
+    are repeated messages without bounds, and other items that the service validates one by one.
     """
+    own = [
+        field
+        for field in message.fields
+        if field.message_type is not None
+        and field.message_type.file.package == message.file.package
+    ]
     return Checks(
         text_fields=[
             _text_field(field)
@@ -211,10 +222,13 @@ def checks_of(message: Descriptor, path_fields: frozenset[str]) -> Checks:
         ],
         messages={
             field.name: checks_of(field.message_type, frozenset())
-            for field in message.fields
-            if field.message_type is not None
-            and not field.is_repeated
-            and field.message_type.file.package == message.file.package
+            for field in own
+            if not field.is_repeated
+        },
+        repeated={
+            field.name: checks_of(field.message_type, frozenset())
+            for field in own
+            if field.is_repeated and any(bounds_of(field.message_type))
         },
         bounds=bounds_of(message),
     )

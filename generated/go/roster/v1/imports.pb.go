@@ -166,7 +166,7 @@ func (ImportJob_State) EnumDescriptor() ([]byte, []int) {
 }
 
 // The options of an import: those of ImportSubscribers, which describes them, with the same names,
-// and the delimiter.
+// and delimiter and new_fields.
 type ImportOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Action for a row if a subscriber already has its email address. Default: FAIL.
@@ -206,7 +206,12 @@ type ImportOptions struct {
 	ConsentSource string `protobuf:"bytes,21,opt,name=consent_source,json=consentSource,proto3" json:"consent_source,omitempty"`
 	// Delimiter of the CSV file, if it is not recognized. A first line of the file such as sep=; takes
 	// precedence, which ImportSubscribers reads too. Default: recognized from the header.
-	Delimiter     *ImportOptions_Delimiter `protobuf:"varint,22,opt,name=delimiter,proto3,enum=roster.v1.ImportOptions_Delimiter,oneof" json:"delimiter,omitempty"`
+	Delimiter *ImportOptions_Delimiter `protobuf:"varint,22,opt,name=delimiter,proto3,enum=roster.v1.ImportOptions_Delimiter,oneof" json:"delimiter,omitempty"`
+	// Columns of the CSV file that become custom fields, independent of unknown_columns. The
+	// inspection and a dry run read their cells as values of these fields, which are created in the
+	// transaction of the first rows that are imported. The email address of the account must be
+	// verified. At most 100.
+	NewFields     []*ImportOptions_NewField `protobuf:"bytes,23,rep,name=new_fields,json=newFields,proto3" json:"new_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -351,6 +356,13 @@ func (x *ImportOptions) GetDelimiter() ImportOptions_Delimiter {
 		return *x.Delimiter
 	}
 	return ImportOptions_DELIMITER_UNSPECIFIED
+}
+
+func (x *ImportOptions) GetNewFields() []*ImportOptions_NewField {
+	if x != nil {
+		return x.NewFields
+	}
+	return nil
 }
 
 // The import of a file.
@@ -2025,6 +2037,73 @@ func (*DeleteImportResponse) Descriptor() ([]byte, []int) {
 	return file_roster_v1_imports_proto_rawDescGZIP(), []int{24}
 }
 
+// A custom field that the import creates for a column.
+type ImportOptions_NewField struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the column, as in the header, or its position, such as #3. It fails with
+	// DUPLICATE_FIELD if column_map, ignore_columns or another new field names the same column.
+	Column string `protobuf:"bytes,1,opt,name=column,proto3" json:"column,omitempty"`
+	// Label of the field, as CreateCustomField takes it: 1 to 80 characters after trimming. If the
+	// account has a custom field with this label when the import starts, the column sets that one,
+	// whose type stays as it is. If another column sets that one, the label gets a number.
+	Label string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
+	// Type of the values. Default: TEXT.
+	DataType      *CustomField_DataType `protobuf:"varint,3,opt,name=data_type,json=dataType,proto3,enum=roster.v1.CustomField_DataType,oneof" json:"data_type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportOptions_NewField) Reset() {
+	*x = ImportOptions_NewField{}
+	mi := &file_roster_v1_imports_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportOptions_NewField) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportOptions_NewField) ProtoMessage() {}
+
+func (x *ImportOptions_NewField) ProtoReflect() protoreflect.Message {
+	mi := &file_roster_v1_imports_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportOptions_NewField.ProtoReflect.Descriptor instead.
+func (*ImportOptions_NewField) Descriptor() ([]byte, []int) {
+	return file_roster_v1_imports_proto_rawDescGZIP(), []int{0, 0}
+}
+
+func (x *ImportOptions_NewField) GetColumn() string {
+	if x != nil {
+		return x.Column
+	}
+	return ""
+}
+
+func (x *ImportOptions_NewField) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *ImportOptions_NewField) GetDataType() CustomField_DataType {
+	if x != nil && x.DataType != nil {
+		return *x.DataType
+	}
+	return CustomField_DATA_TYPE_UNSPECIFIED
+}
+
 // Why an import ended early.
 type ImportJob_Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2040,7 +2119,7 @@ type ImportJob_Failure struct {
 
 func (x *ImportJob_Failure) Reset() {
 	*x = ImportJob_Failure{}
-	mi := &file_roster_v1_imports_proto_msgTypes[25]
+	mi := &file_roster_v1_imports_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2052,7 +2131,7 @@ func (x *ImportJob_Failure) String() string {
 func (*ImportJob_Failure) ProtoMessage() {}
 
 func (x *ImportJob_Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[25]
+	mi := &file_roster_v1_imports_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,8 +2182,8 @@ type ImportJob_Column struct {
 	Examples []string `protobuf:"bytes,4,rep,name=examples,proto3" json:"examples,omitempty"`
 	// Data type that the values of all rows have, for a custom field: TEXT unless every value is a
 	// number, date, or yes or no. A field that CREATE_FIELDS creates is TEXT nevertheless, so that
-	// no row fails and each value stays as it is written, such as 007: UpdateCustomField can change
-	// its type, or CreateCustomField can create it with this type before the import.
+	// no row fails and each value stays as it is written, such as 007: new_fields creates it with
+	// this type, or UpdateCustomField can change its type.
 	ProposedType CustomField_DataType `protobuf:"varint,5,opt,name=proposed_type,json=proposedType,proto3,enum=roster.v1.CustomField_DataType" json:"proposed_type,omitempty"`
 	// Whether the name of the column looks like consent. Such a column has to set a status or flag,
 	// or be listed in ignore_columns.
@@ -2117,7 +2196,7 @@ type ImportJob_Column struct {
 
 func (x *ImportJob_Column) Reset() {
 	*x = ImportJob_Column{}
-	mi := &file_roster_v1_imports_proto_msgTypes[26]
+	mi := &file_roster_v1_imports_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2129,7 +2208,7 @@ func (x *ImportJob_Column) String() string {
 func (*ImportJob_Column) ProtoMessage() {}
 
 func (x *ImportJob_Column) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[26]
+	mi := &file_roster_v1_imports_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2221,7 +2300,7 @@ type ImportJob_Sample struct {
 
 func (x *ImportJob_Sample) Reset() {
 	*x = ImportJob_Sample{}
-	mi := &file_roster_v1_imports_proto_msgTypes[27]
+	mi := &file_roster_v1_imports_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2312,7 @@ func (x *ImportJob_Sample) String() string {
 func (*ImportJob_Sample) ProtoMessage() {}
 
 func (x *ImportJob_Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[27]
+	mi := &file_roster_v1_imports_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2325,7 +2404,7 @@ type ImportJob_StatusCount struct {
 
 func (x *ImportJob_StatusCount) Reset() {
 	*x = ImportJob_StatusCount{}
-	mi := &file_roster_v1_imports_proto_msgTypes[28]
+	mi := &file_roster_v1_imports_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2337,7 +2416,7 @@ func (x *ImportJob_StatusCount) String() string {
 func (*ImportJob_StatusCount) ProtoMessage() {}
 
 func (x *ImportJob_StatusCount) ProtoReflect() protoreflect.Message {
-	mi := &file_roster_v1_imports_proto_msgTypes[28]
+	mi := &file_roster_v1_imports_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,8 +2450,7 @@ var File_roster_v1_imports_proto protoreflect.FileDescriptor
 
 const file_roster_v1_imports_proto_rawDesc = "" +
 	"\n" +
-	"\x17roster/v1/imports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x1droster/v1/custom_fields.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x1aroster/v1/operations.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\x89\n" +
-	"\n" +
+	"\x17roster/v1/imports.proto\x12\troster.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roster/v1/actors.proto\x1a\x1droster/v1/custom_fields.proto\x1a\x16roster/v1/errors.proto\x1a\x14roster/v1/http.proto\x1a\x1aroster/v1/operations.proto\x1a\x14roster/v1/rows.proto\x1a\x1broster/v1/subscribers.proto\"\xb2\f\n" +
 	"\rImportOptions\x12U\n" +
 	"\von_conflict\x18\x01 \x01(\x0e2\x19.roster.v1.Row.OnConflictB\x14\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x04SKIP\xe0\xb5\x18\x01H\x00R\n" +
 	"onConflict\x88\x01\x01\x121\n" +
@@ -2399,7 +2477,15 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\x01q\x18\x13 \x01(\tB\f\xbaH\x05r\x03\x18\xfe\x01\x90\xb5\x18\x01R\x01q\x12+\n" +
 	"\fis_confirmed\x18\x14 \x01(\bB\b\xaa\xb5\x18\x04trueR\visConfirmed\x12L\n" +
 	"\x0econsent_source\x18\x15 \x01(\tB%\xbaH\x05r\x03\x18\xc8\x01\x90\xb5\x18\x01\xaa\xb5\x18\x15Form on the home pageR\rconsentSource\x12`\n" +
-	"\tdelimiter\x18\x16 \x01(\x0e2\".roster.v1.ImportOptions.DelimiterB\x19\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tSEMICOLON\xe0\xb5\x18\x01H\x04R\tdelimiter\x88\x01\x01\"f\n" +
+	"\tdelimiter\x18\x16 \x01(\x0e2\".roster.v1.ImportOptions.DelimiterB\x19\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\tSEMICOLON\xe0\xb5\x18\x01H\x04R\tdelimiter\x88\x01\x01\x12J\n" +
+	"\n" +
+	"new_fields\x18\x17 \x03(\v2!.roster.v1.ImportOptions.NewFieldB\b\xbaH\x05\x92\x01\x02\x10dR\tnewFields\x1a\xda\x01\n" +
+	"\bNewField\x125\n" +
+	"\x06column\x18\x01 \x01(\tB\x1d\xbaH\b\xc8\x01\x01r\x03\x18\xf4\x03\xaa\xb5\x18\x0eLoyalty pointsR\x06column\x12.\n" +
+	"\x05label\x18\x02 \x01(\tB\x18\xbaH\a\xc8\x01\x01r\x02\x18P\x90\xb5\x18\x01\xaa\xb5\x18\x06PointsR\x05label\x12Y\n" +
+	"\tdata_type\x18\x03 \x01(\x0e2\x1f.roster.v1.CustomField.DataTypeB\x16\xbaH\x05\x82\x01\x02\x10\x01\xaa\xb5\x18\x06NUMBER\xe0\xb5\x18\x01H\x00R\bdataType\x88\x01\x01B\f\n" +
+	"\n" +
+	"_data_type\"f\n" +
 	"\tDelimiter\x12\x19\n" +
 	"\x15DELIMITER_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05COMMA\x10\x01\x12\r\n" +
@@ -2630,7 +2716,7 @@ func file_roster_v1_imports_proto_rawDescGZIP() []byte {
 }
 
 var file_roster_v1_imports_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_roster_v1_imports_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_roster_v1_imports_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_roster_v1_imports_proto_goTypes = []any{
 	(ImportOptions_Delimiter)(0),       // 0: roster.v1.ImportOptions.Delimiter
 	(ImportJob_State)(0),               // 1: roster.v1.ImportJob.State
@@ -2659,98 +2745,101 @@ var file_roster_v1_imports_proto_goTypes = []any{
 	(*ImportFailure)(nil),              // 24: roster.v1.ImportFailure
 	(*DeleteImportRequest)(nil),        // 25: roster.v1.DeleteImportRequest
 	(*DeleteImportResponse)(nil),       // 26: roster.v1.DeleteImportResponse
-	(*ImportJob_Failure)(nil),          // 27: roster.v1.ImportJob.Failure
-	(*ImportJob_Column)(nil),           // 28: roster.v1.ImportJob.Column
-	(*ImportJob_Sample)(nil),           // 29: roster.v1.ImportJob.Sample
-	(*ImportJob_StatusCount)(nil),      // 30: roster.v1.ImportJob.StatusCount
-	nil,                                // 31: roster.v1.ImportJob.Sample.CustomFieldsEntry
-	(Row_OnConflict)(0),                // 32: roster.v1.Row.OnConflict
-	(Import_Preset)(0),                 // 33: roster.v1.Import.Preset
-	(UnknownColumns_Action)(0),         // 34: roster.v1.UnknownColumns.Action
-	(DateFormat_Order)(0),              // 35: roster.v1.DateFormat.Order
-	(*Error_Detail)(nil),               // 36: roster.v1.Error.Detail
-	(*ReasonCount)(nil),                // 37: roster.v1.ReasonCount
-	(*ImportSummary)(nil),              // 38: roster.v1.ImportSummary
-	(*Actor)(nil),                      // 39: roster.v1.Actor
-	(*timestamppb.Timestamp)(nil),      // 40: google.protobuf.Timestamp
-	(*httpbody.HttpBody)(nil),          // 41: google.api.HttpBody
-	(*Operation)(nil),                  // 42: roster.v1.Operation
-	(Export_Format)(0),                 // 43: roster.v1.Export.Format
-	(*CsvLine)(nil),                    // 44: roster.v1.CsvLine
-	(CustomField_DataType)(0),          // 45: roster.v1.CustomField.DataType
-	(Subscriber_Status)(0),             // 46: roster.v1.Subscriber.Status
-	(Row_Reason)(0),                    // 47: roster.v1.Row.Reason
+	(*ImportOptions_NewField)(nil),     // 27: roster.v1.ImportOptions.NewField
+	(*ImportJob_Failure)(nil),          // 28: roster.v1.ImportJob.Failure
+	(*ImportJob_Column)(nil),           // 29: roster.v1.ImportJob.Column
+	(*ImportJob_Sample)(nil),           // 30: roster.v1.ImportJob.Sample
+	(*ImportJob_StatusCount)(nil),      // 31: roster.v1.ImportJob.StatusCount
+	nil,                                // 32: roster.v1.ImportJob.Sample.CustomFieldsEntry
+	(Row_OnConflict)(0),                // 33: roster.v1.Row.OnConflict
+	(Import_Preset)(0),                 // 34: roster.v1.Import.Preset
+	(UnknownColumns_Action)(0),         // 35: roster.v1.UnknownColumns.Action
+	(DateFormat_Order)(0),              // 36: roster.v1.DateFormat.Order
+	(*Error_Detail)(nil),               // 37: roster.v1.Error.Detail
+	(*ReasonCount)(nil),                // 38: roster.v1.ReasonCount
+	(*ImportSummary)(nil),              // 39: roster.v1.ImportSummary
+	(*Actor)(nil),                      // 40: roster.v1.Actor
+	(*timestamppb.Timestamp)(nil),      // 41: google.protobuf.Timestamp
+	(*httpbody.HttpBody)(nil),          // 42: google.api.HttpBody
+	(*Operation)(nil),                  // 43: roster.v1.Operation
+	(Export_Format)(0),                 // 44: roster.v1.Export.Format
+	(*CsvLine)(nil),                    // 45: roster.v1.CsvLine
+	(CustomField_DataType)(0),          // 46: roster.v1.CustomField.DataType
+	(Subscriber_Status)(0),             // 47: roster.v1.Subscriber.Status
+	(Row_Reason)(0),                    // 48: roster.v1.Row.Reason
 }
 var file_roster_v1_imports_proto_depIdxs = []int32{
-	32, // 0: roster.v1.ImportOptions.on_conflict:type_name -> roster.v1.Row.OnConflict
-	33, // 1: roster.v1.ImportOptions.preset:type_name -> roster.v1.Import.Preset
-	34, // 2: roster.v1.ImportOptions.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
-	35, // 3: roster.v1.ImportOptions.date_format:type_name -> roster.v1.DateFormat.Order
+	33, // 0: roster.v1.ImportOptions.on_conflict:type_name -> roster.v1.Row.OnConflict
+	34, // 1: roster.v1.ImportOptions.preset:type_name -> roster.v1.Import.Preset
+	35, // 2: roster.v1.ImportOptions.unknown_columns:type_name -> roster.v1.UnknownColumns.Action
+	36, // 3: roster.v1.ImportOptions.date_format:type_name -> roster.v1.DateFormat.Order
 	0,  // 4: roster.v1.ImportOptions.delimiter:type_name -> roster.v1.ImportOptions.Delimiter
-	1,  // 5: roster.v1.ImportJob.state:type_name -> roster.v1.ImportJob.State
-	2,  // 6: roster.v1.ImportJob.options:type_name -> roster.v1.ImportOptions
-	33, // 7: roster.v1.ImportJob.preset:type_name -> roster.v1.Import.Preset
-	28, // 8: roster.v1.ImportJob.columns:type_name -> roster.v1.ImportJob.Column
-	36, // 9: roster.v1.ImportJob.problems:type_name -> roster.v1.Error.Detail
-	29, // 10: roster.v1.ImportJob.sample:type_name -> roster.v1.ImportJob.Sample
-	30, // 11: roster.v1.ImportJob.statuses:type_name -> roster.v1.ImportJob.StatusCount
-	37, // 12: roster.v1.ImportJob.invalid:type_name -> roster.v1.ReasonCount
-	38, // 13: roster.v1.ImportJob.summary:type_name -> roster.v1.ImportSummary
-	27, // 14: roster.v1.ImportJob.error:type_name -> roster.v1.ImportJob.Failure
-	39, // 15: roster.v1.ImportJob.actor:type_name -> roster.v1.Actor
-	40, // 16: roster.v1.ImportJob.created_at:type_name -> google.protobuf.Timestamp
-	40, // 17: roster.v1.ImportJob.started_at:type_name -> google.protobuf.Timestamp
-	40, // 18: roster.v1.ImportJob.ended_at:type_name -> google.protobuf.Timestamp
-	40, // 19: roster.v1.ImportJob.expires_at:type_name -> google.protobuf.Timestamp
-	40, // 20: roster.v1.ImportJob.undo_expires_at:type_name -> google.protobuf.Timestamp
-	2,  // 21: roster.v1.CreateImportRequest.options:type_name -> roster.v1.ImportOptions
-	3,  // 22: roster.v1.CreateImportResponse.import_job:type_name -> roster.v1.ImportJob
-	41, // 23: roster.v1.UploadImportPartRequest.part:type_name -> google.api.HttpBody
-	3,  // 24: roster.v1.UploadImportPartResponse.import_job:type_name -> roster.v1.ImportJob
-	3,  // 25: roster.v1.ListImportsResponse.imports:type_name -> roster.v1.ImportJob
-	3,  // 26: roster.v1.GetImportResponse.import_job:type_name -> roster.v1.ImportJob
-	2,  // 27: roster.v1.UpdateImportRequest.options:type_name -> roster.v1.ImportOptions
-	3,  // 28: roster.v1.UpdateImportResponse.import_job:type_name -> roster.v1.ImportJob
-	3,  // 29: roster.v1.StartImportResponse.import_job:type_name -> roster.v1.ImportJob
-	3,  // 30: roster.v1.CancelImportResponse.import_job:type_name -> roster.v1.ImportJob
-	42, // 31: roster.v1.UndoImportResponse.operation:type_name -> roster.v1.Operation
-	3,  // 32: roster.v1.WatchImportResponse.import_job:type_name -> roster.v1.ImportJob
-	43, // 33: roster.v1.ListImportFailuresRequest.format:type_name -> roster.v1.Export.Format
-	24, // 34: roster.v1.ListImportFailuresResponse.failures:type_name -> roster.v1.ImportFailure
-	44, // 35: roster.v1.ListImportFailuresResponse.lines:type_name -> roster.v1.CsvLine
-	36, // 36: roster.v1.ImportJob.Failure.details:type_name -> roster.v1.Error.Detail
-	45, // 37: roster.v1.ImportJob.Column.proposed_type:type_name -> roster.v1.CustomField.DataType
-	46, // 38: roster.v1.ImportJob.Sample.status:type_name -> roster.v1.Subscriber.Status
-	31, // 39: roster.v1.ImportJob.Sample.custom_fields:type_name -> roster.v1.ImportJob.Sample.CustomFieldsEntry
-	47, // 40: roster.v1.ImportJob.Sample.reason:type_name -> roster.v1.Row.Reason
-	46, // 41: roster.v1.ImportJob.StatusCount.status:type_name -> roster.v1.Subscriber.Status
-	4,  // 42: roster.v1.ImportService.CreateImport:input_type -> roster.v1.CreateImportRequest
-	6,  // 43: roster.v1.ImportService.UploadImportPart:input_type -> roster.v1.UploadImportPartRequest
-	8,  // 44: roster.v1.ImportService.ListImports:input_type -> roster.v1.ListImportsRequest
-	10, // 45: roster.v1.ImportService.GetImport:input_type -> roster.v1.GetImportRequest
-	12, // 46: roster.v1.ImportService.UpdateImport:input_type -> roster.v1.UpdateImportRequest
-	14, // 47: roster.v1.ImportService.StartImport:input_type -> roster.v1.StartImportRequest
-	16, // 48: roster.v1.ImportService.CancelImport:input_type -> roster.v1.CancelImportRequest
-	18, // 49: roster.v1.ImportService.UndoImport:input_type -> roster.v1.UndoImportRequest
-	20, // 50: roster.v1.ImportService.WatchImport:input_type -> roster.v1.WatchImportRequest
-	22, // 51: roster.v1.ImportService.ListImportFailures:input_type -> roster.v1.ListImportFailuresRequest
-	25, // 52: roster.v1.ImportService.DeleteImport:input_type -> roster.v1.DeleteImportRequest
-	5,  // 53: roster.v1.ImportService.CreateImport:output_type -> roster.v1.CreateImportResponse
-	7,  // 54: roster.v1.ImportService.UploadImportPart:output_type -> roster.v1.UploadImportPartResponse
-	9,  // 55: roster.v1.ImportService.ListImports:output_type -> roster.v1.ListImportsResponse
-	11, // 56: roster.v1.ImportService.GetImport:output_type -> roster.v1.GetImportResponse
-	13, // 57: roster.v1.ImportService.UpdateImport:output_type -> roster.v1.UpdateImportResponse
-	15, // 58: roster.v1.ImportService.StartImport:output_type -> roster.v1.StartImportResponse
-	17, // 59: roster.v1.ImportService.CancelImport:output_type -> roster.v1.CancelImportResponse
-	19, // 60: roster.v1.ImportService.UndoImport:output_type -> roster.v1.UndoImportResponse
-	21, // 61: roster.v1.ImportService.WatchImport:output_type -> roster.v1.WatchImportResponse
-	23, // 62: roster.v1.ImportService.ListImportFailures:output_type -> roster.v1.ListImportFailuresResponse
-	26, // 63: roster.v1.ImportService.DeleteImport:output_type -> roster.v1.DeleteImportResponse
-	53, // [53:64] is the sub-list for method output_type
-	42, // [42:53] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	27, // 5: roster.v1.ImportOptions.new_fields:type_name -> roster.v1.ImportOptions.NewField
+	1,  // 6: roster.v1.ImportJob.state:type_name -> roster.v1.ImportJob.State
+	2,  // 7: roster.v1.ImportJob.options:type_name -> roster.v1.ImportOptions
+	34, // 8: roster.v1.ImportJob.preset:type_name -> roster.v1.Import.Preset
+	29, // 9: roster.v1.ImportJob.columns:type_name -> roster.v1.ImportJob.Column
+	37, // 10: roster.v1.ImportJob.problems:type_name -> roster.v1.Error.Detail
+	30, // 11: roster.v1.ImportJob.sample:type_name -> roster.v1.ImportJob.Sample
+	31, // 12: roster.v1.ImportJob.statuses:type_name -> roster.v1.ImportJob.StatusCount
+	38, // 13: roster.v1.ImportJob.invalid:type_name -> roster.v1.ReasonCount
+	39, // 14: roster.v1.ImportJob.summary:type_name -> roster.v1.ImportSummary
+	28, // 15: roster.v1.ImportJob.error:type_name -> roster.v1.ImportJob.Failure
+	40, // 16: roster.v1.ImportJob.actor:type_name -> roster.v1.Actor
+	41, // 17: roster.v1.ImportJob.created_at:type_name -> google.protobuf.Timestamp
+	41, // 18: roster.v1.ImportJob.started_at:type_name -> google.protobuf.Timestamp
+	41, // 19: roster.v1.ImportJob.ended_at:type_name -> google.protobuf.Timestamp
+	41, // 20: roster.v1.ImportJob.expires_at:type_name -> google.protobuf.Timestamp
+	41, // 21: roster.v1.ImportJob.undo_expires_at:type_name -> google.protobuf.Timestamp
+	2,  // 22: roster.v1.CreateImportRequest.options:type_name -> roster.v1.ImportOptions
+	3,  // 23: roster.v1.CreateImportResponse.import_job:type_name -> roster.v1.ImportJob
+	42, // 24: roster.v1.UploadImportPartRequest.part:type_name -> google.api.HttpBody
+	3,  // 25: roster.v1.UploadImportPartResponse.import_job:type_name -> roster.v1.ImportJob
+	3,  // 26: roster.v1.ListImportsResponse.imports:type_name -> roster.v1.ImportJob
+	3,  // 27: roster.v1.GetImportResponse.import_job:type_name -> roster.v1.ImportJob
+	2,  // 28: roster.v1.UpdateImportRequest.options:type_name -> roster.v1.ImportOptions
+	3,  // 29: roster.v1.UpdateImportResponse.import_job:type_name -> roster.v1.ImportJob
+	3,  // 30: roster.v1.StartImportResponse.import_job:type_name -> roster.v1.ImportJob
+	3,  // 31: roster.v1.CancelImportResponse.import_job:type_name -> roster.v1.ImportJob
+	43, // 32: roster.v1.UndoImportResponse.operation:type_name -> roster.v1.Operation
+	3,  // 33: roster.v1.WatchImportResponse.import_job:type_name -> roster.v1.ImportJob
+	44, // 34: roster.v1.ListImportFailuresRequest.format:type_name -> roster.v1.Export.Format
+	24, // 35: roster.v1.ListImportFailuresResponse.failures:type_name -> roster.v1.ImportFailure
+	45, // 36: roster.v1.ListImportFailuresResponse.lines:type_name -> roster.v1.CsvLine
+	46, // 37: roster.v1.ImportOptions.NewField.data_type:type_name -> roster.v1.CustomField.DataType
+	37, // 38: roster.v1.ImportJob.Failure.details:type_name -> roster.v1.Error.Detail
+	46, // 39: roster.v1.ImportJob.Column.proposed_type:type_name -> roster.v1.CustomField.DataType
+	47, // 40: roster.v1.ImportJob.Sample.status:type_name -> roster.v1.Subscriber.Status
+	32, // 41: roster.v1.ImportJob.Sample.custom_fields:type_name -> roster.v1.ImportJob.Sample.CustomFieldsEntry
+	48, // 42: roster.v1.ImportJob.Sample.reason:type_name -> roster.v1.Row.Reason
+	47, // 43: roster.v1.ImportJob.StatusCount.status:type_name -> roster.v1.Subscriber.Status
+	4,  // 44: roster.v1.ImportService.CreateImport:input_type -> roster.v1.CreateImportRequest
+	6,  // 45: roster.v1.ImportService.UploadImportPart:input_type -> roster.v1.UploadImportPartRequest
+	8,  // 46: roster.v1.ImportService.ListImports:input_type -> roster.v1.ListImportsRequest
+	10, // 47: roster.v1.ImportService.GetImport:input_type -> roster.v1.GetImportRequest
+	12, // 48: roster.v1.ImportService.UpdateImport:input_type -> roster.v1.UpdateImportRequest
+	14, // 49: roster.v1.ImportService.StartImport:input_type -> roster.v1.StartImportRequest
+	16, // 50: roster.v1.ImportService.CancelImport:input_type -> roster.v1.CancelImportRequest
+	18, // 51: roster.v1.ImportService.UndoImport:input_type -> roster.v1.UndoImportRequest
+	20, // 52: roster.v1.ImportService.WatchImport:input_type -> roster.v1.WatchImportRequest
+	22, // 53: roster.v1.ImportService.ListImportFailures:input_type -> roster.v1.ListImportFailuresRequest
+	25, // 54: roster.v1.ImportService.DeleteImport:input_type -> roster.v1.DeleteImportRequest
+	5,  // 55: roster.v1.ImportService.CreateImport:output_type -> roster.v1.CreateImportResponse
+	7,  // 56: roster.v1.ImportService.UploadImportPart:output_type -> roster.v1.UploadImportPartResponse
+	9,  // 57: roster.v1.ImportService.ListImports:output_type -> roster.v1.ListImportsResponse
+	11, // 58: roster.v1.ImportService.GetImport:output_type -> roster.v1.GetImportResponse
+	13, // 59: roster.v1.ImportService.UpdateImport:output_type -> roster.v1.UpdateImportResponse
+	15, // 60: roster.v1.ImportService.StartImport:output_type -> roster.v1.StartImportResponse
+	17, // 61: roster.v1.ImportService.CancelImport:output_type -> roster.v1.CancelImportResponse
+	19, // 62: roster.v1.ImportService.UndoImport:output_type -> roster.v1.UndoImportResponse
+	21, // 63: roster.v1.ImportService.WatchImport:output_type -> roster.v1.WatchImportResponse
+	23, // 64: roster.v1.ImportService.ListImportFailures:output_type -> roster.v1.ListImportFailuresResponse
+	26, // 65: roster.v1.ImportService.DeleteImport:output_type -> roster.v1.DeleteImportResponse
+	55, // [55:66] is the sub-list for method output_type
+	44, // [44:55] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_imports_proto_init() }
@@ -2773,14 +2862,15 @@ func file_roster_v1_imports_proto_init() {
 	file_roster_v1_imports_proto_msgTypes[12].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[14].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[23].OneofWrappers = []any{}
-	file_roster_v1_imports_proto_msgTypes[27].OneofWrappers = []any{}
+	file_roster_v1_imports_proto_msgTypes[25].OneofWrappers = []any{}
+	file_roster_v1_imports_proto_msgTypes[28].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roster_v1_imports_proto_rawDesc), len(file_roster_v1_imports_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

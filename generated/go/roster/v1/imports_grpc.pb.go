@@ -50,12 +50,12 @@ const (
 // the file contains and how the first rows will be stored. UpdateImport changes the options.
 // StartImport imports the rows, or, with dry_run, reports what an import would do.
 //
-// An account has one running import at a time; others wait. The file is deleted when the rows are
-// imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
-// and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
-// the data of a person is erased, the failed rows with the address are deleted, and so are the
-// files of imports that are not running, because they may contain it: these imports end as FAILED.
-// A running import skips the rows of that address.
+// An account has one running import at a time; others wait. The file is deleted when the import has
+// ended, within an hour if it failed, and the import with its failed rows 7 days after its
+// creation. The file is encrypted, and is in no backup of a SQLite database; the failed rows are in
+// the database and its backups. If the data of a person is erased, the failed rows with the address
+// are deleted, and so are the files of imports that are not running, because they may contain it:
+// these imports end as FAILED. A running import skips the rows of that address.
 type ImportServiceClient interface {
 	// Creates an import of a file that is uploaded next. Fails with IMPORT_LIMIT_REACHED if 20
 	// imports of the account have not ended.
@@ -82,8 +82,8 @@ type ImportServiceClient interface {
 	// Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
 	// IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
 	// VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
-	// CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address of the account is not
-	// verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+	// CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
+	// the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
 	// options, and with OPERATION_LIMIT_REACHED.
 	StartImport(ctx context.Context, in *StartImportRequest, opts ...grpc.CallOption) (*StartImportResponse, error)
 	// Cancels an import that has not ended. Rows that were imported are kept, and the file is
@@ -277,12 +277,12 @@ func (c *importServiceClient) DeleteImport(ctx context.Context, in *DeleteImport
 // the file contains and how the first rows will be stored. UpdateImport changes the options.
 // StartImport imports the rows, or, with dry_run, reports what an import would do.
 //
-// An account has one running import at a time; others wait. The file is deleted when the rows are
-// imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
-// and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
-// the data of a person is erased, the failed rows with the address are deleted, and so are the
-// files of imports that are not running, because they may contain it: these imports end as FAILED.
-// A running import skips the rows of that address.
+// An account has one running import at a time; others wait. The file is deleted when the import has
+// ended, within an hour if it failed, and the import with its failed rows 7 days after its
+// creation. The file is encrypted, and is in no backup of a SQLite database; the failed rows are in
+// the database and its backups. If the data of a person is erased, the failed rows with the address
+// are deleted, and so are the files of imports that are not running, because they may contain it:
+// these imports end as FAILED. A running import skips the rows of that address.
 type ImportServiceServer interface {
 	// Creates an import of a file that is uploaded next. Fails with IMPORT_LIMIT_REACHED if 20
 	// imports of the account have not ended.
@@ -309,8 +309,8 @@ type ImportServiceServer interface {
 	// Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
 	// IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
 	// VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
-	// CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address of the account is not
-	// verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+	// CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
+	// the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
 	// options, and with OPERATION_LIMIT_REACHED.
 	StartImport(context.Context, *StartImportRequest) (*StartImportResponse, error)
 	// Cancels an import that has not ended. Rows that were imported are kept, and the file is

@@ -31,7 +31,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 @_typing.final
 class ImportOptions(_message.Message):
     """The options of an import: those of ImportSubscribers, which describes them, with the same names,
-    and the delimiter.
+    and delimiter and new_fields.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -71,6 +71,41 @@ class ImportOptions(_message.Message):
     COLON: ImportOptions.Delimiter.ValueType  # 5
     """The colon."""
 
+    @_typing.final
+    class NewField(_message.Message):
+        """A custom field that the import creates for a column."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        COLUMN_FIELD_NUMBER: _builtins.int
+        LABEL_FIELD_NUMBER: _builtins.int
+        DATA_TYPE_FIELD_NUMBER: _builtins.int
+        column: _builtins.str
+        """Name of the column, as in the header, or its position, such as #3. It fails with
+        DUPLICATE_FIELD if column_map, ignore_columns or another new field names the same column.
+        """
+        label: _builtins.str
+        """Label of the field, as CreateCustomField takes it: 1 to 80 characters after trimming. If the
+        account has a custom field with this label when the import starts, the column sets that one,
+        whose type stays as it is. If another column sets that one, the label gets a number.
+        """
+        data_type: _custom_fields_pb2.CustomField.DataType.ValueType
+        """Type of the values. Default: TEXT."""
+        def __init__(
+            self,
+            *,
+            column: _builtins.str = ...,
+            label: _builtins.str = ...,
+            data_type: _custom_fields_pb2.CustomField.DataType.ValueType | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_data_type", b"_data_type", "data_type", b"data_type"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_data_type", b"_data_type", "column", b"column", "data_type", b"data_type", "label", b"label"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        _WhichOneofReturnType__data_type: _TypeAlias = _typing.Literal["data_type"]  # noqa: Y015
+        _WhichOneofArgType__data_type: _TypeAlias = _typing.Literal["_data_type", b"_data_type"]  # noqa: Y015
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__data_type) -> _WhichOneofReturnType__data_type | None: ...
+
     ON_CONFLICT_FIELD_NUMBER: _builtins.int
     CHARSET_FIELD_NUMBER: _builtins.int
     PRESET_FIELD_NUMBER: _builtins.int
@@ -87,6 +122,7 @@ class ImportOptions(_message.Message):
     IS_CONFIRMED_FIELD_NUMBER: _builtins.int
     CONSENT_SOURCE_FIELD_NUMBER: _builtins.int
     DELIMITER_FIELD_NUMBER: _builtins.int
+    NEW_FIELDS_FIELD_NUMBER: _builtins.int
     on_conflict: _rows_pb2.Row.OnConflict.ValueType
     """Action for a row if a subscriber already has its email address. Default: FAIL."""
     charset: _builtins.str
@@ -141,6 +177,14 @@ class ImportOptions(_message.Message):
     def null_tokens(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Cells of the CSV file that have no value, such as NULL or n/a. Default: none. At most 20."""
 
+    @_builtins.property
+    def new_fields(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportOptions.NewField]:
+        """Columns of the CSV file that become custom fields, independent of unknown_columns. The
+        inspection and a dry run read their cells as values of these fields, which are created in the
+        transaction of the first rows that are imported. The email address of the account must be
+        verified. At most 100.
+        """
+
     def __init__(
         self,
         *,
@@ -160,10 +204,11 @@ class ImportOptions(_message.Message):
         is_confirmed: _builtins.bool = ...,
         consent_source: _builtins.str = ...,
         delimiter: Global___ImportOptions.Delimiter.ValueType | None = ...,
+        new_fields: _abc.Iterable[Global___ImportOptions.NewField] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_date_format", b"_date_format", "_delimiter", b"_delimiter", "_on_conflict", b"_on_conflict", "_preset", b"_preset", "_unknown_columns", b"_unknown_columns", "date_format", b"date_format", "delimiter", b"delimiter", "on_conflict", b"on_conflict", "preset", b"preset", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_date_format", b"_date_format", "_delimiter", b"_delimiter", "_on_conflict", b"_on_conflict", "_preset", b"_preset", "_unknown_columns", b"_unknown_columns", "add_tags", b"add_tags", "charset", b"charset", "column_map", b"column_map", "consent_source", b"consent_source", "date_format", b"date_format", "delimiter", b"delimiter", "filter", b"filter", "ignore_columns", b"ignore_columns", "is_confirmed", b"is_confirmed", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "q", b"q", "segment_id", b"segment_id", "status_map", b"status_map", "unknown_columns", b"unknown_columns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_date_format", b"_date_format", "_delimiter", b"_delimiter", "_on_conflict", b"_on_conflict", "_preset", b"_preset", "_unknown_columns", b"_unknown_columns", "add_tags", b"add_tags", "charset", b"charset", "column_map", b"column_map", "consent_source", b"consent_source", "date_format", b"date_format", "delimiter", b"delimiter", "filter", b"filter", "ignore_columns", b"ignore_columns", "is_confirmed", b"is_confirmed", "new_fields", b"new_fields", "null_tokens", b"null_tokens", "on_conflict", b"on_conflict", "preset", b"preset", "q", b"q", "segment_id", b"segment_id", "status_map", b"status_map", "unknown_columns", b"unknown_columns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__date_format: _TypeAlias = _typing.Literal["date_format"]  # noqa: Y015
     _WhichOneofArgType__date_format: _TypeAlias = _typing.Literal["_date_format", b"_date_format"]  # noqa: Y015
@@ -291,8 +336,8 @@ class ImportJob(_message.Message):
         proposed_type: _custom_fields_pb2.CustomField.DataType.ValueType
         """Data type that the values of all rows have, for a custom field: TEXT unless every value is a
         number, date, or yes or no. A field that CREATE_FIELDS creates is TEXT nevertheless, so that
-        no row fails and each value stays as it is written, such as 007: UpdateCustomField can change
-        its type, or CreateCustomField can create it with this type before the import.
+        no row fails and each value stays as it is written, such as 007: new_fields creates it with
+        this type, or UpdateCustomField can change its type.
         """
         looks_like_consent: _builtins.bool
         """Whether the name of the column looks like consent. Such a column has to set a status or flag,

@@ -39,12 +39,12 @@ class ImportServiceStub:
     the file contains and how the first rows will be stored. UpdateImport changes the options.
     StartImport imports the rows, or, with dry_run, reports what an import would do.
 
-    An account has one running import at a time; others wait. The file is deleted when the rows are
-    imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
-    and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
-    the data of a person is erased, the failed rows with the address are deleted, and so are the
-    files of imports that are not running, because they may contain it: these imports end as FAILED.
-    A running import skips the rows of that address.
+    An account has one running import at a time; others wait. The file is deleted when the import has
+    ended, within an hour if it failed, and the import with its failed rows 7 days after its
+    creation. The file is encrypted, and is in no backup of a SQLite database; the failed rows are in
+    the database and its backups. If the data of a person is erased, the failed rows with the address
+    are deleted, and so are the files of imports that are not running, because they may contain it:
+    these imports end as FAILED. A running import skips the rows of that address.
     """
 
     @_typing.overload
@@ -80,8 +80,8 @@ class ImportServiceStub:
     """Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
     IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
     VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
-    CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address of the account is not
-    verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+    CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
+    the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
     options, and with OPERATION_LIMIT_REACHED.
     """
     CancelImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.CancelImportRequest, _imports_pb2.CancelImportResponse]
@@ -141,12 +141,12 @@ class ImportServiceAsyncStub(ImportServiceStub):
     the file contains and how the first rows will be stored. UpdateImport changes the options.
     StartImport imports the rows, or, with dry_run, reports what an import would do.
 
-    An account has one running import at a time; others wait. The file is deleted when the rows are
-    imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
-    and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
-    the data of a person is erased, the failed rows with the address are deleted, and so are the
-    files of imports that are not running, because they may contain it: these imports end as FAILED.
-    A running import skips the rows of that address.
+    An account has one running import at a time; others wait. The file is deleted when the import has
+    ended, within an hour if it failed, and the import with its failed rows 7 days after its
+    creation. The file is encrypted, and is in no backup of a SQLite database; the failed rows are in
+    the database and its backups. If the data of a person is erased, the failed rows with the address
+    are deleted, and so are the files of imports that are not running, because they may contain it:
+    these imports end as FAILED. A running import skips the rows of that address.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -179,8 +179,8 @@ class ImportServiceAsyncStub(ImportServiceStub):
     """Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
     IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
     VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
-    CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address of the account is not
-    verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+    CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
+    the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
     options, and with OPERATION_LIMIT_REACHED.
     """
     CancelImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.CancelImportRequest, _imports_pb2.CancelImportResponse]  # type: ignore[assignment]
@@ -239,12 +239,12 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
     the file contains and how the first rows will be stored. UpdateImport changes the options.
     StartImport imports the rows, or, with dry_run, reports what an import would do.
 
-    An account has one running import at a time; others wait. The file is deleted when the rows are
-    imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
-    and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
-    the data of a person is erased, the failed rows with the address are deleted, and so are the
-    files of imports that are not running, because they may contain it: these imports end as FAILED.
-    A running import skips the rows of that address.
+    An account has one running import at a time; others wait. The file is deleted when the import has
+    ended, within an hour if it failed, and the import with its failed rows 7 days after its
+    creation. The file is encrypted, and is in no backup of a SQLite database; the failed rows are in
+    the database and its backups. If the data of a person is erased, the failed rows with the address
+    are deleted, and so are the files of imports that are not running, because they may contain it:
+    these imports end as FAILED. A running import skips the rows of that address.
     """
 
     @_abc_1.abstractmethod
@@ -311,8 +311,8 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         """Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
         IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
         VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
-        CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address of the account is not
-        verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+        CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
+        the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
         options, and with OPERATION_LIMIT_REACHED.
         """
 

@@ -8,10 +8,10 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { Message } from "@bufbuild/protobuf";
 import type { DateFormat_Order, Export_Format, Import_Preset, ReasonCount, Row_OnConflict, Row_Reason } from "./rows_pb.js";
 import type { ImportSummary, Subscriber_Status, UnknownColumns_Action } from "./subscribers_pb.js";
+import type { CustomField_DataType } from "./custom_fields_pb.js";
 import type { Error_Detail } from "./errors_pb.js";
 import type { Actor } from "./actors_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { CustomField_DataType } from "./custom_fields_pb.js";
 import type { HttpBody } from "../../google/api/httpbody_pb.js";
 import type { Operation } from "./operations_pb.js";
 import type { CsvLine } from "./http_pb.js";
@@ -23,7 +23,7 @@ export declare const file_roster_v1_imports: GenFile;
 
 /**
  * The options of an import: those of ImportSubscribers, which describes them, with the same names,
- * and the delimiter.
+ * and delimiter and new_fields.
  *
  * @generated from message roster.v1.ImportOptions
  */
@@ -145,6 +145,16 @@ export declare type ImportOptions = Message<"roster.v1.ImportOptions"> & {
    * @generated from field: optional roster.v1.ImportOptions.Delimiter delimiter = 22;
    */
   delimiter?: ImportOptions_Delimiter | undefined;
+
+  /**
+   * Columns of the CSV file that become custom fields, independent of unknown_columns. The
+   * inspection and a dry run read their cells as values of these fields, which are created in the
+   * transaction of the first rows that are imported. The email address of the account must be
+   * verified. At most 100.
+   *
+   * @generated from field: repeated roster.v1.ImportOptions.NewField new_fields = 23;
+   */
+  newFields: ImportOptions_NewField[];
 };
 
 /**
@@ -152,6 +162,43 @@ export declare type ImportOptions = Message<"roster.v1.ImportOptions"> & {
  * Use `create(ImportOptionsSchema)` to create a new message.
  */
 export declare const ImportOptionsSchema: GenMessage<ImportOptions>;
+
+/**
+ * A custom field that the import creates for a column.
+ *
+ * @generated from message roster.v1.ImportOptions.NewField
+ */
+export declare type ImportOptions_NewField = Message<"roster.v1.ImportOptions.NewField"> & {
+  /**
+   * Name of the column, as in the header, or its position, such as #3. It fails with
+   * DUPLICATE_FIELD if column_map, ignore_columns or another new field names the same column.
+   *
+   * @generated from field: string column = 1;
+   */
+  column: string;
+
+  /**
+   * Label of the field, as CreateCustomField takes it: 1 to 80 characters after trimming. If the
+   * account has a custom field with this label when the import starts, the column sets that one,
+   * whose type stays as it is. If another column sets that one, the label gets a number.
+   *
+   * @generated from field: string label = 2;
+   */
+  label: string;
+
+  /**
+   * Type of the values. Default: TEXT.
+   *
+   * @generated from field: optional roster.v1.CustomField.DataType data_type = 3;
+   */
+  dataType?: CustomField_DataType | undefined;
+};
+
+/**
+ * Describes the message roster.v1.ImportOptions.NewField.
+ * Use `create(ImportOptions_NewFieldSchema)` to create a new message.
+ */
+export declare const ImportOptions_NewFieldSchema: GenMessage<ImportOptions_NewField>;
 
 /**
  * A delimiter of CSV.
@@ -504,8 +551,8 @@ export declare type ImportJob_Column = Message<"roster.v1.ImportJob.Column"> & {
   /**
    * Data type that the values of all rows have, for a custom field: TEXT unless every value is a
    * number, date, or yes or no. A field that CREATE_FIELDS creates is TEXT nevertheless, so that
-   * no row fails and each value stays as it is written, such as 007: UpdateCustomField can change
-   * its type, or CreateCustomField can create it with this type before the import.
+   * no row fails and each value stays as it is written, such as 007: new_fields creates it with
+   * this type, or UpdateCustomField can change its type.
    *
    * @generated from field: roster.v1.CustomField.DataType proposed_type = 5;
    */
@@ -1423,12 +1470,12 @@ export declare const DeleteImportResponseSchema: GenMessage<DeleteImportResponse
  * the file contains and how the first rows will be stored. UpdateImport changes the options.
  * StartImport imports the rows, or, with dry_run, reports what an import would do.
  *
- * An account has one running import at a time; others wait. The file is deleted when the rows are
- * imported, and the import with its failed rows 7 days after its creation. The file is encrypted,
- * and is in no backup of a SQLite database; the failed rows are in the database and its backups. If
- * the data of a person is erased, the failed rows with the address are deleted, and so are the
- * files of imports that are not running, because they may contain it: these imports end as FAILED.
- * A running import skips the rows of that address.
+ * An account has one running import at a time; others wait. The file is deleted when the import has
+ * ended, within an hour if it failed, and the import with its failed rows 7 days after its
+ * creation. The file is encrypted, and is in no backup of a SQLite database; the failed rows are in
+ * the database and its backups. If the data of a person is erased, the failed rows with the address
+ * are deleted, and so are the files of imports that are not running, because they may contain it:
+ * these imports end as FAILED. A running import skips the rows of that address.
  *
  * @generated from service roster.v1.ImportService
  */
@@ -1499,8 +1546,8 @@ export declare const ImportService: GenService<{
    * Starts to import the rows of a file, in an operation of the type SUBSCRIBERS_IMPORT. Fails with
    * IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
    * VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
-   * CREATE_FIELDS, fails with EMAIL_NOT_VERIFIED while the email address of the account is not
-   * verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
+   * CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
+   * the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
    * options, and with OPERATION_LIMIT_REACHED.
    *
    * @generated from rpc roster.v1.ImportService.StartImport

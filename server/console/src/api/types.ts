@@ -349,6 +349,13 @@ export interface ImportOptions {
   isConfirmed?: boolean | null;
   consentSource?: string | null;
   delimiter?: "COMMA" | "SEMICOLON" | "TAB" | "VERTICAL_BAR" | "COLON" | null;
+  newFields?: ImportOptionsNewField[] | null;
+}
+
+export interface ImportOptionsNewField {
+  column: string;
+  label: string;
+  dataType?: "TEXT" | "NUMBER" | "BOOLEAN" | "DATE" | null;
 }
 
 export interface CreateImportResponse {
@@ -404,6 +411,13 @@ export interface ImportOptionsOutput {
   isConfirmed: boolean;
   consentSource: string;
   delimiter?: "COMMA" | "SEMICOLON" | "TAB" | "VERTICAL_BAR" | "COLON";
+  newFields: ImportOptionsNewFieldOutput[];
+}
+
+export interface ImportOptionsNewFieldOutput {
+  column: string;
+  label: string;
+  dataType?: "TEXT" | "NUMBER" | "BOOLEAN" | "DATE";
 }
 
 export interface ImportJobColumn {

@@ -35,13 +35,12 @@ from ...subscribers.store import SubscriberStore
 from ..columns import FAILURE, ends_with_failure, is_without_failure
 from ..dry_run import DryRun
 from ..header import Header
-from ..messages import Options
 from ..new_fields import NewFields, UnknownFields
 from ..row_filter import RowFilter
 from ..row_reader import Batch, RowReader, split_header
 from .file_reader import FileMessage, FileReader
 from .job_inspection import file_of
-from .messages import delimiter_of, request_of
+from .messages import delimiter_of, options_of, parse_options
 from .rules import Progress
 from .store import ImportRow
 
@@ -88,10 +87,10 @@ class ImportRun:
         subscribers: SubscriberStore,
         files: Files,
     ) -> None:
-        message = request_of(job.options)
+        message = options_of(job.options)
         self.account_id, self.import_id, self._database = account_id, job.id, database
         self.actor: Actor | None = request.actor
-        self.options = options = Options(message)
+        self.options = options = parse_options(message)
         self.progress = progress = job.run
         self.rows = progress.rows
         self._may_create = bool(request.job.get("mayCreateFields"))

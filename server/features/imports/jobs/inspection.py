@@ -11,15 +11,17 @@ import orjson
 
 from roster.v1 import rows_pb2
 
-from ....rpc.errors import Detail, ValidationError, invalid
+from ....rpc.errors import CustomFieldLimitReached, Detail, ValidationError, invalid
 from ....rpc.file_columns import check_header, column_name
 from ....values.reason_counts import ReasonCounts
 from ....values.texts import column_key
-from ...custom_fields.rules import DataType
+from ...custom_fields.rules import DataType, check_values
 from ...custom_fields.store import ColumnField
+from ...custom_fields.value_conversion import text_of
 from ...subscribers.csv_format import CUSTOM_FIELDS
 from ...subscribers.fields import Status
 from ...subscribers.rules import OPTED_OUT, NewSubscriber, Row, RowError, Validated
+from ...subscribers.store import row_error_for, without_values
 from ..cells import OPTED_OUT_FLAG
 from ..column_types import MAX_EXAMPLE_LENGTH, ColumnTypes
 from ..columns import FAILURE, ColumnOptions, UnknownColumns, ends_with_failure
@@ -47,6 +49,8 @@ class Inspection:
         self._account_id = account_id
         self._options = options
         self._fields = fields
+        # The data types of the custom fields, with those that the import creates for columns.
+        self._types = {field.key: field.data_type for field in fields}
         self._reader = RowReader(options)
         self._columns: dict[str, _Column] = {}
         self._by_position: list[_Column] = []
@@ -78,7 +82,7 @@ class Inspection:
             else:
                 self._statuses[each.status] += 1
             if len(self._samples) < MAX_SAMPLES:
-                self._samples.append(_sample(row, each))
+                self._samples.append(_sample(row, _checked(each, self._types)))
         return len(rows)
 
     def add_problem(self, error: ValidationError) -> None:
@@ -152,10 +156,11 @@ class Inspection:
             new = NewFields(self._account_id, header.columns, self._fields)
         except ValidationError as error:
             self.add_problem(error)
-            created: Mapping[int, str] = {}
+        except CustomFieldLimitReached as error:
+            self.add_problem(invalid("customFields", "TOO_MANY", error.message))
         else:
-            created = new.by_position
-            if created:
+            self._types |= {field.key: field.data_type for field in new.fields}
+            if created := new.by_position:
                 fields = [*self._fields, *(field.column for field in new.fields)]
                 header = Header(cells, fields, options, created=created, is_checked=False)
         self._reader.header = header
@@ -178,7 +183,7 @@ class Inspection:
         try:
             return Header(cells, self._fields, options, is_checked=False)
         except ValidationError:  # The map is not valid.
-            options = options._replace(column_map=(), ignored=())
+            options = options._replace(column_map=(), ignored=(), new_fields=())
             return Header(cells, self._fields, options, is_checked=False)
 
     def _add_objects(self, texts: Sequence[bytes]) -> None:
@@ -232,6 +237,20 @@ class _Column:
             self.types.add(cell)
 
 
+def _checked(row: Validated, types: Mapping[str, int]) -> Validated:
+    """Returns a row, or its error if a value does not have the type of its custom field.
+
+    Of an opt-out, such values are left out. Values of other fields are not checked.
+    """
+    if isinstance(row, RowError):
+        return row
+    known = {key: value for key, value in row.values.items() if key in types}
+    faults = check_values(known, types)
+    if not faults:
+        return row
+    return without_values(row, faults) if row.is_opt_out else row_error_for(faults[0])
+
+
 def _sample(row: Row, validated: Validated) -> dict[str, Any]:
     """Returns a row as ImportJob.Sample."""
     sample: dict[str, Any] = {"line": row.line, "email": row.email[:MAX_EXAMPLE_LENGTH]}
@@ -251,8 +270,6 @@ def _stored(row: NewSubscriber) -> dict[str, Any]:
         "status": int(row.status),
         "tags": [*row.tags.values()],
         "customFields": {
-            key: value if isinstance(value, str) else orjson.dumps(value).decode()
-            for key, value in row.values.items()
-            if value is not None
+            key: text_of(value) for key, value in row.values.items() if value is not None
         },
     }

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 from typing import Any
 
-from roster.v1 import subscribers_pb2 as pb
+from roster.v1 import imports_pb2 as pb
 
 from ....rpc.errors import (
     Detail,
@@ -27,11 +27,10 @@ from ...operations.rules import JobRequest
 from ...operations.store import OperationRow
 from ...operations.store_jobs import JobStep, Pause
 from ...subscribers.query.request import FilterExpressions, SegmentFilters
-from ..messages import Options
 from . import store
 from .file_reader import FileReader, check_charset
 from .inspection import Inspection
-from .messages import delimiter_of, options_of, request_of
+from .messages import delimiter_of, options_of, parse_options
 from .rules import Progress, State
 from .runs import Runs
 from .store import ImportRow
@@ -116,14 +115,14 @@ class InspectionRun:
         self._name = job.name
         self._filter_problems = filter_problems
         self._problem: ValidationError | None = None
-        request = request_of(job.options)
+        message = options_of(job.options)
         try:
-            options, charset = Options(request), request.charset
+            options, charset = parse_options(message), message.charset
             check_charset(charset)
         except ValidationError as error:
             # The options are checked when they are stored, by an earlier version too.
             self._problem, self.has_ended = error, True
-            options, charset = Options(pb.ImportSubscribersRequest()), ""
+            options, charset = parse_options(pb.ImportOptions()), ""
         self._inspection = Inspection(account_id, options, fields)
         file, delimiter = file_of(files, account_id, job), delimiter_of(job.options)
         self._reader = FileReader(file, charset, self._inspection.add, delimiter=delimiter)

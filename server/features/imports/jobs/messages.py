@@ -15,7 +15,10 @@ from ....rpc.errors import Detail, ValidationError, invalid
 from ....rpc.messages import actor_message, timestamp
 from ....values.actors import Actor, ActorType
 from ....values.unrecognized import UnrecognizedCells, first_examples
+from ...custom_fields.rules import DataType
 from ...operations.store import OperationRow
+from ..columns import NewColumn
+from ..messages import Options
 from .rules import Progress, State
 from .store import ImportRow
 
@@ -80,10 +83,17 @@ def options_text(options: pb.ImportOptions) -> str:
     return orjson.dumps(MessageToDict(options)).decode()
 
 
-def request_of(text: str) -> subscribers_pb2.ImportSubscribersRequest:
-    """Returns stored options as those of ImportSubscribers, whose fields have the same numbers."""
-    serialized = options_of(text).SerializeToString()
-    return subscribers_pb2.ImportSubscribersRequest.FromString(serialized)
+def parse_options(message: pb.ImportOptions) -> Options:
+    """Returns parsed options. Raises ValidationError.
+
+    The fields of ImportSubscribersRequest have the same numbers.
+    """
+    request = subscribers_pb2.ImportSubscribersRequest.FromString(message.SerializeToString())
+    new_fields = [
+        NewColumn(each.column, each.label, DataType(each.data_type or DataType.TEXT))
+        for each in message.new_fields
+    ]
+    return Options(request, new_fields)
 
 
 def delimiter_of(text: str) -> str:

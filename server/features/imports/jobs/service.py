@@ -38,7 +38,6 @@ from ...operations.store_undo import start_undo
 from ...sessions.store import check_credential
 from ...subscribers.query.request import FilterExpressions
 from ..columns import FAILURE, UnknownColumns
-from ..messages import Options
 from . import store
 from .file_reader import check_charset
 from .messages import (
@@ -48,7 +47,7 @@ from .messages import (
     listed_job,
     options_of,
     options_text,
-    request_of,
+    parse_options,
 )
 from .rules import ACTIVE, OPEN, RETENTION_MILLISECONDS, Progress, State
 from .service_upload import UploadMethods, find_import, inspect, message_of, whole
@@ -160,8 +159,8 @@ class ImportService(UploadMethods, WatchMethods, ImportServiceServicer):
         # The transaction reports a missing import, after it has compared the idempotency key.
         row = await self._database.read(partial(store.find_or_none, account, import_id))
         options = options_of(row.options) if row is not None else pb.ImportOptions()
-        creates = int(options.unknown_columns) == UnknownColumns.CREATE_FIELDS
-        if creates and not caller.email_verified:
+        creates_all = int(options.unknown_columns) == UnknownColumns.CREATE_FIELDS
+        if (creates_all or options.new_fields) and not caller.email_verified:
             raise EmailNotVerified
         texts = await self._filters.texts(options.filter, options.segment_id)
         # Checks them.
@@ -314,10 +313,9 @@ def _changed(account: str, row: ImportRow, tx: Transaction) -> pb.ImportJob:
 
 def _check_options(options: pb.ImportOptions) -> None:
     """Raises ValidationError for options that are not valid for any file."""
-    request = request_of(options_text(options))
     try:
-        Options(request)
-        check_charset(request.charset)
+        parse_options(options)
+        check_charset(options.charset)
     except ValidationError as error:
         for detail in error.details:
             raise invalid(f"options.{detail.field}", detail.code, detail.message) from None

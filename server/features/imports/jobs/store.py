@@ -96,6 +96,13 @@ _COUNT_OPEN = Statement(
 _ALL = Statement(
     lambda _: ImportJob.select(*_IMPORTS.columns).where(_IMPORTS.in_account).order_by(ImportJob.id)
 )
+_ACTIVE_WITH_FILE = Statement(
+    lambda _: ImportJob.select(*_IMPORTS.columns).where(
+        _IMPORTS.in_account
+        & (ImportJob.state << [SQL(str(int(each))) for each in ACTIVE])
+        & (ImportJob.file_id != SQL("''"))
+    )
+)
 _OLD = _IMPORTS.in_account & (ImportJob.created_at < param("before"))
 _HAS_OLD = Statement(lambda _: ImportJob.select(ImportJob.id).where(_OLD).limit(SQL("1")))
 _OF_IMPORT = (ImportFailure.account_id == param("account_id")) & (
@@ -130,7 +137,9 @@ _DELETE_FAILURES = Statement(lambda _: ImportFailure.delete().where(_OF_IMPORT))
 
 def insert(account_id: str, row: ImportRow, tx: Transaction) -> None:
     """Stores a new import. Raises ImportLimitReached."""
-    if tx.scalar(_COUNT_OPEN, account_id=account_id) >= MAX_OPEN:
+    is_full = tx.scalar(_COUNT_OPEN, account_id=account_id) >= MAX_OPEN
+    # The operations of some can have ended without them.
+    if is_full and sum(each.state in OPEN for each in every(account_id, tx)) >= MAX_OPEN:
         raise ImportLimitReached(MAX_OPEN)
     _IMPORTS.insert(account_id, row, tx)
 
@@ -257,15 +266,22 @@ def remove_from_failures(account_id: str, import_id: str, is_removed: Any, tx: T
 
 
 def has_old(account_id: str, tx: Transaction) -> bool:
-    """Whether an account has imports that are no longer retained."""
-    return _first_old(account_id, tx) is not None
+    """Whether an account has imports or files of imports that are no longer retained."""
+    return _first_old(account_id, tx) is not None or _first_ended(account_id, tx) is not None
 
 
 def purge(account_id: str, tx: Transaction) -> int:
-    """Deletes one import that is no longer retained, and returns the number of deleted ones."""
+    """Deletes one import that is no longer retained, or the file of one that has ended.
+
+    Returns the number of deleted ones.
+    """
     import_id = _first_old(account_id, tx)
     if import_id is None:
-        return 0
+        ended = _first_ended(account_id, tx)
+        if ended is None:
+            return 0
+        put(account_id, without_file(account_id, ended, tx), tx)
+        return 1
     row = find(account_id, import_id, tx)
     if row.state in ACTIVE:
         operations.cancel(account_id, row.operation_id, tx)
@@ -277,6 +293,16 @@ def _first_old(account_id: str, tx: Transaction) -> str | None:
     before = tx.now - RETENTION_MILLISECONDS
     found = tx.one(_HAS_OLD, account_id=account_id, before=before)
     return None if found is None else str(found[0])
+
+
+def _first_ended(account_id: str, tx: Transaction) -> ImportRow | None:
+    """Returns an import that has a file although its operation failed or was canceled.
+
+    Such an import cannot be continued.
+    """
+    rows = map(ImportRow._make, tx.all(_ACTIVE_WITH_FILE, account_id=account_id))
+    current = (_current(account_id, row, tx) for row in rows)
+    return next((row for row in current if row.state not in OPEN), None)
 
 
 def as_json(value: Iterable[Any] | Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ import { announce, linesOf } from "../../announce.ts";
 import type { CustomField, ImportOptions } from "../../api/types.ts";
 import { go, withQuery } from "../../router.ts";
 import { parts, plural, t } from "../../texts.ts";
-import { columnOf, decisions, ignored } from "./columns.ts";
+import { decisions, fieldOf, ignored } from "./columns.ts";
 import { Repairs } from "./repairs.tsx";
 import { Failed, Numbers, Work } from "./result.tsx";
 import { Waits } from "./waits.tsx";
@@ -43,7 +43,7 @@ export function CheckStep({ model, job, fields }: StepProps & { fields: CustomFi
       // The view shows what is left to decide, or the error.
       if (!(await model.settled())) return;
       await model.start(dryRun);
-      if (!dryRun) go(withQuery({ step: "", text: "" }), { replace: true });
+      if (!dryRun) go(withQuery({ step: "" }), { replace: true });
     } catch {
       // The view shows the error.
     } finally {
@@ -98,7 +98,7 @@ export function CheckStep({ model, job, fields }: StepProps & { fields: CustomFi
           <Failed job={job} summary={counted} />
           {counted.createdFields.length > 0 && (
             <p>
-              {parts("import.newFields", { fields: <bdi dir="auto">{counted.createdFields.map((key) => columnOf(job, key)).join(", ")}</bdi> })}
+              {parts("import.newFields", { fields: <bdi dir="auto">{counted.createdFields.map((key) => fieldOf(job, key, fields).label).join(", ")}</bdi> })}
             </p>
           )}
           {lost.length > 0 && (

@@ -11,6 +11,7 @@ import {
   IGNORE,
   NEW,
   NEW_TEXT,
+  newField,
   TARGETS,
   typeOf,
 } from "./columns.ts";
@@ -22,7 +23,6 @@ export function ColumnList({
   order,
   decisions,
   options,
-  texts,
   fields,
   onChoose,
   onChooseRest,
@@ -32,7 +32,6 @@ export function ColumnList({
   order: number[];
   decisions: Decided[];
   options: ImportOptions;
-  texts: ReadonlySet<string>;
   fields: CustomField[];
   onChoose: (index: number, choice: Choice) => void;
   onChooseRest: (choice: Choice) => void;
@@ -63,8 +62,7 @@ export function ColumnList({
               <Column
                 key={index}
                 one={one}
-                type={typeOf(one.column, options).dataType}
-                isText={texts.has(String(index + 1))}
+                type={(one.choice === NEW && newField(options, index)?.dataType) || typeOf(one.column, options).dataType}
                 isJson={job.format === "json"}
                 isWrong={hasProblem(job, one.column)}
                 fields={fields}
@@ -82,7 +80,6 @@ export function ColumnList({
 function Column({
   one: { column, index, choice },
   type,
-  isText,
   isJson,
   isWrong,
   fields,
@@ -91,7 +88,6 @@ function Column({
 }: {
   one: Decided;
   type: CustomField["dataType"];
-  isText: boolean;
   isJson: boolean;
   isWrong: boolean;
   fields: CustomField[];
@@ -101,7 +97,6 @@ function Column({
   const id = useId();
   const isOpen = choice === "" || isWrong;
   const kind = isOpen ? "open" : choice === IGNORE ? "ignored" : "known";
-  const value = choice === NEW && isText ? NEW_TEXT : choice;
   // Of JSON, only unknown fields can be decided.
   const isFixed = isJson && !["", IGNORE, NEW].includes(choice);
   return (
@@ -126,7 +121,7 @@ function Column({
       {isFixed ? (
         <span class="target">{targetText(choice, labels)}</span>
       ) : (
-        <select aria-labelledby={id} aria-describedby={`${id}-of`} value={value} onChange={(event) => onChoose(event.currentTarget.value)}>
+        <select aria-labelledby={id} aria-describedby={`${id}-of`} value={choice} onChange={(event) => onChoose(event.currentTarget.value)}>
           {choice === "" && (
             <option value="" disabled>
               {t("import.choosePlease")}
@@ -182,6 +177,6 @@ function Target({ target, labels }: { target: string; labels: ReadonlyMap<string
 function isListed(choice: Choice, isConsent: boolean, fields: CustomField[]): boolean {
   if (["", IGNORE].includes(choice)) return true;
   if (isConsent) return (CONSENT_CHOICES as readonly string[]).includes(choice);
-  const targets: readonly string[] = [NEW, ...TARGETS, ...CONSENT_TARGETS];
+  const targets: readonly string[] = [NEW, NEW_TEXT, ...TARGETS, ...CONSENT_TARGETS];
   return targets.includes(choice) || fields.some(({ key }) => choice === `customFields.${key}`);
 }

@@ -85,8 +85,10 @@ function choiceOf(
 ): Choice {
   const { target } = column;
   const mapped = mappedTo(options, index);
+  const added = newField(options, index);
   if (mapped === "" || isListed(column, index, options)) return IGNORE;
   const isNew = isNewField(target, fields);
+  if (added) return added.dataType === "TEXT" && typeOf(column, options).dataType !== "TEXT" ? NEW_TEXT : NEW;
   if (mapped !== undefined) {
     if (mapped.startsWith(CUSTOM) || KNOWN.has(key(mapped))) return mapped;
     return target.startsWith(CUSTOM) && !isNew ? target : NEW;
@@ -131,42 +133,15 @@ export function decided(
   const ignoreColumns = (options.ignoreColumns ?? []).filter(
     (name) => name !== position(index) && name !== column.name,
   );
-  let { unknownColumns } = options;
+  const newFields = (options.newFields ?? []).filter((each) => each.column !== position(index));
+  let { dateFormat } = options;
   if (choice === IGNORE) ignoreColumns.push(position(index));
   else if (choice === NEW || choice === NEW_TEXT) {
-    columnMap.push(`${position(index)}=${labelOf(column, index)}`);
-    unknownColumns = "CREATE_FIELDS";
+    const { dataType, order } = choice === NEW ? typeOf(column, options) : { dataType: "TEXT" as const };
+    newFields.push({ column: position(index), label: labelOf(column, index), dataType });
+    dateFormat = order ?? dateFormat;
   } else if (choice) columnMap.push(`${position(index)}=${choice}`);
-  return { ...options, columnMap, ignoreColumns, unknownColumns };
-}
-
-/**
- * Returns options that make a new field of a column, and none of the others that are ignored. Those that the person
- * ignored are listed by their position, these by their name.
- */
-export function decidedAsNew(
-  options: ImportOptions,
-  all: readonly Decided[],
-  one: Decided,
-  choice: typeof NEW | typeof NEW_TEXT,
-  format: string,
-): ImportOptions {
-  const changed = decided(options, one, choice, format);
-  const ignored = changed.ignoreColumns ?? [];
-  const others = all
-    .filter((each) => each !== one && each.choice === IGNORE)
-    .flatMap(({ column: { name }, index }) => {
-      const isName = name.trim() && !name.startsWith("#") && all.filter(({ column }) => column.name === name).length === 1;
-      const entry = format === "json" ? name.replace(CUSTOM, "") : isName ? name : position(index);
-      return [entry, name, position(index)].some((each) => ignored.includes(each)) ? [] : [entry];
-    });
-  return { ...changed, ignoreColumns: [...ignored, ...others] };
-}
-
-/** Returns options without the columns that `decidedAsNew` ignored, once no field has to be created. */
-export function withoutIgnored(options: ImportOptions): ImportOptions {
-  const ignoreColumns = (options.ignoreColumns ?? []).filter((entry) => entry.startsWith("#"));
-  return { ...options, unknownColumns: null, ignoreColumns };
+  return { ...options, columnMap, ignoreColumns, newFields, dateFormat };
 }
 
 /** Of JSON, the action for unknown fields is the same for all that are not ignored. */
@@ -176,9 +151,15 @@ function decidedJson(options: ImportOptions, name: string, choice: Choice): Impo
   return { ...options, ignoreColumns, unknownColumns: choice === NEW ? "CREATE_FIELDS" : null };
 }
 
-/** Returns the name of the column whose values a custom field gets. */
-export function columnOf({ columns }: Pick<ImportJob, "columns">, key: string): string {
-  return columns.find(({ target }) => target === CUSTOM + key)?.name.replace(CUSTOM, "") ?? key;
+/** Returns the label and the type of a custom field, which the import can create for a column. */
+export function fieldOf(
+  { columns, options }: Pick<ImportJob, "columns" | "options">,
+  key: string,
+  fields: readonly CustomField[],
+): { label: string; dataType?: CustomField["dataType"] | null } {
+  const index = columns.findIndex(({ target }) => target === CUSTOM + key);
+  const label = columns[index]?.name.replace(CUSTOM, "") ?? key;
+  return fields.find((field) => field.key === key) ?? newField(options, index) ?? { label };
 }
 
 /** Returns the label of the new field for a column. */
@@ -261,6 +242,11 @@ export function hasDateOnly({ columns, preset }: Pick<ImportJob, "columns" | "pr
 function mappedTo(options: ImportOptions, index: number): string | undefined {
   const start = `${position(index)}=`;
   return options.columnMap?.find((entry) => entry.startsWith(start))?.slice(start.length);
+}
+
+/** Returns the new field for a column. */
+export function newField({ newFields }: ImportOptions, index: number) {
+  return newFields?.find(({ column }) => column === position(index));
 }
 
 function entryName(entry: string): string {

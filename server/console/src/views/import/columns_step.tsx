@@ -1,14 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { announce, linesOf } from "../../announce.ts";
-import { call, randomKey } from "../../api/client.ts";
 import type { CustomField, ImportJob, ImportOptions } from "../../api/types.ts";
 import { Problem } from "../../components/form_dialog.tsx";
 import { Select } from "../../components/select.tsx";
-import { address, go, withQuery } from "../../router.ts";
 import { language, parts, plural, t } from "../../texts.ts";
 import { ColumnList } from "./column_list.tsx";
-import { type Decided, decided, decidedAsNew, decisions, hasProblem, ignored, labelOf, NEW, NEW_TEXT, orderOf, suggested, typeOf, unclearDates, withoutIgnored } from "./columns.ts";
+import { type Decided, decided, decisions, hasProblem, ignored, orderOf, suggested, unclearDates } from "./columns.ts";
 import { ORDERS, UnclearDates } from "./repairs.tsx";
 import { Sample } from "./sample.tsx";
 import { goTo, type StepProps } from "./wizard.tsx";
@@ -43,16 +41,13 @@ export function ColumnsStep({
   job,
   fields,
   fieldsAreKnown,
-  reload,
-}: StepProps & { fields: CustomField[]; fieldsAreKnown: boolean; reload: () => void }) {
+}: StepProps & { fields: CustomField[]; fieldsAreKnown: boolean }) {
   const isBusy = useSignal(false);
   const error = useSignal<unknown>(undefined);
   const options = model.options.value;
   const all = decisions(job, options, fields);
   const undecided = all.filter(({ choice }) => choice === "");
   const lost = ignored(all, options).length;
-  // New fields that remain text although all values are numbers, for example.
-  const texts = new Set((address.value.query.get("text") ?? "").split(".").filter(Boolean));
   const order = useRef<number[] | null>(null);
   const isFirstRead = order.current === null || order.current.length !== all.length;
   if (isFirstRead && fieldsAreKnown) {
@@ -80,12 +75,7 @@ export function ColumnsStep({
   function chooseColumn(index: number, choice: string): void {
     const one = all[index];
     if (!one) return;
-    const next = new Set(texts);
-    if (choice === NEW_TEXT) next.add(String(index + 1));
-    else next.delete(String(index + 1));
-    go(withQuery({ text: [...next].join(".") }), { replace: true });
-    const isNew = choice === NEW || choice === NEW_TEXT;
-    let changed = isNew ? decidedAsNew(options, all, one, choice, job.format) : decided(options, one, choice, job.format);
+    let changed = decided(options, one, choice, job.format);
     const order = orderOf(one.column.examples);
     if (!options.dateFormat && order && unclearDates([{ ...one, choice }], fields).length) {
       // It is shown, and can be changed.
@@ -105,7 +95,7 @@ export function ColumnsStep({
   }
 
   useLayoutEffect(() => {
-    const isNew = !options.columnMap?.length && !options.ignoreColumns?.length;
+    const isNew = !options.columnMap?.length && !options.ignoreColumns?.length && !options.newFields?.length;
     if (!isNew || job.state !== "READY" || job.format === "json" || !fieldsAreKnown) return;
     const next = suggested(all, options, job.format);
     const order = orderOf(unclearDates(decisions(job, next, fields), fields).flatMap(({ examples }) => examples));
@@ -114,17 +104,6 @@ export function ColumnsStep({
       choose({ ...next, dateFormat: order });
     } else if (next !== options) choose(next);
   }, [job.state, fieldsAreKnown]);
-
-  const createsAll = Boolean(job.preset) && job.preset !== "ROSTER";
-  // The import creates fields that are text. Of a file of a provider, all are created before the check, so that its
-  // other columns are not listed as ignored, and opt-outs in them count.
-  const created = all.flatMap((one) => {
-    const { column, index, choice } = one;
-    const { dataType: proposed, order } = typeOf(column, options);
-    const dataType = texts.has(String(index + 1)) ? ("TEXT" as const) : proposed;
-    if (choice !== NEW || job.format === "json" || (dataType === "TEXT" && !createsAll)) return [];
-    return [{ ...one, dataType, order, label: labelOf(column, index) }];
-  });
 
   async function proceed(): Promise<void> {
     if (missing || isWrong) {
@@ -135,34 +114,12 @@ export function ColumnsStep({
     isBusy.value = true;
     error.value = undefined;
     try {
-      await createFields();
       if (await model.settled()) goTo(2);
       else announce(t("import.notReady"));
     } catch (problem) {
       error.value = problem;
     }
     isBusy.value = false;
-  }
-
-  /** Creates these fields, so that the check reads their values. */
-  async function createFields(): Promise<void> {
-    let changed = options;
-    try {
-      for (const one of created) {
-        const { dataType, order, label } = one;
-        const request = { body: { label, dataType }, idempotencyKey: randomKey() };
-        const { key } = (await call("POST /api/custom-fields", request)).customField;
-        changed = decided(changed, one, `customFields.${key}`, job.format);
-        if (order && dataType === "DATE") changed = { ...changed, dateFormat: order };
-      }
-      if (createsAll && changed !== options) changed = withoutIgnored(changed);
-    } finally {
-      // A field that exists is used, also if another one could not be created.
-      if (changed !== options) {
-        reload();
-        await model.choose(changed);
-      }
-    }
   }
 
   const others = job.problems.filter(
@@ -212,7 +169,6 @@ export function ColumnsStep({
           order={order.current ?? []}
           decisions={all}
           options={options}
-          texts={texts}
           fields={fields}
           onChoose={chooseColumn}
           onChooseRest={chooseRest}
@@ -226,9 +182,7 @@ export function ColumnsStep({
           </span>
         ) : (
           <span class="hint">
-            {lost > 0 && `${plural("import.ignores", lost)}. `}
-            {created.length > 0 &&
-              parts("import.createsFields", { fields: <bdi dir="auto">{created.map(({ label }) => label).join(", ")}</bdi> })}
+            {lost > 0 && `${plural("import.ignores", lost)}.`}
           </span>
         )}
         <button class="main" aria-describedby={missing ? "missing" : undefined} disabled={isBusy.value}>
@@ -305,8 +259,7 @@ function Reading({
             onChoose={(name) => {
               const delimiter = (name || null) as ImportOptions["delimiter"];
               // The columns are others.
-              go(withQuery({ text: "" }), { replace: true });
-              onChoose({ ...options, delimiter, columnMap: [], ignoreColumns: [] });
+              onChoose({ ...options, delimiter, columnMap: [], ignoreColumns: [], newFields: [] });
             }}
           />
         )}

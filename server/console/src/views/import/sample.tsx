@@ -1,12 +1,11 @@
 import type { CustomField, ImportJob } from "../../api/types.ts";
 import { StatusLabel } from "../../components/status.tsx";
 import { named, t } from "../../texts.ts";
-import { columnOf } from "./columns.ts";
+import { fieldOf } from "./columns.ts";
 
 /** The first rows as they will be stored. */
 export function Sample({ job, fields, isOld }: { job: ImportJob; fields: CustomField[]; isOld: boolean }) {
   const keys = [...new Set(job.sample.flatMap((row) => Object.keys(row.customFields)))];
-  const labelOf = (key: string) => fields.find((field) => field.key === key)?.label ?? columnOf(job, key);
   const hasTags = job.sample.some((row) => row.tags.length);
   const hasNames = job.sample.some((row) => row.firstName || row.lastName);
   return (
@@ -22,7 +21,7 @@ export function Sample({ job, fields, isOld }: { job: ImportJob; fields: CustomF
               {hasTags && <th>{t("column.tags")}</th>}
               {keys.map((key) => (
                 <th key={key}>
-                  <bdi dir="auto">{labelOf(key)}</bdi>
+                  <bdi dir="auto">{fieldOf(job, key, fields).label}</bdi>
                 </th>
               ))}
             </tr>
@@ -52,7 +51,7 @@ export function Sample({ job, fields, isOld }: { job: ImportJob; fields: CustomF
                 )}
                 {keys.map((key) => (
                   <td key={key}>
-                    <Text>{valueText(row.customFields[key] ?? "", fields.find((field) => field.key === key))}</Text>
+                    <Text>{valueText(row.customFields[key] ?? "", fieldOf(job, key, fields).dataType)}</Text>
                   </td>
                 ))}
               </tr>
@@ -64,8 +63,8 @@ export function Sample({ job, fields, isOld }: { job: ImportJob; fields: CustomF
   );
 }
 
-function valueText(value: string, field?: CustomField): string {
-  return field?.dataType === "BOOLEAN" && value ? t(value === "true" ? "yes" : "no") : value;
+function valueText(value: string, dataType?: string | null): string {
+  return dataType === "BOOLEAN" && value ? t(value === "true" ? "yes" : "no") : value;
 }
 
 function Text({ children }: { children: string }) {

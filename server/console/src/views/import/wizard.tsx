@@ -41,8 +41,6 @@ export function Wizard({ model, job }: StepProps) {
         const { customFields, total = 0 } = await call("GET /api/custom-fields", { query, signal });
         return { items: customFields, total };
       }),
-    // Fields are created when the first step ends.
-    String(step === 1),
   );
   useLayoutEffect(() => {
     // The first step is shown when the file has been read: a person can have begun something else.
@@ -70,7 +68,7 @@ export function Wizard({ model, job }: StepProps) {
       ) : step === 2 ? (
         <PeopleStep model={model} job={job} />
       ) : (
-        <ColumnsStep model={model} job={job} fields={fields.data ?? NO_FIELDS} fieldsAreKnown={Boolean(fields.data)} reload={fields.reload} />
+        <ColumnsStep model={model} job={job} fields={fields.data ?? NO_FIELDS} fieldsAreKnown={Boolean(fields.data)} />
       )}
     </>
   );
