@@ -10,6 +10,8 @@ import pytest
 
 from roster.v1 import subscribers_pb2
 from rosterd.server.features.exports import service as exports
+from rosterd.server.features.subscribers.query.store_pages import page_without_total
+from rosterd.server.rpc.messages import split_message
 
 from .in_process import Service, add_subscribers, serving
 
@@ -19,7 +21,7 @@ async def test_few_exports_of_an_account_have_rows_in_memory(
 ) -> None:
     counts: list[int] = []
     written: list[None] = []
-    read, write = exports.page_without_total, exports.split_message
+    read, write = page_without_total, split_message
 
     def counted_read(*arguments: Any) -> Any:
         counts.append(len(counts) + 1 - len(written))
