@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from roster.v1 import subscribers_pb2 as pb
 from roster.v1.rows_pb2 import Export
@@ -36,6 +38,10 @@ from .segment_names import segment_name
 
 # The maximum number of subscribers in one read. Bounds the memory of an export.
 BATCH = 500
+# The exports of an account that read at the same time. A batch of reads keeps the rows of all of
+# them until it ends, so that many slow clients would occupy much memory.
+MAX_READING = 4
+_reading: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
 
 class ExportMethods:
@@ -82,15 +88,16 @@ class ExportMethods:
             delimiter = _delimiter(request)
             header = csv_header(cells, has_bom=request.bom, delimiter=delimiter)
             yield pb.ExportSubscribersResponse(lines=[header])
-        limit = BATCH
+        limit, reading = BATCH, _reading.setdefault(account, asyncio.Semaphore(MAX_READING))
         while True:
             position, now = PagePosition(limit, after=after), self._clock()
-            rows = await self._database.read(partial(_next_rows, caller, tree, position))
-            if not rows:
-                return
-            urls = self._urls(account, rows, now) if with_links else None
-            pieces = list(split_message(_exported(rows, request, keys, columns, urls)))
-            after, is_last = rows[-1].id, len(rows) < limit
+            async with reading:
+                rows = await self._database.read(partial(_next_rows, caller, tree, position))
+                if not rows:
+                    return
+                urls = self._urls(account, rows, now) if with_links else None
+                pieces = list(split_message(_exported(rows, request, keys, columns, urls)))
+                after, is_last = rows[-1].id, len(rows) < limit
             # Reads about one message of large subscribers at a time.
             limit = min(limit * 2, BATCH) if len(pieces) == 1 else limit // len(pieces) or 1
             # Released before the yield, which waits for a slow client.
