@@ -246,7 +246,7 @@ def test_command_signs_a_person_up_with_a_key_that_can_do_nothing_else(person: P
 
     page.get_by_role("button", name="Create a sign-up key").click()
 
-    page.get_by_text("not shown again").wait_for()
+    page.get_by_role("main").get_by_text("not shown again").wait_for()
     assert "rk_" not in page.locator("pre").inner_text()
     page.get_by_role("button", name="Copy the command").click()
     command = page.evaluate("navigator.clipboard.readText()")

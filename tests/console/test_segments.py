@@ -106,7 +106,7 @@ def test_filter_shows_its_matches_and_errors_while_it_is_typed(person: Person) -
     expect(page.get_by_label("Filter")).to_have_accessible_description("")
     expect(page.locator("[role=status]")).not_to_contain_text("column")
     page.get_by_label("Filter").fill("status = CONFIRMED")
-    expect(page.get_by_text("20 people match")).to_be_visible()
+    expect(page.get_by_role("main").get_by_text("20 people match")).to_be_visible()
     page.get_by_label("Description").fill("Get the weekly letter.")
     page.get_by_role("button", name="Save").click()
 
@@ -197,7 +197,7 @@ def test_segments_are_accessible_in_german(person: Person) -> None:
     expect(page.get_by_role("row", name="<img")).to_contain_text("0")
     person.check_accessibility()
     person.open(f"/segments/{segment['id']}")
-    expect(page.locator("#filter-result")).to_have_text("Trifft auf 0 Personen zu")
+    expect(page.locator(".filter-result")).to_have_text("Trifft auf 0 Personen zu")
     page.get_by_label("Filter").fill("status =")
     expect(page.locator("mark")).to_be_visible()
     person.check_accessibility()

@@ -89,6 +89,13 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
               </div>
             </header>
             <dl class="facts">
+              {list === "/webhooks" && (
+                <Fact title={t("endpoint")}>
+                  <a href={href(`/webhooks/${webhookId}`)}>
+                    <bdi dir="auto">{webhook?.url}</bdi>
+                  </a>
+                </Fact>
+              )}
               <Fact title={t("event.id")}>
                 <code>{delivery.eventId}</code>{" "}
                 <a href={href(`/webhooks?event=${delivery.eventId}`)}>{t("delivery.others")}</a>
