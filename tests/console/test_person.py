@@ -285,6 +285,7 @@ def test_session_that_reads_only_cannot_change_anything(person: Person) -> None:
     expect(person.page.get_by_role("button", name="Erase…")).to_have_count(0)
 
 
+@pytest.mark.parametrize("person", [{}, {"viewport": {"width": 360, "height": 640}}], indirect=True)
 def test_next_person_follows_and_escape_returns_to_the_row(person: Person) -> None:
     for number in range(3):
         add_person(person.account, email=f"p{number}@example.com")

@@ -236,7 +236,9 @@ export function Subscribers({ id = "" }: Parameters) {
 
   function close(): void {
     go(withQuery({}, "/subscribers") + location.hash);
-    document.getElementById("grid")?.focus();
+    focusList();
+    // On a phone, the list was not shown until now.
+    setTimeout(focusList);
   }
 
   function open(index: number): void {
