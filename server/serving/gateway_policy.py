@@ -130,7 +130,9 @@ def reasons_of(method: MethodDescriptor) -> list[str]:
 def _reasons(method: MethodDescriptor) -> Iterator[str]:
     options = method.GetOptions().Extensions
     access = options[http_pb2.access]
-    yield from _EVERY_CALL
+    # The form of a page is taken in any encoding.
+    is_form = "form" in method.input_type.fields_by_name
+    yield from (each for each in _EVERY_CALL if each != "UNSUPPORTED_MEDIA_TYPE" or not is_form)
     if not access.public:
         yield from _WITH_API_KEY
         if not (options[http_pb2.cross_origin] or method.GetOptions().HasExtension(http_pb2.form)):
