@@ -125,7 +125,7 @@ def main() -> None:
         raise
     except OSError as error:
         # Click prints the help and the version itself. Commands name the files that they write.
-        if error.errno != ENOSPC:
+        if error.errno != ENOSPC or error.filename is not None:
             raise
         exit_without_output(error)
 

@@ -12,6 +12,8 @@ from .emails import Email, parse_email
 from .texts import INVISIBLE
 
 _MAX_LENGTH = 1_000
+# The most addresses in a text. More are a list that is not read, so that a row of it fails.
+MAX_ADDRESSES = 20
 # The maximum number of nested wrappers.
 _MAX_DEPTH = 8
 _EDGES = re.compile(rf"^[{INVISIBLE}]++|(?<![{INVISIBLE};,])[{INVISIBLE};,]++$")
@@ -25,10 +27,12 @@ _AT = re.compile(r"(?<!\s)\s*+(?:@+|[\[(]at[\])])\s*", re.IGNORECASE)
 _QUOTED_LOCAL_PART = re.compile(r'"([^\s"@]+)"@')
 _INVISIBLE = re.compile(rf"(?!\s)[{INVISIBLE}]")
 # The characters that are between addresses in a text are no part of one here.
-_PART = r"""[^\s"(),/:;<>@\[\]{|}]"""
+_PART = r"""[^\s"(),:;<>@\[\]|\u3001\u2013\u2014]"""
 # Only at the start of a part, as a search from each of its characters takes quadratic time.
 _ADDRESS = re.compile(rf"(?<!{_PART}){_PART}++@{_PART}++")
-_AROUND_ADDRESS = ".'`*"
+_AROUND_ADDRESS = ".'`*!{}"
+# What ends a domain: the start of the next address, or of the parameters of a link.
+_AFTER_DOMAIN = re.compile(r"(@[^\s/?@]++)[/?]")
 # Replaces a character that could not be read, so that the address is another one.
 _LOST = "\ufffd"
 
@@ -59,11 +63,13 @@ def all_addresses(text: str) -> list[str]:
     if len(text) <= _MAX_LENGTH:
         plain = unicodedata.normalize("NFKC", html.unescape(unquote(text)))
         plain = _QUOTED_LOCAL_PART.sub(r"\1@", _AT.sub("@", _INVISIBLE.sub("", plain)))
+        plain = _AFTER_DOMAIN.sub(r"\1 ", plain)
         for found in _ADDRESS.findall(plain):
             address = found.strip(_AROUND_ADDRESS)
             if (email := parse_file_email(address)) is not None:
                 addresses.setdefault(email.key, address)
-    return [*addresses.values()]
+    found = [*addresses.values()]
+    return found if len(found) <= MAX_ADDRESSES else found[: parsed is not None]
 
 
 def unwrap(text: str) -> Unwrapped:

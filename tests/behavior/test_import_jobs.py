@@ -319,6 +319,8 @@ def test_file_of_an_import_is_purged_when_its_operation_was_canceled(account: Ac
 def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -> None:
     create_subscriber(account, "eve@example.com")
     ended = run_file(account, FILE, unknownColumns="IGNORE")
+    spelled = run_file(account, b"email,status\nbob@b.io; eve [at] example.com,UNSUBSCRIBED\n")
+    assert [row["line"] for row in failures(account, spelled)] == [2]
     options = {"unknownColumns": "IGNORE"}
     ready = upload(account, FILE, options=options, name="List of Eve@Example.com.csv")
     # Without a header, the first row gives the columns their names.
@@ -329,12 +331,18 @@ def test_erasure_removes_a_person_from_files_and_failed_rows(account: Account) -
     account.ok("DeleteSubscriber", id="eve@example.com", erase=True)
 
     assert [row["line"] for row in failures(account, ended)] == [3]
+    assert failures(account, spelled) == []
     assert stored_parts(account) == 0
     assert "eve@" not in json.dumps(account.ok("ListImports"))
     job = account.ok("GetImport", id=ready["id"])["import"]
     assert (job["state"], job["error"]["reason"]) == ("FAILED", "IMPORT_STATE_CONFLICT")
     listed = account.ok("ListImports")["imports"]
-    assert [each["name"] for each in listed] == ["members.csv", "erased", "members.csv"]
+    assert [each["name"] for each in listed] == [
+        "members.csv",
+        "erased",
+        "members.csv",
+        "members.csv",
+    ]
     assert "eve@" not in json.dumps([job, listed]).lower()
 
 

@@ -60,16 +60,22 @@ def settled_undo(account: Account, job: dict[str, Any]) -> None:
 
 
 def test_new_field_for_a_column_leaves_the_others_of_a_provider_ignored(account: Account) -> None:
-    content = b"Email Address,MEMBER_RATING,LEID,Fan,Remark\na@b.io,2,7,9,unsubscribed\n"
-    new = {"column": "Fan", "label": "Fan", "dataType": "NUMBER"}
+    content = (
+        b"Email Address,MEMBER_RATING,LEID,Fan,Note,Remark\n"
+        b"a@b.io,2,7,9,unsubscribed,\nc@b.io,2,7,9,,unsubscribed\n"
+    )
+    new = [
+        {"column": "Fan", "label": "Fan", "dataType": "NUMBER"},
+        {"column": "Note", "label": "Note"},
+    ]
 
-    job = run_file(account, content, newFields=[new])
+    job = run_file(account, content, newFields=new)
 
     assert job["preset"] == "MAILCHIMP"
-    assert job["summary"]["createdFields"] == ["fan"]
+    assert job["summary"]["createdFields"] == ["fan", "note"]
     assert job["summary"]["ignoredColumns"] == ["MEMBER_RATING", "LEID", "Remark"]
-    # The opt-out in an ignored column counts.
-    assert job["summary"]["statuses"] == {"UNSUBSCRIBED": 1}
+    # An opt-out counts in an ignored column, and in one that becomes a field.
+    assert job["summary"]["statuses"] == {"UNSUBSCRIBED": 2}
 
 
 @pytest.mark.parametrize(

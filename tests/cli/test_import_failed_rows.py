@@ -124,6 +124,27 @@ def test_opt_outs_stored_without_some_cells_are_named_and_listed(
     assert (ada["firstName"], ada["status"]) == ("Ada", "UNSUBSCRIBED")
 
 
+@pytest.mark.parametrize("way", [[], ["--stream"]], ids=["job", "stream"])
+def test_opt_out_with_several_addresses_is_listed_once(
+    http_account: Account, tmp_path: Path, way: list[str]
+) -> None:
+    """With its failure, if one of the addresses has one."""
+    http_account.ok("CreateSubscriber", email="c@b.io")
+    file = tmp_path / "people.csv"
+    rows = ['"a@b.io; b@b.io",unsubscribed', '"c@b.io; d@b.io",unsubscribed', "e@b.io,active"]
+    file.write_text("\n".join(["email,status", *rows]), encoding="utf-8")
+
+    done = transfer(http_account, "import", str(file), *way)
+
+    assert done.returncode == 1
+    listed = file_next_to(str(file), "failures.csv").read_text(encoding="utf-8").splitlines()
+    assert listed == [
+        "email,status,line,reason,field",
+        "a@b.io; b@b.io,unsubscribed,2,DROPPED_CELLS,email",
+        "c@b.io; d@b.io,unsubscribed,3,ALREADY_EXISTS,email",
+    ]
+
+
 def test_failed_rows_with_other_cells_than_the_header_are_listed_as_they_are(
     http_account: Account,
 ) -> None:

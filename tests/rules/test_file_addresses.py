@@ -99,6 +99,16 @@ def test_text_with_something_else_is_no_address(text: str) -> None:
             (f"{ADA}{between}bob@b.io", [ADA, "bob@b.io"])
             for between in ("; ", ",", " ", "\n", "/")
         ),
+        *(
+            (text, ["a/b@b.io", ADA])
+            for text in (f"a/b@b.io; {ADA}", f"a/b@b.io、{ADA}", f"a/b@b.io–{ADA}")
+        ),
+        *(
+            (text, ["bob@b.io", ADA])
+            for text in (f"bob@b.io!; {ADA}", f"mailto:bob@b.io?subject=x, {ADA}")
+        ),
+        # More addresses than 20 are not read.
+        (" ".join(f"{number}@b.io" for number in range(21)), []),
         (f"Bob@b.io <{ADA}>", [ADA, "Bob@b.io"]),
         ("ada%2Bx@b.io", ["ada%2Bx@b.io", "ada+x@b.io"]),
         ("ａda@b.io", ["ａda@b.io", "ada@b.io"]),

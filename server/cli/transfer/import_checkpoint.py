@@ -60,7 +60,7 @@ class Tally:
             self.reasons.add(result["reason"], str(self.line))
         if "droppedCells" in result:
             self.dropped += 1
-            if self.dropped <= MAX_LINES:
+            if self.dropped <= MAX_LINES and self.line not in self.dropped_lines[-1:]:
                 self.dropped_lines.append(self.line)
 
     def as_json(self) -> dict[str, Any]:

@@ -42,6 +42,9 @@ class SentRows:
         self._is_valid = self._converter is not None
         self._after_line = after_line
         self._rows: deque[Record] = deque()
+        # The last row that was removed. A line with several addresses has several results.
+        self._removed: Record | None = None
+        self._last_failure = (0, "")
         self.header: list[str] | None = None
         # The line of the last row.
         self.last_line = 0
@@ -71,8 +74,18 @@ class SentRows:
                 self._rows.append(record)
 
     def failed(self, result: Mapping[str, Any]) -> bytes:
-        """Returns the line of a failed row for the file of failed rows."""
+        """Returns the line of a failed row for the file of failed rows.
+
+        Of the results of a row with several addresses, it has the first, and a failure after
+        dropped cells.
+        """
         row = self.pop(result["line"])
+        line, reason = self._last_failure
+        if line == result["line"] and (
+            result["reason"] == DROPPED_CELLS or reason != DROPPED_CELLS
+        ):
+            return b""
+        self._last_failure = (result["line"], result["reason"])
         reasons = {name: result.get(name, "") for name in FAILURE}
         if not isinstance(self._parser, CsvParser):
             return self._encoded(_failed_object(row.data if row else b"{}", reasons))
@@ -81,9 +94,9 @@ class SentRows:
 
     def pop(self, line: int) -> Record | None:
         """Removes the rows up to this line, and returns the row at it, if there is one."""
-        row = None
         while self._rows and self._rows[0].line <= line:
-            row = self._rows.popleft()
+            self._removed = self._rows.popleft()
+        row = self._removed
         return row if row is not None and row.line == line else None
 
     def start(self) -> bytes:

@@ -185,8 +185,9 @@ class Columns:
         } | {index for index, targets in mapped.items() if not targets}
         self.ignored_by_client = ignored
         new_fields = _new_columns(cells, options.new_fields, ignored | mapped.keys())
-        mapped |= {position: (_NEW + each.label,) for position, each in new_fields.items()}
         by_client = ignored | mapped.keys()
+        # A new field does not say that a column has nothing about consent.
+        mapped |= {position: (_NEW + each.label,) for position, each in new_fields.items()}
         mapped |= {position: (CUSTOM_FIELDS + key,) for position, key in created.items()}
         claimed = {field for targets in mapped.values() for field in targets}
         from_preset = list(self.preset.columns) if self.preset else []

@@ -212,8 +212,5 @@ def states_consent(column_key: str) -> bool:
 
 @cached_if_short
 def _normalized(column_key: str) -> str:
-    """Returns a name without dots, such as of opt.in, and with letters of common width.
-
-    Nor does it have the apostrophe of a possessive.
-    """
+    """Returns a name with letters of common width, without dots and apostrophes of a possessive."""
     return _IGNORED.sub("", unicodedata.normalize("NFKC", column_key))

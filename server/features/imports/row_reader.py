@@ -59,7 +59,9 @@ class RowReader:
     def read(self, request: pb.ImportSubscribersRequest, lines: Iterable[CsvLine]) -> Batch:
         """Returns the rows of a message. `lines` are those after the header."""
         options = self._options
-        rows = [each for row in self._rows(request, lines) for each in _each_address(row)]
+        rows = list(self._rows(request, lines))
+        if not options.is_own_export:
+            rows = [each for row in rows for each in _each_address(row)]
         if options.is_confirmed or options.consent_source:
             for row in rows:
                 add_defaults(

@@ -89,7 +89,8 @@ def _file(number: int) -> bytes:
         if kind == 3:
             lines.append(f"p{row},Ann,,Rome")
         elif kind == 6:
-            lines.append(f"p{number}-{row // 2 // 10 * 10}@example.com,Again,UNSUBSCRIBED,Oslo")
+            again = f"p{number}-{row // 2 // 10 * 10}@example.com; p{number}-{row}@example.com"
+            lines.append(f"{again},Again,UNSUBSCRIBED,Oslo")
         elif kind == 8:
             lines.append(f"p{number}-{row - 1}@example.com,Again,,Paris")
         else:
@@ -125,7 +126,7 @@ def _without_columns(summary: dict[str, Any]) -> dict[str, Any]:
 def _failures(service: Service, key: str, path: str, number: int) -> list[Any]:
     """Returns the failed rows of an import, without the number of the file."""
     text = download(service, key, "GET", f"{path}/failures").decode()
-    return [json.loads(line.replace(f'"p{number}-', '"p-')) for line in text.splitlines() if line]
+    return [json.loads(line.replace(f"p{number}-", "p-")) for line in text.splitlines() if line]
 
 
 def _count(database_url: str, files: int) -> Counter[str]:

@@ -83,8 +83,8 @@ type ImportServiceClient interface {
 	// IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
 	// VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
 	// CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
-	// the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-	// options, and with OPERATION_LIMIT_REACHED.
+	// the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the
+	// segment of the options, and with OPERATION_LIMIT_REACHED.
 	StartImport(ctx context.Context, in *StartImportRequest, opts ...grpc.CallOption) (*StartImportResponse, error)
 	// Cancels an import that has not ended. Rows that were imported are kept, and the file is
 	// deleted. A dry run is canceled alone: the import is READY again, without results. An import
@@ -310,8 +310,8 @@ type ImportServiceServer interface {
 	// IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
 	// VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
 	// CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
-	// the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-	// options, and with OPERATION_LIMIT_REACHED.
+	// the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the
+	// segment of the options, and with OPERATION_LIMIT_REACHED.
 	StartImport(context.Context, *StartImportRequest) (*StartImportResponse, error)
 	// Cancels an import that has not ended. Rows that were imported are kept, and the file is
 	// deleted. A dry run is canceled alone: the import is READY again, without results. An import

@@ -182,8 +182,8 @@ class ImportServiceServicer:
         IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
         VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
         CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
-        the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-        options, and with OPERATION_LIMIT_REACHED.
+        the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the
+        segment of the options, and with OPERATION_LIMIT_REACHED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -81,8 +81,8 @@ class ImportServiceStub:
     IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
     VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
     CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
-    the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-    options, and with OPERATION_LIMIT_REACHED.
+    the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the
+    segment of the options, and with OPERATION_LIMIT_REACHED.
     """
     CancelImport: _grpc.UnaryUnaryMultiCallable[_imports_pb2.CancelImportRequest, _imports_pb2.CancelImportResponse]
     """Cancels an import that has not ended. Rows that were imported are kept, and the file is
@@ -180,8 +180,8 @@ class ImportServiceAsyncStub(ImportServiceStub):
     IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
     VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
     CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
-    the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-    options, and with OPERATION_LIMIT_REACHED.
+    the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the
+    segment of the options, and with OPERATION_LIMIT_REACHED.
     """
     CancelImport: _aio.UnaryUnaryMultiCallable[_imports_pb2.CancelImportRequest, _imports_pb2.CancelImportResponse]  # type: ignore[assignment]
     """Cancels an import that has not ended. Rows that were imported are kept, and the file is
@@ -312,8 +312,8 @@ class ImportServiceServicer(metaclass=_abc_1.ABCMeta):
         IMPORT_NOT_FOUND, with IMPORT_STATE_CONFLICT unless the import is READY, and with
         VALIDATION_ERROR and the problems of the import if it has some. If unknown_columns is
         CREATE_FIELDS, or there are new_fields, fails with EMAIL_NOT_VERIFIED while the email address of
-        the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the segment of the
-        options, and with OPERATION_LIMIT_REACHED.
+        the account is not verified. Fails with SEGMENT_NOT_FOUND or SEGMENT_WITHOUT_FILTER for the
+        segment of the options, and with OPERATION_LIMIT_REACHED.
         """
 
     @_abc_1.abstractmethod

@@ -12,6 +12,7 @@ from ....rpc.errors import EmailNotVerified, ValidationError
 from ....storage.database import Database
 from ....storage.transaction import Transaction
 from ....values.actors import Actor
+from ....values.file_addresses import MAX_ADDRESSES
 from ....values.unrecognized import UnrecognizedCells
 from ...custom_fields.rules import DataType
 from ...custom_fields.store import ColumnField, column_fields
@@ -142,7 +143,9 @@ class ImportRun:
             self._first = await asyncio.to_thread(self._read, first.message)
         repeated = 0
         while self.dry_run is not None and repeated < self.progress.rows:
-            chunk = await self._gather(self.progress.rows - repeated)
+            # The limit is of lines, which can have several rows: none after the progress are read.
+            left = self.progress.rows - repeated
+            chunk = await self._gather(max(1, left // MAX_ADDRESSES))
             await self.dry_run.run(chunk.validated)
             repeated += len(chunk.rows)
 

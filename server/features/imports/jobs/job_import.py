@@ -23,6 +23,7 @@ from ....rpc.errors import (
 from ....storage.database import Database
 from ....storage.transaction import Transaction
 from ....values.emails import Email, addresses_in, parse_email, text_key
+from ....values.file_addresses import all_addresses
 from ...files.store import FileMissing
 from ...files.store_content import Files
 from ...operations.rules import JobRequest
@@ -218,9 +219,6 @@ class ImportRunner:
         """Returns the failed rows of a step with their cells, without those of erased persons."""
         erased, failed = job.erased_hashes, list[FailedRow]()
         for sent, result in zip(chunk.rows, results, strict=True):
-            # A line with several addresses has a row for each.
-            if failed and failed[-1].line == sent.line:
-                continue
             error = result.row_error
             if result.outcome is Outcome.FAILED and error is not None:
                 reason, field = error.failure.name, error.field or ""
@@ -228,6 +226,11 @@ class ImportRunner:
                 reason, field = DROPPED_CELLS, " ".join(result.dropped)
             else:
                 continue
+            # A line with several addresses has a row for each. A failure replaces dropped cells.
+            if failed and failed[-1].line == sent.line:
+                if reason == DROPPED_CELLS or failed[-1].reason != DROPPED_CELLS:
+                    continue
+                failed.pop()
             row = FailedRow(sent.line, reason, field, run.original(chunk, sent.line))
             texts = [*row.cells, sent.email]
             if not erased or not self._names_erased(run.account_id, erased, texts):
@@ -238,6 +241,7 @@ class ImportRunner:
         """Whether a text has the address of an erased person."""
         keys = {key for text in texts for key in addresses_in(text)}
         keys |= {text_key(email.address) for email in map(parse_email, texts) if email}
+        keys |= {text_key(address) for text in texts for address in all_addresses(text)}
         return any(self._suppressions.hash_of(account_id, key) in erased for key in keys)
 
 

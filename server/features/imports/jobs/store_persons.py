@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from ....storage.transaction import Transaction
 from ....values.emails import addresses_in, json_without_addresses, text_key
+from ....values.file_addresses import all_addresses
 from ...files import store as files
 from ...operations import store as operations
 from ...suppressions.store import Suppressions
@@ -36,7 +37,10 @@ def remove_from_imports(
     erased = frozenset(addresses)
 
     def names_person(row: FailedRow) -> bool:
-        return any(not erased.isdisjoint(addresses_in(cell)) for cell in row.cells)
+        return any(
+            not erased.isdisjoint((*addresses_in(cell), *map(text_key, all_addresses(cell))))
+            for cell in row.cells
+        )
 
     for row in store.every(account_id, tx):
         store.remove_from_failures(account_id, row.id, names_person, tx)
