@@ -13,6 +13,7 @@ from ..behavior import import_jobs
 from ..features.webhooks.receiver import Receiver
 from .conftest import Person
 from .people import add_person
+from .test_subscribers import hold_answers
 
 pytestmark = pytest.mark.verify
 
@@ -66,6 +67,7 @@ def test_first_line_states_whether_and_why_the_person_may_be_mailed(person: Pers
     expect(panel(person).locator(".sentence")).to_contain_text("Waiting for confirmation")
     expect(person.page.locator(".rows")).to_contain_text("unknown@example.com")
     expect(panel(person).get_by_role("button", name="Add this person")).to_have_count(0)
+    expect(panel(person)).to_be_focused()
     person.open("/subscribers/x")
     expect(panel(person).get_by_role("alert")).to_have_text(re.compile("^There is no person with"))
 
@@ -466,3 +468,30 @@ def test_person_is_accessible(person: Person) -> None:
     person.page.keyboard.press("u")
     person.page.get_by_role("dialog").wait_for()
     person.check_accessibility()
+
+
+@pytest.mark.parametrize("view", ["bob@example.com", ""])
+def test_person_who_is_shown_stays_when_another_was_deleted_late(person: Person, view: str) -> None:
+    page = person.page
+    gone = add_person(person.account)["id"]
+    add_person(person.account, email="bob@example.com")
+    person.sign_in()
+    hold_answers(person, f"/api/subscribers/{gone}", "DELETE")
+    show(person, gone)
+    page.keyboard.press(".")
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.wait_for_function("() => window.held > 0")
+    page.keyboard.press("Escape")
+    if view:
+        page.locator(".rows").get_by_text(view).click()
+        expect(panel(person).get_by_role("heading", name=view)).to_be_visible()
+    else:
+        page.get_by_role("navigation").get_by_role("link", name="Tags").click()
+        expect(page.get_by_role("heading", name="Tags", level=1)).to_be_visible()
+    address = page.url
+
+    page.evaluate("() => window.release()")
+    expect(page.get_by_role("region", name="Notice")).to_contain_text("deleted")
+
+    assert page.url == address

@@ -9,7 +9,7 @@ import { Palette } from "./components/palette.tsx";
 import { lostSince } from "./connection.ts";
 import { focusBefore, focusMain, returnFocus } from "./focus.ts";
 import { useShortcuts } from "./keys.ts";
-import { address, go, href } from "./router.ts";
+import { address, forgetShown, go, href } from "./router.ts";
 import { match, type Parameters } from "./routes.ts";
 import { failure, hasEnded, load, resume, session } from "./session.ts";
 import { TABLE_KEYS } from "./table_keys.ts";
@@ -68,6 +68,8 @@ function Console() {
     document.addEventListener("paste", findPasted);
     return () => document.removeEventListener("paste", findPasted);
   }, []);
+  // Addresses can be those of people.
+  useLayoutEffect(() => forgetShown, []);
   useShortcuts([
     { keys: ["/"], text: "keys.search", run: startSearch },
     { keys: ["?"], text: "keys.help", run: () => (shown.value = "keys") },

@@ -11,6 +11,8 @@ export interface Address {
 
 /** The path of the console, which ends with a slash. Assets are in a folder below it. */
 export const base = new URL("..", import.meta.url).pathname;
+/** How many paths have their last address. */
+const MOST_SHOWN = 100;
 /** The last address of each path that this tab has shown; the one of now is at the end. */
 const shown = new Map<string, string>();
 export const address = signal<Address>(current());
@@ -19,6 +21,7 @@ function current(): Address {
   const path = location.pathname.startsWith(base) ? location.pathname.slice(base.length - 1) : "/";
   shown.delete(path);
   shown.set(path, path + location.search + location.hash);
+  for (const oldest of [...shown.keys()].slice(0, -MOST_SHOWN)) shown.delete(oldest);
   return { path, query: new URLSearchParams(location.search), hash: location.hash.slice(1) };
 }
 
@@ -30,6 +33,12 @@ export function href(to: string): string {
 /** Returns the last address with one of these paths that this tab has shown; by default the first path. */
 export function lastShown(...paths: string[]): string {
   return shown.get([...shown.keys()].findLast((path) => paths.includes(path)) ?? "") ?? paths[0] ?? "/";
+}
+
+/** Forgets all addresses but that of now. */
+export function forgetShown(): void {
+  shown.clear();
+  address.value = current();
 }
 
 /** Shows an address, in a new entry of the history unless it replaces the current one. */

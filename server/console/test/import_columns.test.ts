@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ImportJobColumn, ImportOptions } from "../src/api/types.ts";
-import { decided, decisions, IGNORE, labelOf, NEW, suggested, typeOf, unclearDates } from "../src/views/import/columns.ts";
+import { decided, decisions, IGNORE, labelOf, NEW, NEW_TEXT, suggested, typeOf, unclearDates } from "../src/views/import/columns.ts";
 
 function column(name: string, changes: Partial<ImportJobColumn> = {}): ImportJobColumn {
   return {
@@ -44,6 +44,11 @@ test("choices are read from the options, also before the server has applied them
   assert.deepEqual(choices(before, options), ["email", NEW]);
   const after = [column("email", { target: "email" }), column("Age", { target: "customFields.age" })];
   assert.deepEqual(choices(after, options), ["email", NEW]);
+});
+
+test("a column of old options becomes a field of the type TEXT", () => {
+  const columns = [column("Points", { target: "customFields.points", proposedType: "NUMBER" }), column("Town", { target: "customFields.town" })];
+  assert.deepEqual(choices(columns, { columnMap: ["#1=Points", "#2=Town"] }), [NEW_TEXT, "customFields.town"]);
 });
 
 test("a column that becomes a field only because another one does still needs a decision", () => {

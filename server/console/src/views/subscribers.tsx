@@ -15,8 +15,8 @@ import { ended } from "../operations.ts";
 import { isPhone } from "../phone.ts";
 import { preference, setPreference } from "../preferences.ts";
 import { address, go, withQuery } from "../router.ts";
-import type { Parameters } from "../routes.ts";
-import { canWrite } from "../session.ts";
+import { match, type Parameters } from "../routes.ts";
+import { canWrite, session } from "../session.ts";
 import { errorText, number, plural, t } from "../texts.ts";
 import { copyCurl } from "./person/copy.ts";
 import { focusUnsaved } from "./person/field_editor.tsx";
@@ -46,8 +46,9 @@ const SEGMENTS = 50;
 /** The columns for which there is room next to a person. */
 const NEXT_TO_PANEL = ["name", "status"];
 
-/** The segments that were shown last, so that the list keeps its place while they are read. */
+/** The segments that were shown last, so that the list keeps its place while they are read, and their account. */
 let segmentsShown: Pick<Operations["GET /api/segments"]["response"], "segments" | "total"> | undefined;
+let segmentsOf: string | undefined;
 
 /** The list of subscribers, and the person of the address in a panel. */
 export function Subscribers({ id = "" }: Parameters) {
@@ -373,7 +374,9 @@ export function Subscribers({ id = "" }: Parameters) {
   const rows = list.value;
   const openId = id;
   const hasFew = (current()?.total ?? Infinity) <= FEW && anywhere(wanted) !== "";
-  segmentsShown = saved.data ?? segmentsShown;
+  const account = session.peek()?.account?.id;
+  if (saved.data || account !== segmentsOf) segmentsShown = saved.data;
+  segmentsOf = account;
   const { segments, total = 0 } = segmentsShown ?? { segments: [] };
   // Until the segments are known, the page has the form that it had before.
   const hasSegments = segmentsShown ? segments.length > 0 : !preference("segments");
@@ -493,7 +496,8 @@ export function Subscribers({ id = "" }: Parameters) {
           onGone={(text) => {
             notify(text);
             reloads.value += 1;
-            close();
+            // Another person or view can be shown by then.
+            if (match("/subscribers/:id", address.value.path)?.id === id) close();
           }}
         />
       )}

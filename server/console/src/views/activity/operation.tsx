@@ -91,7 +91,9 @@ export function OperationDetail({ id }: { id: string }) {
               {operation.importId ? <Reasons reasons={operation.failed} /> : <Failures failed={operation.failed} />}
               {operation.importId && known.has(operation.importId) && (
                 <>
-                  {operation.failed.length > 0 && <FailedRows id={operation.importId} />}
+                  {operation.failed.length > 0 && operation.type === "SUBSCRIBERS_IMPORT" && !operation.dryRun && (
+                    <FailedRows id={operation.importId} />
+                  )}
                   <a href={href(`/import/${operation.importId}`)}>{t("import.open")}</a>
                 </>
               )}

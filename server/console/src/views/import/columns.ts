@@ -91,7 +91,9 @@ function choiceOf(
   if (added) return added.dataType === "TEXT" && typeOf(column, options).dataType !== "TEXT" ? NEW_TEXT : NEW;
   if (mapped !== undefined) {
     if (mapped.startsWith(CUSTOM) || KNOWN.has(key(mapped))) return mapped;
-    return target.startsWith(CUSTOM) && !isNew ? target : NEW;
+    if (target.startsWith(CUSTOM) && !isNew) return target;
+    // Without a new field in the options, the server adds one of the type TEXT.
+    return typeOf(column, options).dataType === "TEXT" ? NEW : NEW_TEXT;
   }
   if (isNew) return "";
   if (target) return target;

@@ -249,7 +249,8 @@ function Reading({
           label={t("import.charset")}
           value={charset}
           choices={Object.keys({ ...CHARSETS, [charset]: "" }).map((name) => [name, charsetText(name)])}
-          onChoose={(charset) => onChoose({ ...options, charset })}
+          // The labels of new fields are from the names before.
+          onChoose={(charset) => onChoose({ ...options, charset, newFields: [] })}
         />
         {job.format === "csv" && (
           <Select

@@ -120,13 +120,14 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
   );
 }
 
-/** Whether an import was undone, or is being undone. */
+/** Whether an import was undone, or is being undone; nothing if that was canceled or failed. */
 function Undo({ id }: { id: string }) {
   const read = async (signal: AbortSignal) => (await call("GET /api/operations/{id}", { path: { id }, signal })).operation;
   const undo = useLoaded(read, id, (operation) => (operation?.done === false ? 1 : 0)).data;
+  if (!undo || (undo.done && undo.state !== "SUCCEEDED")) return null;
   return (
     <p class="warning">
-      {undo && t(undo.done ? "import.undone" : "import.undoing")} <a href={href(`/activity/${id}`)}>{t("show")}</a>
+      {t(undo.done ? "import.undone" : "import.undoing")} <a href={href(`/activity/${id}`)}>{t("show")}</a>
     </p>
   );
 }

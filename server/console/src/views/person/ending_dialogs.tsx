@@ -7,6 +7,7 @@ import { Part } from "../../components/part.tsx";
 import { OnceDialog } from "../../components/once_dialog.tsx";
 import type { Subscriber } from "../../api/types.ts";
 import { useLoaded } from "../../load.ts";
+import { session } from "../../session.ts";
 import { dateTime, number, parts, plural, t } from "../../texts.ts";
 import type { PersonData } from "./person_data.ts";
 
@@ -34,18 +35,19 @@ export function DeleteDialog({ data, subscriber, onClose, onGone }: Props) {
   );
 }
 
-const receipt = signal("");
+const receipts = signal<readonly string[]>([]);
 
-/** The receipt of the last erasure, which stays in all views until it is closed. */
+/** The receipts of erasures, one after the other, which stay in all views until they are closed. */
 export function Receipt() {
   // Not for another account.
-  useLayoutEffect(() => () => void (receipt.value = ""), []);
-  if (!receipt.value) return null;
+  useLayoutEffect(() => () => void (receipts.value = []), []);
+  const [receipt] = receipts.value;
+  if (!receipt) return null;
   return (
-    <OnceDialog title={t("erase.done")} text={receipt.value} onClose={() => (receipt.value = "")}>
+    <OnceDialog key={receipt} title={t("erase.done")} text={receipt} onClose={() => (receipts.value = receipts.value.slice(1))}>
       <p>{t("erase.keepReceipt", { time: dateTime(Date.now()) })}</p>
       <pre class="receipt">
-        <bdi dir="auto">{receipt.value}</bdi>
+        <bdi dir="auto">{receipt}</bdi>
       </pre>
     </OnceDialog>
   );
@@ -63,12 +65,12 @@ export function EraseDialog({ data, subscriber, onClose, onGone }: Props) {
       disabled={typed.value.trim().toLowerCase() !== subscriber.email.toLowerCase()}
       onClose={onClose}
       onSubmit={async () => {
-        receipt.value = t("erase.receipt", {
-          email: subscriber.email,
-          id: subscriber.id,
-          time: new Date().toISOString(),
-          request: await data.delete(true),
-        });
+        const account = session.peek()?.account?.id;
+        const request = await data.delete(true);
+        // Not for an account that has signed in meanwhile.
+        if (session.peek()?.account?.id !== account) return;
+        const { email, id } = subscriber;
+        receipts.value = [...receipts.value, t("erase.receipt", { email, id, time: new Date().toISOString(), request })];
         onGone(t("erase.done"));
       }}
     >

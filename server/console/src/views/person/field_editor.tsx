@@ -203,7 +203,7 @@ function Editor({
   const common = {
     id,
     "aria-invalid": error.value ? ("true" as const) : undefined,
-    "aria-describedby": `${id}-note`,
+    "aria-describedby": `${id}-note ${id}-error`,
   };
   return (
     // Each field is a form, of which screen readers would read the beginning and the end.
@@ -288,7 +288,7 @@ function Editor({
         </div>
       )}
       {error.value && (
-        <p id={`${id}-note`} class="below error" role="alert">
+        <p id={`${id}-error`} class="below error" role="alert">
           {error.value}
         </p>
       )}

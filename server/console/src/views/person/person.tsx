@@ -155,7 +155,8 @@ export function Person({
           email={email}
           onClose={() => (dialog.value = "")}
           onAdded={() => {
-            void data.load();
+            // The button of the dialog disappears.
+            void data.load().then(() => document.activeElement === document.body && panel.current?.focus());
             onAdded();
           }}
         />
