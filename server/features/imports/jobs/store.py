@@ -273,7 +273,7 @@ def has_old(account_id: str, tx: Transaction) -> bool:
 def purge(account_id: str, tx: Transaction) -> int:
     """Deletes one import that is no longer retained, or the file of one that has ended.
 
-    Returns the number of deleted ones.
+    Returns 1, or 0 if there is none.
     """
     import_id = _first_old(account_id, tx)
     if import_id is None:
