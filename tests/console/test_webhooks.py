@@ -13,6 +13,7 @@ from rosterd.server.features.webhooks.rules import FAILURES_BEFORE_PAUSE
 
 from ..components import wait_until
 from ..features.webhooks.receiver import Receiver, Reply
+from .actions import hide
 from .conftest import Person
 from .people import add_people
 
@@ -305,7 +306,16 @@ def test_one_tab_at_a_time_reads_live_attempts(
     expect(page.locator(".page-head .state")).to_have_text("Live")
     expect(other.locator(".page-head .state")).to_have_text("In another tab")
     person.account.ok("TestWebhook", id=webhook["webhook"]["id"])
-    expect(page.get_by_role("cell", name="webhook.test")).to_be_visible()
+    rows = page.get_by_role("cell", name="webhook.test")
+    expect(rows).to_have_count(1)
+    # No tab reads the stream then.
+    hide(page)
+    expect(page.locator(".page-head .state")).to_have_text("In another tab")
+    person.account.ok("TestWebhook", id=webhook["webhook"]["id"])
+    hide(page, False)
+
+    expect(page.locator(".page-head .state")).to_have_text("Live")
+    expect(rows).to_have_count(2)
     other.close()
 
 

@@ -13,8 +13,12 @@ export interface Loaded<Data> {
   replace: (data: Data) => void;
 }
 
+/** The shortest wait of hidden pages in milliseconds. Browsers run their timers once a minute or more often. */
+const HIDDEN = 30_000;
+
 /**
- * Runs work, and again after the milliseconds that it returns; not for 0. Hidden pages wait until they are shown.
+ * Runs work, and again after the milliseconds that it returns; not for 0. Hidden pages wait for 30 seconds at least, and
+ * run it at once when they are shown.
  *
  * Returns a function that ends it.
  */
@@ -22,26 +26,28 @@ export function repeat(work: () => Promise<number>): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isOver = false;
   async function run(): Promise<void> {
+    timer = undefined;
     const wait = await work();
-    if (wait && !isOver) timer = setTimeout(again, wait);
+    if (wait && !isOver) timer = setTimeout(run, document.hidden ? Math.max(wait, HIDDEN) : wait);
   }
-  function again(): void {
-    if (document.hidden) document.addEventListener("visibilitychange", again, { once: true });
-    else void run();
+  function onShown(): void {
+    if (document.hidden || timer === undefined) return;
+    clearTimeout(timer);
+    void run();
   }
+  document.addEventListener("visibilitychange", onShown);
   void run();
   return () => {
     isOver = true;
     clearTimeout(timer);
-    document.removeEventListener("visibilitychange", again);
+    document.removeEventListener("visibilitychange", onShown);
   };
 }
 
 /**
  * Loads data, and again if the key changes or the connection is restored.
  *
- * `seconds` returns after how many seconds it loads again, as a repetition; never for 0. Hidden pages wait until they
- * are shown.
+ * `seconds` returns after how many seconds it loads again, as a repetition; never for 0.
  */
 export function useLoaded<Data>(
   load: (signal: AbortSignal, isRepetition: boolean) => Promise<Data>,
