@@ -92,11 +92,15 @@ def test_existing_subscriber_takes_only_a_stricter_status(
 @pytest.mark.each_database
 @each("before", STATUSES)
 @each("row", [{}, *({"status": status} for status in STATUSES)])
-def test_summary_counts_people_who_are_or_stay_opted_out(account: Account, before: str, row: Row) -> None:
+def test_summary_counts_people_who_are_or_stay_opted_out(
+    account: Account, before: str, row: Row
+) -> None:
     name = f"{before}.{row.get('status', 'none')}"
     email = create_subscriber_in(account, before, f"{name}@b.io")["email"]
     new = f"{name}.new@b.io"
-    created = [{"email": new, **each} for each in ({"status": "CONFIRMED"}, {"status": "BOUNCED"}, {})]
+    created = [
+        {"email": new, **each} for each in ({"status": "CONFIRMED"}, {"status": "BOUNCED"}, {})
+    ]
     rows = [{"email": email, **row}, *created]
 
     summary = send_rows(account, rows, onConflict="UPDATE").summary or {}

@@ -53,7 +53,7 @@ def test_failed_delivery_is_sent_again_in_four_actions(
     person.sign_in()
 
     page.get_by_role("link", name="Webhooks").click()
-    page.get_by_role("link", name="Failed").click()
+    page.get_by_role("link", name="Failed 1").click()
     page.get_by_role("link", name="webhook.test").click()
     expect(page.get_by_text("<h1>out of order</h1>")).to_be_visible()
     page.get_by_role("button", name="Retry").click()
@@ -96,7 +96,7 @@ def test_health_is_in_words(person: Person, receiver: Receiver, webhook: Any) ->
     expect(card).to_contain_text(re.compile(r"Last result: HTTP 503\. 1 delivery waits\."))
     tabs = page.get_by_role("navigation", name="State of deliveries")
     expect(tabs.get_by_role("link", name="Waiting or retrying 1")).to_be_visible()
-    expect(card).to_contain_text("50% of 2 attempts in 24 hours")
+    expect(card).to_contain_text("50% of 2 attempts in 24 hours succeeded")
     expect(card.get_by_role("img", name="Last 2 attempts: 1 failed")).to_be_visible()
     account.ok("UpdateWebhook", id=webhook["webhook"]["id"], enabled=False)
     page.reload()
