@@ -131,6 +131,13 @@ def test_hidden_page_asks_every_30_seconds_and_when_it_is_shown(person: Person) 
     assert [url for url in requests if "/api/operations" in url] == []
     with page.expect_response(asked):
         page.clock.run_for(15_000)
+    # A session that no one uses ends after some time.
+    for _ in range(130):
+        requests.clear()
+        page.clock.run_for(30_000)
+        # Time for a response, after which a page would wait for the next request.
+        page.evaluate("fetch('/readyz').then((response) => response.text())")
+    assert [url for url in requests if "/api/" in url] == []
 
     with page.expect_request(asked):
         hide(page, False)

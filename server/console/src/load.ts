@@ -14,7 +14,9 @@ export interface Loaded<Data> {
 }
 
 /** The shortest wait of hidden pages in milliseconds. Browsers run their timers once a minute or more often. */
-const HIDDEN = 30_000;
+const HIDDEN_WAIT = 30_000;
+/** After an hour or two, a hidden page waits until it is shown: a session that no one uses has to end. */
+const MOST_HIDDEN = 120;
 
 /**
  * Runs work, and again after the milliseconds that it returns; not for 0. Hidden pages wait for 30 seconds at least, and
@@ -24,17 +26,19 @@ const HIDDEN = 30_000;
  */
 export function repeat(work: () => Promise<number>): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let isWaiting = false;
   let isOver = false;
+  let hidden = 0;
   async function run(): Promise<void> {
-    timer = undefined;
-    const wait = await work();
-    if (wait && !isOver) timer = setTimeout(run, document.hidden ? Math.max(wait, HIDDEN) : wait);
-  }
-  function onShown(): void {
-    if (document.hidden || timer === undefined) return;
     clearTimeout(timer);
-    void run();
+    isWaiting = false;
+    const wait = await work();
+    if (!wait || isOver) return;
+    isWaiting = true;
+    hidden = document.hidden ? hidden + 1 : 0;
+    if (hidden <= MOST_HIDDEN) timer = setTimeout(run, hidden ? Math.max(wait, HIDDEN_WAIT) : wait);
   }
+  const onShown = () => !document.hidden && isWaiting && void run();
   document.addEventListener("visibilitychange", onShown);
   void run();
   return () => {
