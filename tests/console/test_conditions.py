@@ -141,4 +141,3 @@ def test_hidden_page_asks_every_30_seconds_and_when_it_is_shown(person: Person) 
 
     with page.expect_request(asked):
         hide(page, False)
-
