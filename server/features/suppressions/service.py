@@ -84,7 +84,8 @@ class SuppressionService(SuppressionServiceServicer):
         self, request: pb.AddSuppressionsRequest, _context: Context
     ) -> pb.AddSuppressionsResponse:
         account, reason = account_id(), Reason(request.reason or Reason.MANUAL)
-        emails = [parse_email(text) for text in request.emails]
+        # The gateway replaces what is no character, so that the address would be another one.
+        emails = [None if "\ufffd" in text else parse_email(text) for text in request.emails]
         keys = dict.fromkeys(email.key for email in emails if email is not None)
         suppressions = [NewSuppression(key, reason) for key in keys]
         failed = [
