@@ -390,6 +390,7 @@ def test_path_and_parameters_of_a_preview_are_those_of_an_operation(account: Acc
 @over_http
 def test_characters_that_mail_programs_add_to_urls_are_ignored(account: Account) -> None:
     added = [".", ")", "%29", ">", "%3E", ",", "%2C", "%20", "%253E", ">.", "/", "//", "%A0"]
+    added += ["/index.html", "%22%3EUnsubscribe%3C/a%3E", "%2F"]
     added += ["?utm_source=a&amp;utm_source=b", "?name=%E9&token=x&form=%", "?a" + "&a" * 99]
     for number, after in enumerate(added):
         person = f"{number}@example.com"

@@ -21,6 +21,7 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
 from ...values.emails import parse_email
+from ...values.texts import LOST
 from ..audit.audited_database import record_call
 from ..sessions.store import check_credential
 from .columns import HEADER
@@ -85,7 +86,7 @@ class SuppressionService(SuppressionServiceServicer):
     ) -> pb.AddSuppressionsResponse:
         account, reason = account_id(), Reason(request.reason or Reason.MANUAL)
         # The gateway replaces what is no character, so that the address would be another one.
-        emails = [None if "\ufffd" in text else parse_email(text) for text in request.emails]
+        emails = [None if LOST in text else parse_email(text) for text in request.emails]
         keys = dict.fromkeys(email.key for email in emails if email is not None)
         suppressions = [NewSuppression(key, reason) for key in keys]
         failed = [
