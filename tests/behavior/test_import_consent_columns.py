@@ -96,7 +96,7 @@ OTHER_COLUMNS = (
     ),
     *("SMS opt-in", "Adopted pets", "push_subscribe", "Estado", "Type", "Event", "Code", "Level"),
     *("Delivery State", "Order delivery state", "Delivery Status", "Return Reason", "Drop reason"),
-    *("Diagnostics", "Unforgotten", "Membership type", "Group"),
+    *("Diagnostics", "Unforgotten", "Membership type", "Group", "Clock removed", "Unlock removal"),
     *(
         "Abonnent seit",
         "Rückruf erwünscht",
