@@ -189,6 +189,7 @@ OF_STATES = (
     *(("Note", "d\ufffdsabonn\ufffd", "UNSUBSCRIBED"), ("Type", "D?sinscrit", "UNSUBSCRIBED")),
     ("Note", "отписан".encode().decode("latin-1"), "UNSUBSCRIBED"),
     *(("Note", "dÃƒÂ©sinscrit", "UNSUBSCRIBED"), ("Note", "bÃ©bÃ©", None)),
+    *(("Event", "spamreport", "COMPLAINED"), ("Event", "group_unsubscribe", "UNSUBSCRIBED")),
     *(("State", "Unsubscribed by admin (2021)", "UNSUBSCRIBED"), ("Type", "Bounced once", None)),
     *(("Result", "\u200bDésabonnée!", "UNSUBSCRIBED"), ("State", "(wypisana)", "UNSUBSCRIBED")),
     *(("contact.state", "Deleted", "UNSUBSCRIBED"), ("Type", "Unsubscribed: no", None)),

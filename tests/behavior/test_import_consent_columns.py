@@ -73,7 +73,8 @@ CONSENT_COLUMNS = (
     *("opt.in", "ｏｐｔｅｄ＿ｏｕｔ", "Status (E-Mail)", "On Hold", "exit.date", "Abo."),
     # In lost encodings.
     *("DÃ©sabonnÃ©", "DÃƒÂ©sinscription", "РћС‚РїРёСЃР°РЅ", "D\ufffdsabonn\ufffd", "D?sabonn?"),
-    *("Geblockt", "Date stopped"),
+    *("Geblockt", "Date stopped", "Darf ich dir E-Mails schicken?", "Mogen wij u mailen?"),
+    *("I agree that you may send me your monthly letter by email", "Souhaitez-vous recevoir ceci ?"),
     *("CRM Status Marketing", "Accettato email", "Autorizzazione privacy", "Autorizo email"),
     *(
         "Não enviar",
@@ -108,6 +109,7 @@ OTHER_COLUMNS = (
     *("Subscription end", "Reason for your interest", "Topics", "Registered", "Valid until"),
     *("Last status email sent", "Lead status contact", "Status contactpersoon", "Ret"),
     *("Liste rouge", "Numero autorizzazione", "Data accetto", "Autorizo uso de imagen"),
+    *("Darf ich dein Foto zeigen?", "Please send me a catalog"),
     *("PrÃ©nom", "Pr\ufffdnom", "Pr?nom ou nom"),
     *("Preventivo accettato", "Autoriza uso de imagem"),
 )

@@ -25,6 +25,9 @@ _WORDS = re.compile(
     # German, French, Spanish, Italian, Dutch, Portuguese and others.
     r"|einwilligung|werbeerlaubnis|abgemeldet|abmeld|austrag|d[eé]sabonn|d[eé]sinscri|suscri"
     r"|iscritt|disiscri|afgemeld|uitgeschreven|descadastr|inscrit|bloquead|afmeld|abbestell"
+    # Questions
+    r"|sendme\w{0,40}(?:newsletter|e?mail)|(?:darf|d(?:ü|ue)rfen)(?:ich|wir)\w{0,40}(?:mail|newsletter)"
+    r"|(?:souhaite|voule)zvousrecevoir|mogenw(?:ij|e)\w{0,40}mail"
     r"|widerruf|werbesperre|sperrvermerk|sperrliste|marketingerlaubt|fechadebaja|odhl[aá][sš]|wypis"
 )
 # Words that also occur in questions and other long names, so that only short names count.
@@ -141,7 +144,7 @@ _CONFIRMATIONS = re.compile(
 _STATES = re.compile(
     r"(?P<person>(?:contact|user|list|member|subscriber|recipient)?(?:state|type)"
     r"|estado|stato|etat|état|zustand|stan|tila|toestand)"
-    r"|(?P<event>(?:last|e?mail)?event(?:type|name)?)"
+    r"|(?P<event>(?:last|e?mail)?event(?:type|name)?|sttext)"
     r"|(?:contact|user|list|member|e?mail)?result|subscriptiontype|delivery(?:status|state)"
     r"|(?:return|drop)reason"
 )

@@ -35,10 +35,11 @@ _UNAMBIGUOUS = {
     " desabonne desabonnee désinscrit désinscrite desinscrit desinscrite desuscrito desuscrita"
     " desuscripto desuscripta dadodebaja dadadebaja disiscritto disiscritta afgemeld"
     " uitgeschreven descadastrado descadastrada wypisany wypisana avregistrerad"
-    " leiratkozott dezabonat dezabonată aboneliktençıktı"
+    " userunsubscribed listunsubscribed listunsubscribe linkunsubscribe groupunsubscribe"
+    " globallyunsubscribed leiratkozott dezabonat dezabonată aboneliktençıktı"
     " 配信停止 配信解除 退订 已退订 取消订阅 구독취소 отписан отписана отписался отписалась",
-    Status.BOUNCED: "hardbounce hardbounced emailbounced",
-    Status.COMPLAINED: "complained spamcomplaint reportedspam markedasspam",
+    Status.BOUNCED: "hardbounce hardbounces hardbounced emailbounced",
+    Status.COMPLAINED: "complained spamcomplaint spamreport reportedspam markedasspam",
 }
 _STATED = {word: status for status, words in _UNAMBIGUOUS.items() for word in words.split()}
 COMMON_WORDS = (
@@ -57,7 +58,7 @@ _OF_STATES = {
     **dict.fromkeys(("unconfirmed", "notconfirmed", "notactivated"), Status.UNCONFIRMED),
 }
 _OF_PERSONS = "blocked removed gesperrt bloqueado geblokkeerd zablokowany"
-_OF_EVENTS = "failed permanentfail permanentfailure dropped outofband"
+_OF_EVENTS = "failed permanentfail permanentfailure dropped outofband invalid"
 _BY_KIND = {
     StateKind.PERSON: _OF_STATES | dict.fromkeys(_OF_PERSONS.split(), Status.UNSUBSCRIBED),
     StateKind.EVENT: _OF_STATES | dict.fromkeys(_OF_EVENTS.split(), Status.BOUNCED),
