@@ -74,7 +74,7 @@ CONSENT_COLUMNS = (
     # In lost encodings.
     *("DÃ©sabonnÃ©", "DÃƒÂ©sinscription", "РћС‚РїРёСЃР°РЅ", "D\ufffdsabonn\ufffd", "D?sabonn?"),
     *("Geblockt", "Date stopped", "Darf ich dir E-Mails schicken?", "Mogen wij u mailen?"),
-    *("I agree that you may send me your monthly letter by email", "Souhaitez-vous recevoir ceci ?"),
+    *("I agree that you may send me your letter by email", "Souhaitez-vous recevoir ceci ?"),
     *("CRM Status Marketing", "Accettato email", "Autorizzazione privacy", "Autorizo email"),
     *(
         "Não enviar",
