@@ -61,8 +61,8 @@ _WITH_IDEMPOTENCY_KEY = (
     "IDEMPOTENCY_KEY_REUSED",
     "IDEMPOTENT_RESPONSE_ERASED",
 )
-# Of these, those that the form of a page cannot have. It is taken in any encoding and length.
-_OF_BODIES = ("REQUEST_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE")
+# Of these, those that the form of a page cannot have. It is taken with any content and headers.
+_OF_BODIES = ("VALIDATION_ERROR", "REQUEST_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE")
 _IDEMPOTENCY_KEY: OpenApi = {
     "name": "Idempotency-Key",
     "in": "header",
